@@ -1,0 +1,70 @@
+"""What can stop accgate, one class per exit code, and what each verdict exits with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
+
+PASSED = 0
+REGRESSION = 1
+BAD_INPUT = 2
+CANNOT_EVALUATE = 3
+NO_VERDICT = 4
+INTERRUPTED = 130
+
+# From best to worst: the run's verdict is the worst of its checks.
+SEVERITY: tuple[VerdictName, ...] = ("pass", "inconclusive", "no-reference", "regression", "error")
+
+
+class AccgateError(Exception):
+    """An end without a verdict; the message says what is wrong, where, and the mend."""
+
+    exit_code = CANNOT_EVALUATE
+
+
+class BadInput(AccgateError):
+    """Config, files or arguments cannot be used."""
+
+    exit_code = BAD_INPUT
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__("\n".join(messages))
+        self.messages = messages
+
+
+class CannotEvaluate(AccgateError):
+    """Engine, dataset or network failed, so that the evaluation could not finish."""
+
+    exit_code = CANNOT_EVALUATE
+
+
+class Interrupted(AccgateError):
+    """The user stopped the run; what was finished is recorded."""
+
+    exit_code = INTERRUPTED
+
+
+def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
+    """The worst of the verdicts; without any, `error`: nothing checked is not a pass.
+
+    >>> worst(["pass", "regression", "inconclusive"])
+    'regression'
+    """
+    return max(verdicts, key=SEVERITY.index, default="error")
+
+
+def exit_code(verdicts: Sequence[VerdictName], *, inconclusive_passes: bool = False) -> int:
+    """Exit code of a run with these verdicts; `inconclusive_passes` is on_inconclusive = "warn".
+
+    >>> exit_code(["pass", "inconclusive"]), exit_code(["pass", "inconclusive"], inconclusive_passes=True)
+    (4, 0)
+    """
+    return {
+        "pass": PASSED,
+        "inconclusive": PASSED if inconclusive_passes else NO_VERDICT,
+        "no-reference": NO_VERDICT,
+        "regression": REGRESSION,
+        "error": CANNOT_EVALUATE,
+    }[worst(verdicts)]

@@ -1,0 +1,43 @@
+"""What every test of this package returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Confidence limits of the difference candidate - reference, in points.
+
+    `one_sided` is the bound at confidence 1 - alpha on the side of the decision (upper where higher is
+    better: the difference is at most this). `two_sided` is the interval at confidence 1 - 2 alpha; it shares
+    that limit.
+    """
+
+    one_sided: float
+    two_sided: tuple[float, float]
+
+    def negated(self) -> Interval:
+        """The same limits for the negated difference."""
+        low, high = self.two_sided
+        return Interval(-self.one_sided, (-high, -low))
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of H0 "not lower" against H1 "lower" on the difference, in points.
+
+    `threshold` is the difference below which H0 is rejected, so gamma = reference + threshold; None where
+    no outcome could reject. `theta` is the drop that the test sees with probability 1 - beta at this n.
+    `sigma` is the standard deviation the test worked with: the declared one, or that of the paired differences.
+    """
+
+    __test__ = False  # not a pytest class
+
+    difference: float
+    p_value: float
+    threshold: float | None
+    theta: float | None
+    sigma: float | None
+    interval: Interval | None
+    reasons: tuple[str, ...] = ()
