@@ -168,7 +168,7 @@ def compare(
     --------
     >>> verdict = compare([100, 100, 0, 100] * 50, [100, 0, 0, 100] * 50)
     >>> verdict.verdict, verdict.difference, verdict.gamma
-    ('regression', -25.0, 69.0)
+    ('regression', -25.0, 68.5)
     """
     if early_stopping or clusters is not None:
         asked = "early stopping" if early_stopping else "clusters"
