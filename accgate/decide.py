@@ -8,21 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from accgate.errors import BadInput, VerdictName
 from accgate.scores import Floats, Scores, from_python, in_points, paired
-from accgate.stats.multiplicity import Correction, adjusted_p_values, applied_share
+from accgate.stats.multiplicity import adjusted_p_values, applied_share
+from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.unpaired import target_z, two_sample_z
-
-TestName = Literal[
-    "auto", "two-sample", "target", "paired", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"
-]
-AVAILABLE_TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", "paired")
 
 
 @dataclass(frozen=True)

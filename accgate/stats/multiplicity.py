@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from accgate.stats.names import Correction
 from accgate.stats.power import Floats
-
-Correction = Literal["none", "bonferroni", "holm", "bh"]
 
 
 def adjusted_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:

@@ -1,0 +1,253 @@
+"""accuracy.toml as typed, frozen dataclasses.
+
+Rules that one value can break stand with its field; rules between values stand in `_faults`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.errors import BadInput
+from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
+from accgate.tasks.library import library_names
+from accgate.tomlfile import (
+    CLOSED,
+    Count,
+    Flag,
+    Key,
+    Number,
+    Text,
+    Texts,
+    TomlFile,
+    Whole,
+    located,
+    nearest,
+    read_toml,
+    validated,
+)
+
+EngineName = Literal["vllm", "openai", "llamacpp", "recorded"]
+Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
+Beta = Annotated[Number, Field(gt=0, lt=1, description="type II error rate, above 0 and below 1")]
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Gate:
+    """`[gate]`: the error rates and rules of every check."""
+
+    alpha: Level = 0.05
+    beta: Beta = 0.2
+    correction: Correction = Field("holm", description="correction for several (model, task) checks in one run")
+    on_inconclusive: Literal["fail", "warn"] = Field(
+        "fail", description="whether a run too small to see theta fails the gate"
+    )
+    max_failed: Number = Field(
+        0.01, ge=0, lt=1, description="share of samples that may stay without a score, 0 or more and below 1"
+    )
+    early_stopping: Flag = Field(True, description="stop as soon as the evidence allows")
+    references: Text = Field("references", min_length=1, description="folder of references, relative to this file")
+    seed: Whole = Field(0, description="order of the samples, and generated tasks")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Sampling:
+    """`[models.NAME.sampling]`: how replies are drawn; unset values leave the task's or engine's default."""
+
+    temperature: Number = Field(0.0, ge=0, description="0 is greedy")
+    max_tokens: Count | None = Field(None, description="longest reply; the task's own where unset")
+    top_p: Number | None = Field(None, gt=0, le=1, description="nucleus, above 0 and at most 1")
+    top_k: Whole | None = Field(None, description="candidates per token; what 0 or -1 means is the engine's")
+    seed: Whole | None = Field(None, description="seed of the engine's sampler")
+    stop: Texts = Field((), description="stop strings, besides the task's")
+    extra: dict[Text, Any] = Field(
+        default_factory=dict, description="further fields of the request, as the engine has them"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Model:
+    """`[models.NAME]`: one engine with weights and options."""
+
+    engine: EngineName = Field(description='engine = "vllm", "openai", "llamacpp" or "recorded"')
+    model: Text = Field(min_length=1, description='model = "...", the weights, model name or file the engine loads')
+    variant: dict[Text, Any] = Field(default_factory=dict, description="labels of what runs: quant, kv, gpu")
+    baseline: Text | None = Field(None, description='which reference judges it: "model" or "model@key=value,..."')
+    options: dict[Text, Any] = Field(default_factory=dict, description="the engine's own options")
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Task:
+    """`[tasks.NAME]`: what is asked, and how much of a drop matters; points throughout."""
+
+    file: Text | None = Field(None, description="task definition, relative to this file")
+    library: Text | None = Field(None, description="name in the task library where it is not this table's own")
+    options: dict[Text, Any] = Field(default_factory=dict, description="options of a generated task")
+    mode: Literal["chat", "completion"] | None = Field(None, description="ask by chat or by raw completion")
+    sigma: Number | None = Field(None, ge=0, description="standard deviation of one score in points, 0 or more")
+    theta: Number | None = Field(None, gt=0, description="drop in points that must be detectable, above 0")
+    discordance: Number | None = Field(
+        None, ge=0, le=1, description="expected share of samples that change their score, for planning, 0 to 1"
+    )
+    num_samples: Count | None = Field(None, description="samples to evaluate, 1 or more")
+    limit: Count | None = Field(None, description="at most this many samples, 1 or more")
+    alpha: Level | None = None
+    beta: Beta | None = None
+    test: TestName = Field("auto", description="auto takes the best test that the reference allows")
+    reference: Number | None = Field(None, description="the reference's mean in points, where no scores are recorded")
+    reference_num_samples: Count | None = Field(None, description="number of samples behind `reference`")
+    target: Number | None = Field(None, description="an absolute mean in points that must hold")
+    models: Texts = Field((), description="models this task is for; all where empty")
+    repeats: Count = Field(1, description="answers per sample, 1 or more")
+    tags: Texts = Field((), description="labels to choose tasks by")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class AccuracyFile:
+    """accuracy.toml."""
+
+    models: dict[Text, Model] = Field(description="a table [models.NAME] with engine and model")
+    tasks: dict[Text, Task] = Field(description="a table [tasks.NAME]")
+    gate: Gate = field(default_factory=Gate)
+
+
+@plain_dataclass(frozen=True)
+class Config:
+    """accuracy.toml, checked, with its place in the file system for relative paths and messages."""
+
+    gate: Gate
+    models: Mapping[str, Model]
+    tasks: Mapping[str, Task]
+    source: TomlFile
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths of the file start from."""
+        return self.source.path.parent
+
+    @property
+    def references(self) -> Path:
+        """The reference store."""
+        return self.folder / self.gate.references
+
+    def path(self, name: str) -> Path:
+        """A path of the file, made relative to the file's folder."""
+        return self.folder / Path(name).expanduser()
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every (model, task) that is checked, in the file's order."""
+        return [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
+
+
+def load_config(path: str | Path) -> Config:
+    """Read and check accuracy.toml.
+
+    Raises
+    ------
+    BadInput
+        With a message for every fault: file, line, key, what is wrong and the mend.
+
+    Examples
+    --------
+    >>> load_config("configs/quickstart.toml").gate.beta
+    0.2
+    """
+    file = read_toml(Path(path), mend="write one with `accgate init`")
+    content = validated(file, AccuracyFile)
+    if faults := list(_faults(content, file.path.parent)):
+        raise located(file, faults)
+    return Config(content.gate, content.models, content.tasks, file)
+
+
+def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> Config:
+    """The config with only these models and tasks (names, or tags of tasks); all where empty.
+
+    Raises
+    ------
+    BadInput
+        For a name that the config does not have.
+    """
+    labels = {tag for task in config.tasks.values() for tag in task.tags}
+    unknown: list[tuple[str, str, Iterable[str]]] = [
+        ("model", name, config.models) for name in models if name not in config.models
+    ]
+    unknown += [("task", name, config.tasks) for name in tasks if name not in {*config.tasks, *labels}]
+    if unknown:
+        raise BadInput(
+            *(f"{config.source.path}: no {kind} {name!r}; {nearest(name, known)}" for kind, name, known in unknown)
+        )
+    kept_models = {k: v for k, v in config.models.items() if not models or k in models}
+    kept_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
+    return Config(config.gate, kept_models, kept_tasks, config.source)
+
+
+def _faults(content: AccuracyFile, folder: Path) -> Iterator[tuple[Key, str]]:
+    """Faults between values, each with its key."""
+    for kind, names in (("models", content.models), ("tasks", content.tasks)):
+        if not names:
+            yield (kind,), f"has no table; add [{kind}.NAME]"
+        yield from _name_faults(kind, names)
+    for name, model in content.models.items():
+        for label, value in model.variant.items():
+            if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
+                yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
+    for name, task in content.tasks.items():
+        for key, message in _task_faults(name, task, content, folder):
+            yield ("tasks", name, *key), message
+
+
+def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    seen: dict[str, str] = {}
+    for name in names:
+        if not name.strip() or name != name.strip() or not name.isprintable() or "@" in name or len(name) > 100:
+            yield (kind, name), "is not a usable name; use up to 100 printable characters without @"
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            yield (kind, name), f"differs from {kind}.{other} only in upper and lower case; rename one of the two"
+
+
+def _task_faults(name: str, task: Task, content: AccuracyFile, folder: Path) -> Iterator[tuple[Key, str]]:
+    for model in task.models:
+        if model not in content.models:
+            yield ("models",), f"names no model {model!r}; {nearest(model, content.models)}"
+    yield from _source_faults(name, task, folder)
+    if task.reference is not None and task.reference_num_samples is None:
+        yield ("reference",), "needs reference_num_samples beside it: the reference's own error counts"
+    if task.reference is None and task.reference_num_samples is not None:
+        yield ("reference_num_samples",), "needs reference, the mean in points, beside it"
+    if task.reference is not None and task.target is not None:
+        yield ("target",), "stands beside reference; one task is judged against one of the two"
+    if task.limit is not None and task.num_samples is not None and task.limit < task.num_samples:
+        yield ("limit",), f"is {task.limit}, less than num_samples = {task.num_samples}; remove one of the two"
+    yield from _test_faults(task)
+
+
+def _source_faults(name: str, task: Task, folder: Path) -> Iterator[tuple[Key, str]]:
+    if task.file is not None:
+        if task.library is not None:
+            yield ("library",), "stands beside file; keep one of the two"
+        if not (folder / task.file).is_file():
+            yield ("file",), f"there is no file {task.file!r} in {folder}; write the path relative to this file"
+    elif (task.library or name) not in library_names():
+        key: Key = ("library",) if task.library else ()
+        hint = nearest(task.library or name, library_names())
+        yield key, f'is not in the task library; {hint} Or name a task file: file = "my_task.toml"'
+
+
+def _test_faults(task: Task) -> Iterator[tuple[Key, str]]:
+    if task.test not in AVAILABLE_TESTS:
+        yield ("test",), f"is {task.test!r}, which this version does not have; use {', '.join(AVAILABLE_TESTS)}"
+    if task.test == "target" and task.target is None:
+        yield ("test",), "is target, but no target is set; add target = ..., the mean that must hold"
+    if task.test not in ("target", "auto") and task.target is not None:
+        yield ("test",), f"is {task.test!r}, but a target is set; use target, or remove the target"
+    if task.test == "paired" and task.reference is not None:
+        yield ("test",), "is paired, but only the reference's mean is given; use two-sample, or record a reference"

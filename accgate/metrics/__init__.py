@@ -1,0 +1,10 @@
+"""How an answer is scored: functions of answer and target that give points.
+
+`get("exact_match")("4", "4")` is 100.0.
+"""
+
+from __future__ import annotations
+
+from accgate.metrics.registry import Metric, UnknownMetric, get, names
+
+__all__ = ["Metric", "UnknownMetric", "get", "names"]

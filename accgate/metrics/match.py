@@ -1,0 +1,110 @@
+"""Scores by comparison: text, numbers, JSON. Each takes answer and target and gives 0 to 100 points."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+RIGHT = 100.0
+WRONG = 0.0
+
+
+def _points(right: bool) -> float:
+    return RIGHT if right else WRONG
+
+
+def exact_match(answer: str, target: str) -> float:
+    """100 where answer and target are the same text but for white space around them.
+
+    >>> exact_match(" Paris", "Paris"), exact_match("paris", "Paris")
+    (100.0, 0.0)
+    """
+    return _points(answer.strip() == target.strip())
+
+
+def normalized_match(answer: str, target: str) -> float:
+    """`exact_match` without case, punctuation, English articles and repeated space, as SQuAD normalises.
+
+    >>> normalized_match("The Eiffel  tower.", "eiffel tower")
+    100.0
+    """
+    return _points(_normalized(answer) == _normalized(target))
+
+
+def _normalized(text: str) -> str:
+    bare = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+
+
+def contains(answer: str, target: str) -> float:
+    """100 where the target stands in the answer, by case.
+
+    >>> contains("The pass key is 71432.", "71432")
+    100.0
+    """
+    return _points(bool(target.strip()) and target.strip() in answer)
+
+
+def numeric_match(answer: str, target: str) -> float:
+    """100 where both are the same number, whatever the notation: `1,234.0` is `1234`.
+
+    >>> numeric_match("$18", "18"), numeric_match("18.5", "18")
+    (100.0, 0.0)
+    """
+    left, right = _number(answer), _number(target)
+    return _points(left is not None and left == right)
+
+
+def _number(text: str) -> Decimal | None:
+    bare = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip().strip("$€£% ").rstrip("."))
+    try:
+        value = Decimal(bare)
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None
+
+
+def json_match(answer: str, target: str) -> float:
+    """100 where both are the same JSON value.
+
+    >>> json_match('{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}')
+    100.0
+    """
+    left, right = _json(answer), _json(target)
+    return _points(left is not None and _same(left[0], right[0]) if right else False)
+
+
+def json_fields(answer: str, target: str) -> float:
+    """Share of the target object's fields that the answer has with the same value, in points.
+
+    >>> json_fields('{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}')
+    50.0
+    """
+    left, right = _json(answer), _json(target)
+    if left is None or right is None or not isinstance(left[0], dict) or not isinstance(right[0], dict):
+        return WRONG
+    wanted: dict[str, Any] = right[0]
+    same = sum(key in left[0] and _same(left[0][key], value) for key, value in wanted.items())
+    return RIGHT * same / len(wanted) if wanted else _points(not left[0])
+
+
+def _json(text: str) -> tuple[Any] | None:
+    """The JSON value in a tuple, since null is a value too; None where the text is not JSON."""
+    try:
+        return (json.loads(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equality of JSON values, in which true is not 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right)

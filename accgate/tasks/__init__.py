@@ -1,0 +1,1 @@
+"""What is asked: definitions, datasets, prompts, extraction and generated tasks."""

@@ -1,0 +1,60 @@
+"""The answer in a reply: by regular expression, by JSON path, or the whole reply."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal
+
+
+def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last") -> str | None:
+    """Group 1 (the whole match without groups) of the first or last match; None where nothing matches.
+
+    >>> by_regex("12 + 7 is 19", r"-?\\d+")
+    '19'
+    """
+    answer: str | None = None
+    for match in re.finditer(pattern, reply):
+        answer = match[match.re.groups]
+        if which == "first":
+            break
+    return answer
+
+
+def by_json_path(reply: str, path: str) -> str | None:
+    """The first value at the path in the first JSON value of the reply; text as it is, others as JSON.
+
+    >>> by_json_path('Sure: {"answer": {"n": 4}}', "$.answer.n")
+    '4'
+    """
+    import jsonpath
+
+    found = json_in(reply)
+    if found is None:
+        return None
+    values = jsonpath.findall(path, found[0])
+    if not values:
+        return None
+    return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
+
+
+def json_in(reply: str) -> tuple[Any] | None:
+    """The first JSON object or array in a text, with prose or a code fence around it; None without one."""
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r"[{\[]", reply):
+        try:
+            return (decoder.raw_decode(reply, match.start())[0],)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def check_json_path(path: str) -> str | None:
+    """What is wrong with a JSON path; None where nothing is."""
+    import jsonpath
+
+    try:
+        jsonpath.compile(path)
+    except jsonpath.JSONPathError as error:
+        return f"is not a JSON path: {error}"
+    return None

@@ -1,0 +1,304 @@
+"""TOML files read so that every error names the file, the line, the key and the mend."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+
+from accgate.errors import BadInput
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
+T = TypeVar("T")
+Key = tuple["str | int", ...]
+
+# TOML has types, so nothing is coerced: "0.05" is text, true is not 1.
+CLOSED = ConfigDict(extra="forbid")
+Text = Annotated[str, Strict()]
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+Count = Annotated[int, Strict(), Field(ge=1)]
+Texts = tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """A parsed TOML file that can tell on which line a key stands."""
+
+    path: Path
+    text: str
+    data: Mapping[str, Any]
+
+    def line(self, key: Key) -> int:
+        """The line of the key, or of the nearest table around it."""
+        for length in range(len(key), 0, -1):
+            if line := self._lines.get(tuple(map(str, key[:length]))):
+                return line
+        return 1
+
+    def error(self, key: Key, message: str) -> str:
+        """`file:line: key: message`, as every message about a key reads."""
+        return f"{self.path}:{self.line(key)}: {dotted(key)}: {message}"
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:
+        """First line of every key, found by parsing the file statement by statement."""
+        lines: dict[tuple[str, ...], int] = {}
+        table: tuple[str, ...] = ()
+        for first, statement in _statements(self.text):
+            parsed = tomllib.loads(statement)
+            if statement.lstrip().startswith("["):
+                table = _only_path(parsed)
+                for length in range(1, len(table) + 1):
+                    lines.setdefault(table[:length], first)
+            else:
+                for path in _paths(parsed):
+                    lines.setdefault(table + path, first)
+        return lines
+
+
+def dotted(key: Key) -> str:
+    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
+
+    >>> dotted(("models", "a b", "sampling", "stop", 0))
+    'models."a b".sampling.stop[0]'
+    """
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"')
+    return text or "(file)"
+
+
+def read_toml(path: Path, *, mend: str) -> TomlFile:
+    """Read a TOML file.
+
+    Raises
+    ------
+    BadInput
+        When the file is missing, a directory, empty, too large, not UTF-8 or not TOML; `mend` says what to do
+        where it is missing or empty.
+    """
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise BadInput(f"{path}: is a directory; give the TOML file in it")
+        if size > LIMIT:
+            raise BadInput(f"{path}: has {size:,} bytes, more than {LIMIT:,}; is it the right file?")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise BadInput(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
+    if not text.strip():
+        raise BadInput(f"{path}:1: is empty; {mend}")
+    try:
+        return TomlFile(path, text, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(_syntax_message(path, text, str(error))) from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is") from error
+
+
+def _syntax_message(path: Path, text: str, message: str) -> str:
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
+    fact = message[: found.start()] if found else message
+    if re.match(r"Cannot (declare|overwrite)|Cannot mutate|Duplicate", fact):
+        mend = "each table and key may stand once; rename or remove one of the two"
+    else:
+        mend = "see https://toml.io for the syntax"
+    return f"{path}:{line}: is not valid TOML: {fact}; {mend}"
+
+
+def _statements(text: str) -> Iterable[tuple[int, str]]:
+    """(first line, text) of each header and key/value of valid TOML.
+
+    A statement ends with the first line at which it parses; one that is open goes on over lines and can only
+    close where a quote or bracket does.
+    """
+    open_lines: list[str] = []
+    first = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not open_lines:
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            first = number
+        open_lines.append(line)
+        if len(open_lines) > 1 and not re.search(r"\"\"\"|'''|[\]}]", line):
+            continue
+        try:
+            tomllib.loads(statement := "\n".join(open_lines))
+        except tomllib.TOMLDecodeError:
+            continue
+        yield first, statement
+        open_lines = []
+
+
+def _only_path(parsed: Any) -> tuple[str, ...]:
+    path: tuple[str, ...] = ()
+    while parsed:
+        if isinstance(parsed, list):
+            parsed = parsed[0]
+            continue
+        (key, parsed), *_ = parsed.items()
+        path += (key,)
+    return path
+
+
+def _paths(parsed: Any) -> Iterable[tuple[str, ...]]:
+    """Every path of a parsed value, those through arrays with their indices."""
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(parsed, dict):
+        items = parsed.items()
+    elif isinstance(parsed, list):
+        items = enumerate(parsed)
+    for key, value in items:
+        yield (str(key),)
+        for path in _paths(value):
+            yield (str(key), *path)
+
+
+def validated(file: TomlFile, shape: type[T]) -> T:
+    """The file's data as a dataclass of type `shape`.
+
+    Raises
+    ------
+    BadInput
+        With one message for each fault, all at once.
+    """
+    try:
+        return TypeAdapter(shape).validate_python(dict(file.data))
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=True)
+        raise located(file, ((tuple(fault["loc"]), _explained(dict(fault), shape)) for fault in faults)) from error
+
+
+def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
+    """One error with a message for each (key, fault), in the order of the file."""
+    return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A "did you mean" for an unknown word, or the list of what is known.
+
+    >>> nearest("sgima", ["sigma", "theta"])
+    "did you mean 'sigma'?"
+    >>> nearest("zzz", ["sigma", "theta"])
+    'known are sigma, theta'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or difflib.get_close_matches(
+        word.lower(), names, n=1, cutoff=0.6
+    )
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names) or 'none'}"
+
+
+def _explained(fault: Mapping[str, Any], shape: Any) -> str:
+    """One fault in words, with its mend."""
+    kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
+    if kind == "unexpected_keyword_argument":
+        return f"unknown key; {nearest(str(fault['loc'][-1]), _known_keys(shape, fault['loc'][:-1]))}"
+    if kind == "missing":
+        return f"is missing; {_description(shape, fault['loc']) or 'add it'}"
+    if kind == "literal_error":
+        words = re.findall(r"'([^']*)'", str(context["expected"]))
+        hint = nearest(value, words) if isinstance(value, str) else ""
+        listed = "" if hint.startswith("known") else hint
+        return f"is {value!r}; write one of {', '.join(words)}{'; ' + listed if listed else ''}"
+    limits = {
+        "greater_than": "above {gt:g}",
+        "greater_than_equal": "from {ge:g}",
+        "less_than": "below {lt:g}",
+        "less_than_equal": "up to {le:g}",
+        "finite_number": "that is finite",
+    }
+    if kind in limits:
+        return f"is {value}; write a number {limits[kind].format(**context)}{_range(shape, fault['loc'])}"
+    wanted = {
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "int_from_float": "a whole number",
+        "string_type": "text in quotes",
+        "bool_type": "true or false",
+        "dict_type": "a table",
+        "dataclass_type": "a table",
+        "tuple_type": "an array",
+        "list_type": "an array",
+    }
+    if kind in wanted:
+        return f"is {_short(value)}, {_toml_kind(value)}; write {wanted[kind]}"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return message if kind == "value_error" else f"is {_short(value)}: {message}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _toml_kind(value: Any) -> str:
+    kinds = {
+        bool: "a boolean",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        dict: "a table",
+        list: "an array",
+    }
+    return kinds.get(type(value), "a date or time")
+
+
+def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
+    """The dataclass at `loc`, walking through tables of tables; None where there is none."""
+    for part in loc:
+        if dataclasses.is_dataclass(shape):
+            hints = get_type_hints(shape)
+            shape = hints.get(str(part))
+        else:
+            shape = next((a for a in reversed(get_args(shape)) if a is not type(None)), None)
+        options = [a for a in get_args(shape) if dataclasses.is_dataclass(a)]
+        if not dataclasses.is_dataclass(shape) and len(options) == 1 and type(None) in get_args(shape):
+            shape = options[0]
+    return shape
+
+
+def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
+    found = _field_type(shape, loc)
+    return [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else []
+
+
+def _field_info(shape: Any, loc: Sequence[str | int]) -> Any:
+    parent = _field_type(shape, loc[:-1])
+    return getattr(parent, "__pydantic_fields__", {}).get(str(loc[-1]))
+
+
+def _description(shape: Any, loc: Sequence[str | int]) -> str:
+    info = _field_info(shape, loc)
+    return f"add it: {info.description}" if info is not None and info.description else ""
+
+
+def _range(shape: Any, loc: Sequence[str | int]) -> str:
+    """The other limit of the field, where it has one: both ends belong in the message."""
+    info = _field_info(shape, loc)
+    description = "" if info is None or not info.description else info.description
+    return f" ({description})" if description else ""
