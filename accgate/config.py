@@ -6,7 +6,7 @@ Rules that one value can break stand with its field; rules between values stand 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
 from pathlib import Path
@@ -45,28 +45,30 @@ class Gate:
 
     alpha: Level = 0.05
     beta: Beta = 0.2
-    correction: Correction = Field("holm", description="correction for several (model, task) checks in one run")
+    correction: Correction = Field(default="holm", description="correction for several (model, task) checks in one run")
     on_inconclusive: Literal["fail", "warn"] = Field(
-        "fail", description="whether a run too small to see theta fails the gate"
+        default="fail", description="whether a run too small to see theta fails the gate"
     )
     max_failed: Number = Field(
-        0.01, ge=0, lt=1, description="share of samples that may stay without a score, 0 or more and below 1"
+        default=0.01, ge=0, lt=1, description="share of samples that may stay without a score, 0 or more and below 1"
     )
-    early_stopping: Flag = Field(True, description="stop as soon as the evidence allows")
-    references: Text = Field("references", min_length=1, description="folder of references, relative to this file")
-    seed: Whole = Field(0, description="order of the samples, and generated tasks")
+    early_stopping: Flag = Field(default=True, description="stop as soon as the evidence allows")
+    references: Text = Field(
+        default="references", min_length=1, description="folder of references, relative to this file"
+    )
+    seed: Whole = Field(default=0, description="order of the samples, and generated tasks")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Sampling:
     """`[models.NAME.sampling]`: how replies are drawn; unset values leave the task's or engine's default."""
 
-    temperature: Number = Field(0.0, ge=0, description="0 is greedy")
-    max_tokens: Count | None = Field(None, description="longest reply; the task's own where unset")
-    top_p: Number | None = Field(None, gt=0, le=1, description="nucleus, above 0 and at most 1")
-    top_k: Whole | None = Field(None, description="candidates per token; what 0 or -1 means is the engine's")
-    seed: Whole | None = Field(None, description="seed of the engine's sampler")
-    stop: Texts = Field((), description="stop strings, besides the task's")
+    temperature: Number = Field(default=0.0, ge=0, description="0 is greedy")
+    max_tokens: Count | None = Field(default=None, description="longest reply; the task's own where unset")
+    top_p: Number | None = Field(default=None, gt=0, le=1, description="nucleus, above 0 and at most 1")
+    top_k: Whole | None = Field(default=None, description="candidates per token; what 0 or -1 means is the engine's")
+    seed: Whole | None = Field(default=None, description="seed of the engine's sampler")
+    stop: Texts = Field(default=(), description="stop strings, besides the task's")
     extra: dict[Text, Any] = Field(
         default_factory=dict, description="further fields of the request, as the engine has them"
     )
@@ -79,7 +81,9 @@ class Model:
     engine: EngineName = Field(description='engine = "vllm", "openai", "llamacpp" or "recorded"')
     model: Text = Field(min_length=1, description='model = "...", the weights, model name or file the engine loads')
     variant: dict[Text, Any] = Field(default_factory=dict, description="labels of what runs: quant, kv, gpu")
-    baseline: Text | None = Field(None, description='which reference judges it: "model" or "model@key=value,..."')
+    baseline: Text | None = Field(
+        default=None, description='which reference judges it: "model" or "model@key=value,..."'
+    )
     options: dict[Text, Any] = Field(default_factory=dict, description="the engine's own options")
     sampling: Sampling = field(default_factory=Sampling)
 
@@ -88,26 +92,28 @@ class Model:
 class Task:
     """`[tasks.NAME]`: what is asked, and how much of a drop matters; points throughout."""
 
-    file: Text | None = Field(None, description="task definition, relative to this file")
-    library: Text | None = Field(None, description="name in the task library where it is not this table's own")
+    file: Text | None = Field(default=None, description="task definition, relative to this file")
+    library: Text | None = Field(default=None, description="name in the task library where it is not this table's own")
     options: dict[Text, Any] = Field(default_factory=dict, description="options of a generated task")
-    mode: Literal["chat", "completion"] | None = Field(None, description="ask by chat or by raw completion")
-    sigma: Number | None = Field(None, ge=0, description="standard deviation of one score in points, 0 or more")
-    theta: Number | None = Field(None, gt=0, description="drop in points that must be detectable, above 0")
+    mode: Literal["chat", "completion"] | None = Field(default=None, description="ask by chat or by raw completion")
+    sigma: Number | None = Field(default=None, ge=0, description="standard deviation of one score in points, 0 or more")
+    theta: Number | None = Field(default=None, gt=0, description="drop in points that must be detectable, above 0")
     discordance: Number | None = Field(
-        None, ge=0, le=1, description="expected share of samples that change their score, for planning, 0 to 1"
+        default=None, ge=0, le=1, description="expected share of samples that change their score, for planning, 0 to 1"
     )
-    num_samples: Count | None = Field(None, description="samples to evaluate, 1 or more")
-    limit: Count | None = Field(None, description="at most this many samples, 1 or more")
+    num_samples: Count | None = Field(default=None, description="samples to evaluate, 1 or more")
+    limit: Count | None = Field(default=None, description="at most this many samples, 1 or more")
     alpha: Level | None = None
     beta: Beta | None = None
-    test: TestName = Field("auto", description="auto takes the best test that the reference allows")
-    reference: Number | None = Field(None, description="the reference's mean in points, where no scores are recorded")
-    reference_num_samples: Count | None = Field(None, description="number of samples behind `reference`")
-    target: Number | None = Field(None, description="an absolute mean in points that must hold")
-    models: Texts = Field((), description="models this task is for; all where empty")
-    repeats: Count = Field(1, description="answers per sample, 1 or more")
-    tags: Texts = Field((), description="labels to choose tasks by")
+    test: TestName = Field(default="auto", description="auto takes the best test that the reference allows")
+    reference: Number | None = Field(
+        default=None, description="the reference's mean in points, where no scores are recorded"
+    )
+    reference_num_samples: Count | None = Field(default=None, description="number of samples behind `reference`")
+    target: Number | None = Field(default=None, description="an absolute mean in points that must hold")
+    models: Texts = Field(default=(), description="models this task is for; all where empty")
+    repeats: Count = Field(default=1, description="answers per sample, 1 or more")
+    tags: Texts = Field(default=(), description="labels to choose tasks by")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -176,10 +182,9 @@ def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
         For a name that the config does not have.
     """
     labels = {tag for task in config.tasks.values() for tag in task.tags}
-    unknown: list[tuple[str, str, Iterable[str]]] = [
-        ("model", name, config.models) for name in models if name not in config.models
-    ]
-    unknown += [("task", name, config.tasks) for name in tasks if name not in {*config.tasks, *labels}]
+    asked = [("model", name, {*config.models}) for name in models]
+    asked += [("task", name, {*config.tasks, *labels}) for name in tasks]
+    unknown = [(kind, name, known) for kind, name, known in asked if name not in known]
     if unknown:
         raise BadInput(
             *(f"{config.source.path}: no {kind} {name!r}; {nearest(name, known)}" for kind, name, known in unknown)

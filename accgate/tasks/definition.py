@@ -16,7 +16,20 @@ from accgate import metrics
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generated import check_options, generator_names
 from accgate.tasks.prompts import template_fault
-from accgate.tomlfile import CLOSED, Count, Key, Number, Text, Texts, TomlFile, Whole, nearest, read_toml, validated
+from accgate.tomlfile import (
+    CLOSED,
+    Count,
+    Key,
+    Number,
+    Text,
+    Texts,
+    TomlFile,
+    Whole,
+    located,
+    nearest,
+    read_toml,
+    validated,
+)
 
 Rows = tuple[dict[Text, Any], ...]
 Mode = Literal["chat", "completion"]
@@ -26,12 +39,12 @@ Mode = Literal["chat", "completion"]
 class Dataset:
     """`[dataset]`: one of `file`, `hub` or `generator`."""
 
-    file: Text | None = Field(None, description="JSONL, CSV or Parquet, relative to the definition")
-    hub: Text | None = Field(None, description="a dataset of Hugging Face `datasets`")
-    name: Text | None = Field(None, description="configuration of the hub dataset")
-    split: Text = Field("test", description="split of the hub dataset")
-    revision: Text | None = Field(None, description="commit of the hub dataset; pin it")
-    generator: Text | None = Field(None, description="a generated task")
+    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
+    hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
+    name: Text | None = Field(default=None, description="configuration of the hub dataset")
+    split: Text = Field(default="test", description="split of the hub dataset")
+    revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
+    generator: Text | None = Field(default=None, description="a generated task")
     options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
 
 
@@ -39,26 +52,26 @@ class Dataset:
 class FewShot:
     """`[few_shot]`: solved examples that the prompt sees as `examples`."""
 
-    count: Whole | None = Field(None, ge=0, description="how many examples; all given ones where unset")
-    examples: Rows = Field((), description="rows written here")
-    file: Text | None = Field(None, description="JSONL, CSV or Parquet, relative to the definition")
-    split: Text | None = Field(None, description="split of the hub dataset, as train")
+    count: Whole | None = Field(default=None, ge=0, description="how many examples; all given ones where unset")
+    examples: Rows = Field(default=(), description="rows written here")
+    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
+    split: Text | None = Field(default=None, description="split of the hub dataset, as train")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Extract:
     """`[extract]`: how the answer is found in the reply; the whole reply where nothing is set."""
 
-    regex: Text | None = Field(None, description="the answer is group 1, or the whole match without groups")
-    which: Literal["first", "last"] = Field("last", description="the match that counts")
-    json_path: Text | None = Field(None, description="JSONPath (RFC 9535) into the JSON in the reply")
+    regex: Text | None = Field(default=None, description="the answer is group 1, or the whole match without groups")
+    which: Literal["first", "last"] = Field(default="last", description="the match that counts")
+    json_path: Text | None = Field(default=None, description="JSONPath (RFC 9535) into the JSON in the reply")
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Columns:
     """`[columns]`: dataset columns that go into the record."""
 
-    cluster: Text | None = Field(None, description="samples of one cluster are not independent")
+    cluster: Text | None = Field(default=None, description="samples of one cluster are not independent")
     group: Text | None = None
     label: Text | None = None
 
@@ -72,14 +85,14 @@ class DefinitionFile:
     target: Text = Field(min_length=1, description='target = "{{ answer }}", a Jinja template over a row')
     metric: Text = Field(description=f"one of {', '.join(metrics.names())}")
     description: Text = ""
-    source: Text = Field("", description="where task and settings come from")
-    mode: Mode = Field("chat", description="ask by chat or by raw completion")
-    system: Text = Field("", description="system message, a Jinja template")
-    stop: Texts = Field((), description="stop strings")
-    max_tokens: Count = Field(256, description="longest reply, tokens")
-    num_samples: Count | None = Field(None, description="how many samples are evaluated by default")
-    sigma: Number | None = Field(None, ge=0, description="standard deviation of one score in points")
-    chance: Number | None = Field(None, description="mean of a guesser in points")
+    source: Text = Field(default="", description="where task and settings come from")
+    mode: Mode = Field(default="chat", description="ask by chat or by raw completion")
+    system: Text = Field(default="", description="system message, a Jinja template")
+    stop: Texts = Field(default=(), description="stop strings")
+    max_tokens: Count = Field(default=256, description="longest reply, tokens")
+    num_samples: Count | None = Field(default=None, description="how many samples are evaluated by default")
+    sigma: Number | None = Field(default=None, ge=0, description="standard deviation of one score in points")
+    chance: Number | None = Field(default=None, description="mean of a guesser in points")
     few_shot: FewShot = field(default_factory=FewShot)
     extract: Extract = field(default_factory=Extract)
     columns: Columns = field(default_factory=Columns)
