@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,8 @@ else:
     import tomli as tomllib
 
 LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
+DEPTH = 100  # tables in tables; Python's own limit would come as a RecursionError from anywhere
+WHOLE_MEND = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
 T = TypeVar("T")
 Key = tuple["str | int", ...]
 
@@ -59,15 +62,17 @@ class TomlFile:
         """First line of every key, found by parsing the file statement by statement."""
         lines: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
+        arrays: dict[tuple[str, ...], int] = {}  # arrays of tables, each with the index of its last table
         for first, statement in _statements(self.text):
             parsed = tomllib.loads(statement)
             if statement.lstrip().startswith("["):
-                table = _only_path(parsed)
+                is_array = statement.lstrip().startswith("[[")
+                table = _table(_only_path(parsed), arrays, is_array)
                 for length in range(1, len(table) + 1):
                     lines.setdefault(table[:length], first)
             else:
-                for path in _paths(parsed):
-                    lines.setdefault(table + path, first)
+                for path, _ in _paths(parsed):
+                    lines.setdefault(table + tuple(map(str, path)), first)
         return lines
 
 
@@ -82,8 +87,13 @@ def dotted(key: Key) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"')
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
     return text or "(file)"
+
+
+def _quoted(part: str) -> str:
+    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
+    return json.dumps(part, ensure_ascii=not part.isprintable())
 
 
 def read_toml(path: Path, *, mend: str) -> TomlFile:
@@ -92,8 +102,8 @@ def read_toml(path: Path, *, mend: str) -> TomlFile:
     Raises
     ------
     BadInput
-        When the file is missing, a directory, empty, too large, not UTF-8 or not TOML; `mend` says what to do
-        where it is missing or empty.
+        When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
+        can be; `mend` says what to do where it is missing or empty.
     """
     try:
         size = path.stat().st_size
@@ -105,25 +115,48 @@ def read_toml(path: Path, *, mend: str) -> TomlFile:
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
     try:
-        text = raw.decode("utf-8-sig")
+        text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
     if not text.strip():
         raise BadInput(f"{path}:1: is empty; {mend}")
+    file = TomlFile(path, text, _parsed(path, text))
+    huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
+    if huge:
+        raise located(file, ((key, f"is a number of more than 64 bits; {WHOLE_MEND}") for key in huge))
+    return file
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
-        return TomlFile(path, text, tomllib.loads(text))
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(_syntax_message(path, text, str(error))) from error
+    except ValueError as error:  # Python reads no decimal of more than 4,300 digits
+        long = re.search(r"\d[\d_]{4299,}", text)
+        line = text[: long.start()].count("\n") + 1 if long else 1
+        raise BadInput(f"{path}:{line}: holds a number of thousands of digits; {WHOLE_MEND}") from error
     except RecursionError as error:
         raise BadInput(f"{path}: is nested too deeply; no setting of accgate is") from error
+    if _too_deep(data):
+        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is")
+    return data
+
+
+def _too_deep(data: Any) -> bool:
+    level = [data]
+    for _ in range(DEPTH):
+        nested = [value for value in level if isinstance(value, (dict, list))]
+        level = [child for value in nested for child in (value.values() if isinstance(value, dict) else value)]
+    return bool(level)
 
 
 def _syntax_message(path: Path, text: str, message: str) -> str:
     found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
     line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
     fact = message[: found.start()] if found else message
-    if re.match(r"Cannot (declare|overwrite)|Cannot mutate|Duplicate", fact):
+    if re.match(r"Cannot (declare|overwrite|mutate|redefine)|Duplicate", fact):
         mend = "each table and key may stand once; rename or remove one of the two"
     else:
         mend = "see https://toml.io for the syntax"
@@ -138,7 +171,7 @@ def _statements(text: str) -> Iterable[tuple[int, str]]:
     """
     open_lines: list[str] = []
     first = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if not open_lines:
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
@@ -165,32 +198,49 @@ def _only_path(parsed: Any) -> tuple[str, ...]:
     return path
 
 
-def _paths(parsed: Any) -> Iterable[tuple[str, ...]]:
-    """Every path of a parsed value, those through arrays with their indices."""
+def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: bool) -> tuple[str, ...]:
+    """The header's path with the index of the array element that it goes through or, for `[[...]]`, begins."""
+    table: tuple[str, ...] = ()
+    for part in path[:-1]:
+        table += (part,)
+        if table in arrays:
+            table += (str(arrays[table]),)
+    table += path[-1:]
+    if is_array:
+        arrays[table] = arrays.get(table, -1) + 1
+        table += (str(arrays[table]),)
+    return table
+
+
+def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
+    """Every path of a parsed value with what stands there, those through arrays with their indices."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(parsed, dict):
         items = parsed.items()
     elif isinstance(parsed, list):
         items = enumerate(parsed)
     for key, value in items:
-        yield (str(key),)
-        for path in _paths(value):
-            yield (str(key), *path)
+        yield (key,), value
+        for path, inner in _paths(value):
+            yield (key, *path), inner
 
 
-def validated(file: TomlFile, shape: type[T]) -> T:
-    """The file's data as a dataclass of type `shape`.
+def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
+    """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
 
     Raises
     ------
     BadInput
         With one message for each fault, all at once.
     """
+    table: Any = file.data
+    for part in key:
+        table = table.get(part, {})
     try:
-        return TypeAdapter(shape).validate_python(dict(file.data))
+        return TypeAdapter(shape).validate_python(dict(table))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=True)
-        raise located(file, ((tuple(fault["loc"]), _explained(dict(fault), shape)) for fault in faults)) from error
+        raise located(file, ((key + tuple(f["loc"]), _explained(dict(f), shape)) for f in faults)) from error
 
 
 def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:

@@ -59,7 +59,7 @@ def numeric_match(answer: str, target: str) -> float:
 
 
 def _number(text: str) -> Decimal | None:
-    bare = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip().strip("$€£% ").rstrip("."))
+    bare = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.strip().rstrip(".").strip("$€£% "))
     try:
         value = Decimal(bare)
     except InvalidOperation:
@@ -94,17 +94,27 @@ def json_fields(answer: str, target: str) -> float:
 def _json(text: str) -> tuple[Any] | None:
     """The JSON value in a tuple, since null is a value too; None where the text is not JSON."""
     try:
-        return (json.loads(text),)
+        return (json.loads(text, parse_constant=_no_json),)
     except (ValueError, RecursionError):
         return None
 
 
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is Python's, not JSON's")
+
+
 def _same(left: Any, right: Any) -> bool:
     """Equality of JSON values, in which true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return bool(left == right)
+    pairs = [(left, right)]  # a stack, since JSON may be nested deeper than Python recurses
+    while pairs:
+        left, right = pairs.pop()
+        if isinstance(left, bool) or isinstance(right, bool):
+            if left is not right:
+                return False
+        elif isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
+            pairs += [(left[key], right[key]) for key in left]
+        elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+            pairs += zip(left, right, strict=True)
+        elif isinstance(left, (dict, list)) or left != right:
+            return False
+    return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,16 @@ def read_rows(path: Path) -> list[Row]:
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
+        raise BadInput(f"{path}:{_undecodable_line(path)}: is not UTF-8; save the file as UTF-8 text") from error
     if not rows:
         raise BadInput(f"{path}: holds no rows; a task needs at least one")
     return rows
+
+
+def _undecodable_line(path: Path) -> int:
+    """The first line that is not UTF-8; an error while a file is read in blocks knows only the block."""
+    good = path.read_bytes().decode(errors="surrogateescape")
+    return next(line for line, text in enumerate(good.split("\n"), 1) if re.search("[\udc80-\udcff]", text))
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
@@ -50,14 +57,14 @@ def _jsonl(path: Path) -> Iterator[Row]:
 
 def _csv(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True, restkey="", restval=None)
+        reader = csv.DictReader(file, strict=True, restkey=None, restval=None)
         try:
             for row in reader:
-                if "" in row or None in row.values():
+                if None in row or None in row.values():
                     raise BadInput(f"{path}:{reader.line_num}: has not as many cells as the header")
                 yield row
         except csv.Error as error:
-            raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
+            raise BadInput(f"{path}:{reader.reader.line_num}: is not CSV ({error})") from error
 
 
 def _parquet(path: Path) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass as plain_dataclass
@@ -133,19 +134,25 @@ def _faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
             yield (key,), fault
     if content.metric not in metrics.names():
         yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metrics.names())}"
-    extract, few_shot = content.extract, content.few_shot
+    extract = content.extract
     if extract.regex is not None and extract.json_path is not None:
         yield ("extract", "json_path"), "stands beside regex; keep one of the two"
     if extract.regex is not None and (fault := _regex_fault(extract.regex)):
         yield ("extract", "regex"), fault
     if extract.json_path is not None and (fault := check_json_path(extract.json_path)):
         yield ("extract", "json_path"), fault
-    if few_shot.file is not None and not (folder / few_shot.file).is_file():
+    yield from _few_shot_faults(content.few_shot, content.dataset, folder)
+
+
+def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
+    if few_shot.file is not None and not _is_file(folder / few_shot.file):
         yield ("few_shot", "file"), f"there is no file {few_shot.file!r} in {folder}"
     if sum((bool(few_shot.examples), few_shot.file is not None, few_shot.split is not None)) > 1:
         yield ("few_shot",), "has several sources of examples; keep one of examples, file and split"
     if few_shot.examples and (few_shot.count or 0) > len(few_shot.examples):
         yield ("few_shot", "count"), f"is {few_shot.count}, but {len(few_shot.examples)} examples are written"
+    if few_shot.split is not None and dataset.hub is None:
+        yield ("few_shot", "split"), "needs a dataset of the hub; give examples or file"
 
 
 def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
@@ -153,7 +160,7 @@ def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]
     if len(given) != 1:
         yield ("dataset",), f"has {' and '.join(given) or 'no source'}; give one of file, hub and generator"
     elif dataset.file is not None:
-        if not (folder / dataset.file).is_file():
+        if not _is_file(folder / dataset.file):
             yield ("dataset", "file"), f"there is no file {dataset.file!r} in {folder}; write it relative to this file"
         elif Path(dataset.file).suffix.lower() not in (".jsonl", ".csv", ".parquet"):
             yield ("dataset", "file"), f"is {dataset.file!r}; the name must end in .jsonl, .csv or .parquet"
@@ -166,9 +173,13 @@ def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]
                 yield ("dataset", "options", option), fault
 
 
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 Path.is_file raises where a name is too long
+
+
 def _regex_fault(pattern: str) -> str | None:
     try:
         groups = re.compile(pattern).groups
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         return f"is not a regular expression: {error}"
     return None if groups <= 1 else f"has {groups} groups; keep one around the answer, write the others as (?:...)"

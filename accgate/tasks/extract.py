@@ -32,10 +32,13 @@ def by_json_path(reply: str, path: str) -> str | None:
     found = json_in(reply)
     if found is None:
         return None
-    values = jsonpath.findall(path, found[0])
-    if not values:
+    try:
+        values = jsonpath.findall(path, found[0])
+        if not values:
+            return None
+        return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
+    except (jsonpath.JSONPathError, RecursionError):  # a reply nested too deeply holds no answer
         return None
-    return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
 
 
 def json_in(reply: str) -> tuple[Any] | None:
@@ -55,6 +58,6 @@ def check_json_path(path: str) -> str | None:
 
     try:
         jsonpath.compile(path)
-    except jsonpath.JSONPathError as error:
-        return f"is not a JSON path: {error}"
+    except Exception as error:  # the library raises what its regular expressions and numbers raise, too
+        return f"is not a JSON path: {error}".splitlines()[0]
     return None

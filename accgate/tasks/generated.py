@@ -36,9 +36,20 @@ def arithmetic(
         raise CannotGenerate(
             f"numbers from {low} to {high} give {max(width, 0) ** 2} different questions, not {count}; widen the range"
         )
-    for pair in random.Random(f"arithmetic {seed}").sample(range(width**2), count):
+    for pair in _distinct(f"arithmetic {seed}", width**2, count):
         a, b = low + pair // width, low + pair % width
         yield {"a": a, "b": b, "operation": operation, "answer": OPERATIONS[operation](a, b)}
+
+
+def _distinct(seed: str, size: int, count: int) -> Iterator[int]:
+    """Different numbers below `size`; a longer draw begins with the shorter one, so that subsets stay subsets."""
+    rng = random.Random(seed)
+    drawn: dict[int, None] = {}
+    while len(drawn) < count:
+        number = rng.randrange(size)
+        if number not in drawn:
+            drawn[number] = None
+            yield number
 
 
 FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
@@ -87,7 +98,7 @@ def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
     combinations = len(NAMES) * len(CITIES) * len(JOBS) * 60
     if count > combinations:
         raise CannotGenerate(f"there are {combinations} different people, not {count}; lower the count")
-    for code in random.Random(f"json {seed}").sample(range(combinations), count):
+    for code in _distinct(f"json {seed}", combinations, count):
         rest, name = divmod(code, len(NAMES))
         rest, city = divmod(rest, len(CITIES))
         age, job = divmod(rest, len(JOBS))

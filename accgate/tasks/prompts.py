@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,21 @@ def _environment() -> SandboxedEnvironment:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+    del environment.filters["random"], environment.globals["lipsum"]  # a prompt is the same in every run
+    return environment
+
+
+def _printable(value: Any) -> Any:
+    from jinja2 import Undefined
+
+    # Such a value prints with its memory address: another prompt, so another sample, in every run.
+    if isinstance(value, Iterator) or (callable(value) and not isinstance(value, Undefined)):
+        raise TypeError(
+            f"{type(value).__name__} is not text; write row['name'] for a column that is named like a method, "
+            "and call functions"
+        )
+    return value
 
 
 @cache
@@ -36,6 +50,8 @@ def template_fault(text: str) -> str | None:
         _template(text)
     except TemplateSyntaxError as error:
         return f"is not a Jinja template: line {error.lineno} of it: {error.message}"
+    except Exception as error:  # Jinja compiles to Python, whose compiler has faults of its own to find
+        return f"is not a Jinja template: {type(error).__name__}: {error}"
     return None
 
 
@@ -59,5 +75,5 @@ def rendered(text: str, row: Mapping[str, Any], examples: Sequence[Mapping[str, 
         return _template(text).render({**row, "row": row, "examples": examples})
     except TemplateError as error:
         raise CannotRender(f"{error.message}; the row has {', '.join(map(str, row))}") from error
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+    except Exception as error:  # the template's expressions raise what they like
         raise CannotRender(f"{type(error).__name__}: {error}") from error

@@ -111,8 +111,8 @@ def load_task(
     definition = read_definition(file or library_file(library or name))
     rows = _rows(definition, options or {}, seed, count)
     content = definition.content
-    samples = sorted(_samples(name, definition, rows, _examples(definition, options or {}, seed)),
-                     key=lambda sample: order_key(seed, sample))  # fmt: skip
+    examples = _examples(definition, options or {}, seed)
+    samples = sorted(_samples(name, definition, rows, examples), key=lambda sample: order_key(seed, sample))
     used = mode or content.mode
     return Task(
         name=name,
@@ -122,7 +122,7 @@ def load_task(
         mode=used,
         stop=content.stop,
         max_tokens=content.max_tokens,
-        fingerprint=_fingerprint(content, rows, used),
+        fingerprint=_fingerprint(content, rows, examples, used),
         sigma=content.sigma,
         num_samples=content.num_samples,
         chance=content.chance,
@@ -144,8 +144,12 @@ def _rows(definition: Definition, options: Mapping[str, Any], seed: int, count: 
     merged = {**dataset.options, **options}
     if count is not None:
         merged.setdefault("count", count)
+    return _generated(definition, dataset.generator, merged, seed)
+
+
+def _generated(definition: Definition, generator: str, options: Mapping[str, Any], seed: int) -> list[Row]:
     try:
-        return generate(dataset.generator, merged, seed=seed)
+        return generate(generator, options, seed=seed)
     except CannotGenerate as error:
         raise BadInput(f"task {definition.source.path.stem}: {error}") from error
 
@@ -160,7 +164,7 @@ def _examples(definition: Definition, options: Mapping[str, Any], seed: int) -> 
         rows = hub_rows(dataset.hub, dataset.name, few_shot.split, dataset.revision, dataset.options)
     elif few_shot.count and dataset.generator is not None:
         drawn = {**dataset.options, **options, "count": few_shot.count, "seed": -1 - seed}
-        rows = generate(dataset.generator, drawn, seed=seed)
+        rows = _generated(definition, dataset.generator, drawn, seed)
     elif few_shot.count:
         raise BadInput(definition.source.error(("few_shot", "count"), "has no source; give examples, file or split"))
     else:
@@ -181,7 +185,8 @@ def _samples(name: str, definition: Definition, rows: Sequence[Row], examples: S
             system = rendered(content.system, row, examples) if content.system else ""
             target = rendered(content.target, row, examples)
             extras = {key: _column(row, column) for key, column in _named_columns(content)}
-        except CannotRender as error:
+            "".join((user, system, target, *extras.values())).encode()  # JSON can spell half a character
+        except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.source.path}: row {number} of the dataset: {error}") from error
         prompt = f"{system}\n\n{user}" if system else user
         id_ = sample_id(name, prompt, target, seen[prompt, target])
@@ -202,11 +207,10 @@ def _column(row: Row, column: str) -> str:
     return str(row[column])
 
 
-def _fingerprint(content: DefinitionFile, rows: Sequence[Row], mode: Mode) -> dict[str, str]:
-    few_shot = content.few_shot
+def _fingerprint(content: DefinitionFile, rows: Sequence[Row], examples: Sequence[Row], mode: Mode) -> dict[str, str]:
     parts: dict[str, Any] = {
         "dataset": rows,
-        "prompt": [content.prompt, content.system, mode, few_shot.count, few_shot.examples],
+        "prompt": [content.prompt, content.system, mode, examples],
         "extract": [content.target, content.extract.regex, content.extract.which, content.extract.json_path],
         "metric": content.metric,
         "reply": [content.stop, content.max_tokens],

@@ -1,0 +1,260 @@
+"""The checks of a config: which reference judges which samples, and how many of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from accgate.config import Config
+from accgate.config import Task as TaskSettings
+from accgate.decide import Design, Mean, Target, chosen_test
+from accgate.errors import BadInput
+from accgate.metrics import get as get_metric
+from accgate.plan import ASSUMED_DISCORDANCE, achieved_theta, plan, planned_alpha, standard_error
+from accgate.references import Reference, baseline_of, find_reference, mismatch, missing_reference
+from accgate.scores import Scores
+from accgate.stats.names import TestName
+from accgate.tasks.definition import DefinitionFile, read_definition
+from accgate.tasks.library import library_file
+from accgate.tasks.samples import Task, load_task
+
+
+@dataclass(frozen=True)
+class Check:
+    """One (model, task): the samples to evaluate, what judges them, and what that can see.
+
+    `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at
+    `discordance`; None where there is nothing to compute them from.
+    """
+
+    model: str
+    task: Task
+    baseline: str
+    repeats: int
+    design: Design
+    test: TestName
+    reference: Scores | Mean | Target | None
+    alpha_planned: float
+    discordance: float | None = None
+    theta: float | None = None
+    gamma: float | None = None
+    max_tokens: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.task.samples)
+
+    @property
+    def reference_mean(self) -> float | None:
+        """Mean of the reference, points."""
+        if isinstance(self.reference, Scores):
+            return float(np.mean(self.reference.averaged()))
+        return None if self.reference is None else self.reference.mean
+
+    @property
+    def reference_n(self) -> int | None:
+        """Number of the reference's samples."""
+        return None if self.reference is None or isinstance(self.reference, Target) else self.reference.n
+
+
+def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]:
+    """Every check of a config, with tasks loaded and references matched; `recording` looks for no reference.
+
+    Raises
+    ------
+    BadInput
+        With all faults of tasks and references: what changed, where, and the mend.
+    """
+    checks: list[Check] = []
+    faults: list[str] = []
+    pairs = config.pairs()
+    if not pairs:
+        raise BadInput(f"{config.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
+    for model, task in pairs:
+        try:
+            checks.append(_check(config, model, task, len(pairs), recording))
+        except BadInput as error:
+            faults.extend(message for message in error.messages if message not in faults)
+    if faults:
+        raise BadInput(*faults)
+    return tuple(checks)
+
+
+def _check(config: Config, model_name: str, task_name: str, checks: int, recording: bool) -> Check:
+    model, settings = config.models[model_name], config.tasks[task_name]
+    file = config.path(settings.file) if settings.file else None
+    definition = read_definition(file or library_file(settings.library or task_name)).content
+    design = _design(config, settings, definition)
+    baseline = baseline_of(model_name, model.variant, model.baseline)
+    found = None if recording else find_reference(config.references, baseline, task_name)
+    reference = None if recording else _reference(settings, found)
+    test = "paired" if reference is None else chosen_test(settings.test, reference)
+    alpha = planned_alpha(design.alpha, config.gate.correction, 1 if recording else checks)
+    sizing = _Sizing(settings, definition, design, test, reference, alpha)
+    task = _task(config, task_name, file, settings, sizing.wanted())
+    task, notes = _cut(task, sizing, found, config)
+    if reference is not None and isinstance(reference, Scores):
+        reference = reference.taken([sample.id for sample in task.samples])
+    if not recording and reference is None:
+        notes = (missing_reference(config.references, baseline, task_name),)
+    check = Check(
+        model_name, task, baseline, settings.repeats, design, test, reference, alpha, notes=notes,
+        max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
+    )  # fmt: skip
+    return _foreseen(check, sizing)
+
+
+def _design(config: Config, settings: TaskSettings, definition: DefinitionFile) -> Design:
+    gate = config.gate
+    return Design(
+        test=settings.test,
+        alpha=gate.alpha if settings.alpha is None else settings.alpha,
+        beta=gate.beta if settings.beta is None else settings.beta,
+        sigma=definition.sigma if settings.sigma is None else settings.sigma,
+        theta=settings.theta,
+        higher_is_better=get_metric(definition.metric).higher_is_better,
+    )
+
+
+def _reference(settings: TaskSettings, found: Reference | None) -> Scores | Mean | Target | None:
+    if settings.target is not None:
+        return Target(settings.target)
+    if settings.reference is not None and settings.reference_num_samples is not None:
+        return Mean(settings.reference, settings.reference_num_samples)
+    return None if found is None else found.evidence
+
+
+def _task(config: Config, name: str, file: Path | None, settings: TaskSettings, count: int | None) -> Task:
+    return load_task(
+        name,
+        file=file,
+        library=settings.library,
+        options=settings.options,
+        mode=settings.mode,
+        seed=config.gate.seed,
+        count=count,
+    )
+
+
+@dataclass(frozen=True)
+class _Sizing:
+    """How many samples a check wants, from the settings, the target theta, or the reference."""
+
+    settings: TaskSettings
+    definition: DefinitionFile
+    design: Design
+    test: TestName
+    reference: Scores | Mean | Target | None
+    alpha: float
+
+    @property
+    def discordance(self) -> float:
+        given = self.settings.discordance
+        return ASSUMED_DISCORDANCE if given is None else given
+
+    @property
+    def binary(self) -> bool:
+        """Whether scores are 0/100, as far as the reference tells."""
+        return not isinstance(self.reference, Scores) or bool(np.isin(self.reference.averaged(), (0.0, 100.0)).all())
+
+    def paired_sigma(self) -> float | None:
+        """Assumed standard deviation of the differences where scores are not 0/100, points."""
+        return None if self.binary else 100.0 * math.sqrt(self.discordance)
+
+    def wanted(self) -> int | None:
+        """Samples the check asks for; None for all there are."""
+        settings, design = self.settings, self.design
+        if settings.num_samples is not None:
+            return settings.num_samples
+        if design.theta is not None:
+            wanted: int | None = self.planned(design.theta)
+        elif isinstance(self.reference, (Scores, Mean)):
+            wanted = self.reference.n
+        else:
+            wanted = self.definition.num_samples
+        limits = [n for n in (wanted, settings.limit) if n is not None]
+        if isinstance(self.reference, Scores):
+            limits.append(self.reference.n)
+        return min(limits, default=None)
+
+    def planned(self, theta: float) -> int | None:
+        """Samples that see theta; None where the reference is too small for any number."""
+        design = self.design
+        if self.test == "paired":
+            sigma = self.paired_sigma()
+            q = self.discordance if sigma is None else None
+            return plan(theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta, test="paired").n
+        if design.sigma is None:
+            return self.definition.num_samples
+        if isinstance(self.reference, Mean):
+            from accgate.stats.power import two_sample_n
+
+            return two_sample_n(
+                theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, reference_n=self.reference.n
+            )
+        return plan(theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, test=self.test).n
+
+
+def _cut(task: Task, sizing: _Sizing, found: Reference | None, config: Config) -> tuple[Task, tuple[str, ...]]:
+    """The samples of the check: the first of the order, as many as wanted.
+
+    Raises
+    ------
+    BadInput
+        When the dataset or the reference has fewer samples than num_samples, or the reference is of other samples.
+    """
+    settings, available = sizing.settings, len(task.samples)
+    source, key = config.source, ("tasks", task.name, "num_samples")
+    if settings.num_samples is not None and settings.num_samples > available:
+        raise BadInput(source.error(key, f"is {settings.num_samples}, but the dataset has {available} samples"))
+    wanted = sizing.wanted()
+    if wanted is None:
+        wanted = sizing.definition.num_samples or available
+    if settings.limit is not None:
+        wanted = min(wanted, settings.limit)
+    task = task.first(wanted)
+    notes: tuple[str, ...] = ()
+    if found is not None and isinstance(sizing.reference, Scores):
+        if settings.num_samples is not None and settings.num_samples > sizing.reference.n:
+            fault = f"is {settings.num_samples}, but the reference has {sizing.reference.n} samples; record it again"
+            raise BadInput(source.error(key, fault))
+        if changed := mismatch(found, task):
+            raise BadInput(changed)
+    if sizing.design.theta is not None and settings.num_samples is None:
+        planned = sizing.planned(sizing.design.theta)
+        if planned is None or planned > len(task.samples):
+            needs = "more samples than any reference of this size allows" if planned is None else f"{planned:,} samples"
+            notes = (f"theta = {sizing.design.theta:g} needs {needs}; there are {len(task.samples):,}",)
+    return task, notes
+
+
+def _foreseen(check: Check, sizing: _Sizing) -> Check:
+    """The check with the theta and gamma that its plan expects."""
+    from scipy.special import ndtri
+
+    paired = check.test == "paired"
+    sigma = sizing.paired_sigma() if paired else check.design.sigma
+    discordance = sizing.discordance if paired and sigma is None else None
+    if sigma is None and discordance is None:
+        return check
+    alpha, known = check.alpha_planned, check.reference_n
+    theta = achieved_theta(
+        check.test,
+        check.n,
+        sigma=sigma,
+        discordance=discordance,
+        alpha=alpha,
+        beta=check.design.beta,
+        reference_n=known,
+    )
+    gamma = None
+    if check.reference_mean is not None:
+        error = standard_error(check.test, check.n, sigma=sigma, discordance=discordance, reference_n=known)
+        margin = float(ndtri(alpha)) * error
+        gamma = check.reference_mean + (margin if check.design.higher_is_better else -margin)
+    return replace(check, theta=theta, gamma=gamma, discordance=discordance)

@@ -1,0 +1,99 @@
+"""The protocol every engine follows."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True)
+class Request:
+    """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them."""
+
+    id: str
+    repeat: int
+    prompt: str
+    system: str = ""
+    mode: Literal["chat", "completion"] = "chat"
+    max_tokens: int = 256
+    temperature: float = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. `score` (points) is set only by an engine that replays recorded scores."""
+
+    text: str | None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What ran: engine, its version, and the hardware it ran on."""
+
+    name: str
+    version: str
+    hardware: str
+
+
+class RequestFailed(Exception):
+    """This sample got no reply; others may. The message becomes the record's `error`."""
+
+
+class Engine(Protocol):
+    """Who answers. `concurrency` is how many requests are worth having in flight."""
+
+    concurrency: int
+
+    async def start(self) -> None:
+        """Load or reach the model.
+
+        Raises
+        ------
+        BadInput
+            When options do not fit the engine.
+        CannotEvaluate
+            When the model cannot be loaded or reached.
+        """
+        ...
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer one prompt.
+
+        Raises
+        ------
+        RequestFailed
+            When this sample gets no reply.
+        CannotEvaluate
+            When no further request can succeed.
+        """
+        ...
+
+    def describe(self) -> EngineInfo:
+        """What runs; valid after `start`."""
+        ...
+
+    async def close(self) -> None:
+        """Free everything; safe to call twice, and after a failed start."""
+        ...
+
+
+def cpu_name() -> str:
+    """The processor's name, as the operating system gives it."""
+    try:
+        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        found = None
+    return found[1].strip() if found else platform.processor() or platform.machine()

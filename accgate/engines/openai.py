@@ -1,0 +1,175 @@
+"""Any OpenAI-compatible server: vLLM, SGLang, TensorRT-LLM, llama.cpp, TGI, or a hosted API."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import os
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.tomlfile import CLOSED, Count, Number, Text, Whole
+
+if TYPE_CHECKING:
+    import aiohttp
+
+RETRIED = frozenset({408, 409, 425, 429})  # and every 5xx
+FATAL = {
+    401: "the key is refused; check the variable that options.api_key_env names",
+    403: "the key may not use this model",
+    404: "no such model or path; check `model`, and that options.base_url ends in /v1",
+    405: "the path takes no POST; check that options.base_url ends in /v1",
+}
+FIRST_WAIT = 0.5  # seconds, doubled with each retry
+LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
+LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Options:
+    """`[models.NAME.options]` of the openai engine."""
+
+    base_url: Text = Field(description='base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1')
+    api_key_env: Text | None = Field(default=None, description="name of the environment variable with the key")
+    concurrency: Count = Field(default=64, description="most requests in flight, 1 or more")
+    timeout: Number = Field(default=600.0, gt=0, description="seconds until one attempt is given up, above 0")
+    max_retries: Whole = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
+
+
+class OpenAIEngine:
+    """A client that keeps a bounded number of requests in flight and retries what may yet succeed."""
+
+    def __init__(self, model: str, options: Options) -> None:
+        self.concurrency = options.concurrency
+        self._model = model
+        self._options = options
+        self._base = options.base_url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+        self._jitter = random.Random()
+        self._version = "unknown"
+
+    async def start(self) -> None:
+        """Open the session and see that the server answers."""
+        import aiohttp
+
+        headers = {"content-type": "application/json"}
+        if self._options.api_key_env is not None:
+            key = os.environ.get(self._options.api_key_env)
+            if not key:
+                raise BadInput(
+                    f"environment variable {self._options.api_key_env}, named by options.api_key_env, is not set; "
+                    "set it to the server's key"
+                )
+            headers["authorization"] = f"Bearer {key}"
+        self._session = aiohttp.ClientSession(
+            headers=headers,
+            connector=aiohttp.TCPConnector(limit=self.concurrency),
+            timeout=aiohttp.ClientTimeout(total=self._options.timeout, sock_connect=30.0),
+            trust_env=True,
+        )
+        self._version = await self._server_version()
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer one prompt, with retries."""
+        path = "/chat/completions" if request.mode == "chat" else "/completions"
+        payload = json.dumps(body_of(request, self._model)).encode()
+        fault = ""
+        for attempt in range(self._options.max_retries + 1):
+            outcome = await self._attempt(path, payload)
+            if isinstance(outcome, Reply):
+                return outcome
+            fault, asked = outcome
+            if asked > LONGEST_RETRY_AFTER:
+                raise RequestFailed(f"{fault}; the server asks to wait {asked:.0f} s")
+            if attempt < self._options.max_retries:
+                backoff = self._jitter.uniform(0.0, min(LONGEST_WAIT, FIRST_WAIT * 2**attempt))
+                await asyncio.sleep(asked + backoff)
+        raise RequestFailed(f"{fault} (after {self._options.max_retries + 1} attempts)")
+
+    async def _attempt(self, path: str, payload: bytes) -> Reply | tuple[str, float]:
+        """A reply, or (what went wrong, seconds the server asks to wait) where a retry may help."""
+        import aiohttp
+
+        assert self._session is not None, "start() comes first"
+        try:
+            async with self._session.post(self._base + path, data=payload, allow_redirects=False) as response:
+                raw = await response.read()
+                status, headers = response.status, response.headers
+        except asyncio.TimeoutError:
+            return f"no answer within {self._options.timeout:g} s", 0.0
+        except aiohttp.InvalidURL as error:
+            raise CannotEvaluate(f"options.base_url {self._base!r} is not a URL") from error
+        except (aiohttp.ClientError, OSError) as error:
+            return f"cannot talk to {self._base}: {type(error).__name__}: {error}", 0.0
+        try:
+            body = json.loads(raw)
+        except (ValueError, RecursionError):
+            body = raw[:300].decode(errors="replace")
+        if status == 200:
+            try:
+                return reply_of(body)
+            except MalformedReply as error:
+                return f"{self._base}: {error}", 0.0
+        fault = f"HTTP {status} from {self._base}: {error_text(body)}"
+        if status in RETRIED or status >= 500:
+            return fault, retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), time.time())
+        if 300 <= status < 400:
+            raise CannotEvaluate(f"{self._base} redirects to {headers.get('location')}; write that as options.base_url")
+        if status in FATAL:
+            raise CannotEvaluate(f"{fault}; {FATAL[status]}")
+        raise RequestFailed(fault)
+
+    async def _server_version(self) -> str:
+        """The server's kind, from its list of models; reaching it at all is the point."""
+        import aiohttp
+
+        assert self._session is not None
+        fault = ""
+        for attempt in range(min(self._options.max_retries, 4) + 1):
+            await asyncio.sleep(0.0 if attempt == 0 else FIRST_WAIT * 2**attempt)
+            try:
+                async with self._session.get(self._base + "/models") as response:
+                    body: Any = json.loads(await response.read())
+                return str(body["data"][0]["owned_by"])
+            except aiohttp.InvalidURL as error:
+                raise CannotEvaluate(f"options.base_url {self._base!r} is not a URL") from error
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+                fault = f"{type(error).__name__}: {error}"
+            except (ValueError, LookupError, TypeError):
+                return "unknown"  # it answers, but not with a list of models: not every server has one
+        raise CannotEvaluate(f"cannot reach {self._base}: {fault}; is the server up, and options.base_url right?")
+
+    def describe(self) -> EngineInfo:
+        """The server's kind; what hardware it has, it does not say."""
+        return EngineInfo("openai", self._version, "server")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+
+def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:
+    """Seconds a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
+
+    >>> retry_after(None, "2", now=0.0), retry_after("1500", "9", now=0.0), retry_after(None, "soon", now=0.0)
+    (2.0, 1.5, 0.0)
+    """
+    for text, unit in ((milliseconds, 1000.0), (header, 1.0)):
+        try:
+            return max(0.0, float(text or "") / unit)
+        except ValueError:
+            continue
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header or "").timestamp() - now)
+    except (ValueError, TypeError):
+        return 0.0

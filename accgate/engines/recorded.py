@@ -1,0 +1,107 @@
+"""Scores or replies from a file, so that a gate runs where the evaluation happened elsewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
+from accgate.errors import BadInput
+from accgate.tomlfile import CLOSED, Number
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Options:
+    """`[models.NAME.options]` of the recorded engine."""
+
+    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
+
+
+@plain_dataclass(frozen=True)
+class _Row:
+    reply: str | None
+    score: float | None
+    error: str | None
+
+
+class RecordedEngine:
+    """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply."""
+
+    concurrency = 1
+
+    def __init__(self, path: Path, options: Options) -> None:
+        self._path = path
+        self._options = options
+        self._rows: Mapping[tuple[str, int], _Row] = {}
+
+    async def start(self) -> None:
+        """Read the file."""
+        rows: dict[tuple[str, int], _Row] = {}
+        try:
+            with self._path.open(encoding="utf-8-sig") as file:
+                for line, text in enumerate(file, 1):
+                    if text.strip():
+                        key, row = self._row(line, text)
+                        if key in rows:
+                            raise self._fault(line, f"id {key[0]!r} (repeat {key[1]}) comes twice; keep one line")
+                        rows[key] = row
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"{self._path}: cannot be read: {error}; name a JSONL file of records") from error
+        if not rows:
+            raise BadInput(f"{self._path}: holds no records")
+        self._rows = rows
+        largest = max((row.score for row in rows.values() if row.score is not None), default=0.0)
+        if self._options.scale is None and 0.0 < largest <= 1.0:
+            raise BadInput(
+                f"{self._path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
+                "scores are fractions, 1 where they are points"
+            )
+
+    def _row(self, line: int, text: str) -> tuple[tuple[str, int], _Row]:
+        try:
+            row = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._fault(line, f"is not a JSON object ({error}); is the file cut off?") from error
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+            raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
+        repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
+        if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
+            raise self._fault(line, f"repeat is {repeat!r}; write a whole number from 0")
+        if score is not None and not _is_number(score):
+            raise self._fault(line, f"score is {score!r}; write a finite number of points, or null")
+        if reply is not None and not isinstance(reply, str):
+            raise self._fault(line, f"reply is {reply!r}; write text")
+        if score is None and reply is None and not failure:
+            raise self._fault(line, "has neither score nor reply")
+        return (row["id"], repeat), _Row(reply, score, str(failure) if failure else None)
+
+    def _fault(self, line: int, message: str) -> BadInput:
+        return BadInput(f"{self._path}:{line}: {message}")
+
+    async def complete(self, request: Request) -> Reply:
+        """The recorded reply or score of this sample."""
+        row = self._rows.get((request.id, request.repeat))
+        if row is None:
+            raise RequestFailed(f"{self._path} has no record of this sample; is it of another prompt or dataset?")
+        if row.error is not None and row.score is None:
+            raise RequestFailed(row.error)
+        scale = self._options.scale or 1.0
+        return Reply(row.reply, score=None if row.score is None else row.score * scale)
+
+    def describe(self) -> EngineInfo:
+        """The file's name; what produced it, it does not say."""
+        return EngineInfo("recorded", self._path.name, "recorded")
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,64 @@
+"""Requests and replies in the form of the OpenAI API, which llama.cpp speaks in process too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accgate.engines.base import Reply, Request
+
+
+class MalformedReply(ValueError):
+    """The body does not hold a completion."""
+
+
+def body_of(request: Request, model: str) -> dict[str, Any]:
+    """The JSON body of a chat or completion request; `extra` has the last word."""
+    body: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": request.temperature}
+    if request.mode == "chat":
+        messages = [{"role": "system", "content": request.system}] if request.system else []
+        body["messages"] = [*messages, {"role": "user", "content": request.prompt}]
+    else:
+        body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
+    optional = {
+        "top_p": request.top_p,
+        "top_k": request.top_k,
+        "seed": request.seed,
+        "stop": list(request.stop) or None,
+    }
+    body.update((key, value) for key, value in optional.items() if value is not None)
+    body.update(request.extra)
+    return body
+
+
+def reply_of(body: Any) -> Reply:
+    """The reply in a response body.
+
+    Raises
+    ------
+    MalformedReply
+        When the body has no choice with text.
+    """
+    try:
+        choice = body["choices"][0]
+        message = choice.get("message")
+        text = choice["text"] if message is None else message["content"]
+        usage = body.get("usage") or {}
+        finish_reason = choice.get("finish_reason")
+        counts = [usage.get("prompt_tokens"), usage.get("completion_tokens")]
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise MalformedReply("the response holds no choice with text") from error
+    if message is not None and text is None and finish_reason is not None:
+        text = ""  # servers send null where every token was reasoning or a stop string
+    if not isinstance(text, str):
+        raise MalformedReply(f"the response's text is {text!r}")
+    prompt_tokens, completion_tokens = (n if isinstance(n, int) else None for n in counts)
+    return Reply(text, finish_reason, prompt_tokens, completion_tokens)
+
+
+def error_text(body: Any) -> str:
+    """The message of an error body, however the server wraps it, in one short line."""
+    found = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(found, dict):
+        found = found.get("message", found)
+    text = " ".join(str(found).split())
+    return text if len(text) <= 300 else text[:297] + "..."

@@ -1,0 +1,253 @@
+"""Prompts to replies to scored records: a bounded number in flight, each record written as it finishes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from accgate.engines import Engine, Reply, Request, RequestFailed
+from accgate.errors import BadInput
+from accgate.records import (
+    Record,
+    RecordPaths,
+    RecordWriter,
+    read_records,
+    write_atomically,
+    write_gzip_lines,
+)
+from accgate.tasks.samples import Sample, Task
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How replies are drawn; `max_tokens` None leaves the task's."""
+
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is evaluated: a model on the samples of a task, each `repeats` times."""
+
+    model: str
+    task: Task
+    repeats: int
+    sampling: Sampling
+    settings: Mapping[str, Any]
+    max_failed: float
+
+    @property
+    def total(self) -> int:
+        """Number of records of the finished evaluation."""
+        return len(self.task.samples) * self.repeats
+
+    def keys(self) -> Iterator[tuple[Sample, int]]:
+        """(sample, repeat) in the fixed order."""
+        return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The records of one (model, task), in the fixed order; `complete` unless too many samples failed."""
+
+    records: tuple[Record, ...]
+    complete: bool
+
+    @property
+    def failed(self) -> tuple[Record, ...]:
+        """Records without a score."""
+        return tuple(record for record in self.records if record.score is None)
+
+
+class Observer(Protocol):
+    """Watches an evaluation."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """An evaluation of `total` records begins, with those kept of an earlier run."""
+        ...
+
+    def finished(self, record: Record) -> None:
+        """A record was written."""
+        ...
+
+    def ended(self) -> None:
+        """The evaluation is over."""
+        ...
+
+
+def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
+    """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
+
+    Raises
+    ------
+    BadInput
+        When unfinished records exist and `resume` was not asked for, or when the earlier run had other settings
+        or samples: what differs.
+    """
+    if not paths.records.exists():
+        return []
+    records = read_records(paths.records)
+    scored = [record for record in records if record.score is not None]
+    if not resume:
+        if _settings_of_run(paths).get("records") == len(scored):
+            return []
+        raise BadInput(
+            f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
+            "--out, or delete it"
+        )
+    _check_settings(assignment, paths)
+    expected = {(sample.id, repeat) for sample, repeat in assignment.keys()}  # noqa: SIM118
+    unknown = [record.id for record in records if record.key not in expected]
+    if unknown:
+        raise BadInput(
+            f"{paths.records}: {len(unknown)} of {len(records)} records are not among this run's samples; "
+            "the plan changed since: start without --resume in another --out"
+        )
+    return scored
+
+
+def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
+    earlier, now = _settings_of_run(paths), json.loads(_settings_text(assignment))
+    changed = sorted(key for key in {*earlier, *now} if earlier.get(key) != now.get(key))
+    if changed:
+        raise BadInput(
+            f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
+            "--resume in another --out"
+        )
+
+
+def _settings_of_run(paths: RecordPaths) -> dict[str, Any]:
+    try:
+        settings = json.loads(paths.settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{paths.settings}: cannot be read ({error}), so nothing tells what its records are of; delete "
+            f"{paths.records} or name another --out"
+        ) from error
+    if not isinstance(settings, dict):
+        raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
+    return settings
+
+
+def _settings_text(assignment: Assignment) -> str:
+    fingerprint = {f"task {part}": digest for part, digest in assignment.task.fingerprint.items()}
+    settings = {**assignment.settings, **fingerprint, "records": assignment.total}
+    return json.dumps(settings, sort_keys=True, default=str, indent=1)
+
+
+async def evaluate(
+    engine: Engine,
+    assignment: Assignment,
+    paths: RecordPaths,
+    *,
+    kept: Sequence[Record] = (),
+    observer: Observer,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Evaluation:
+    """Ask what is not kept, score it and write it down.
+
+    Stops early, with `complete` False, once more than `max_failed` of the records have failed: the check is an
+    error whatever follows.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the engine or the disk fails for good; finished records are kept.
+    """
+    task = assignment.task
+    write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in task.samples))
+    write_atomically(paths.settings, _settings_text(assignment).encode())
+    writer = RecordWriter(paths.records, kept)
+    records = {record.key: record for record in kept}
+    open_keys = iter([(s, r) for s, r in assignment.keys() if (s.id, r) not in records])  # noqa: SIM118
+    most_failed = math.floor(assignment.max_failed * assignment.total + 1e-9)
+    failed = 0
+
+    async def work() -> None:
+        nonlocal failed
+        for sample, repeat in open_keys:
+            if failed > most_failed:
+                return
+            record = await _ask(engine, assignment, sample, repeat, clock)
+            writer.append(record)
+            records[record.key] = record
+            failed += record.score is None
+            observer.finished(record)
+
+    observer.started(assignment.model, task.name, assignment.total, kept)
+    try:
+        with writer:
+            await _all_or_first_error([asyncio.create_task(work()) for _ in range(engine.concurrency)])
+    finally:
+        observer.ended()
+    ordered = (records.get((sample.id, repeat)) for sample, repeat in assignment.keys())  # noqa: SIM118
+    return Evaluation(tuple(r for r in ordered if r is not None), complete=failed <= most_failed)
+
+
+async def _all_or_first_error(workers: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for all workers; when one fails, or this is cancelled, the others are cancelled and awaited."""
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _ask(
+    engine: Engine, assignment: Assignment, sample: Sample, repeat: int, clock: Callable[[], float]
+) -> Record:
+    began = clock()
+    error: str | None = None
+    try:
+        reply = await engine.complete(_request(assignment, sample, repeat))
+    except RequestFailed as failure:
+        reply, error = Reply(None), str(failure) or "no reply"
+    answer, score = (None, None) if error else _scored(assignment.task, sample, reply)
+    if score is None and error is None:
+        error = "no answer in the reply, and the metric has no worst score"
+    return Record(
+        id=sample.id, repeat=repeat, score=score, target=sample.target, answer=answer, reply=reply.text,
+        finish_reason=reply.finish_reason, prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens, seconds=round(clock() - began, 4), error=error,
+        cluster=sample.cluster, group=sample.group, label=sample.label,
+    )  # fmt: skip
+
+
+def _request(assignment: Assignment, sample: Sample, repeat: int) -> Request:
+    sampling, task = assignment.sampling, assignment.task
+    return Request(
+        id=sample.id,
+        repeat=repeat,
+        prompt=sample.user,
+        system=sample.system,
+        mode=task.mode,
+        max_tokens=sampling.max_tokens or task.max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        seed=None if sampling.seed is None else sampling.seed + repeat,
+        stop=(*task.stop, *sampling.stop),
+        extra=sampling.extra or {},
+    )
+
+
+def _scored(task: Task, sample: Sample, reply: Reply) -> tuple[str | None, float | None]:
+    """(answer, score). A reply in which no answer is found is wrong, not failed."""
+    answer = None if reply.text is None else task.answer(reply.text)
+    if reply.score is not None:
+        return answer, reply.score
+    if answer is None:
+        return None, task.metric.worst
+    return answer, task.metric(answer, sample.target)

@@ -1,0 +1,301 @@
+"""The product in one place: plan -> evaluate -> decide, for every (model, task)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accgate import __version__, engines
+from accgate.checks import Check, plan_checks
+from accgate.config import Config
+from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
+from accgate.engines import Engine, EngineInfo
+from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
+from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records
+from accgate.records import Record, file_name, paths_of
+from accgate.references import (
+    ReferenceFile,
+    baseline_of,
+    check_replacement,
+    scores_of,
+    write_reference,
+)
+from accgate.result import NAME, Result, write_result
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A check with its evaluation, or with the reason why it has none."""
+
+    check: Check
+    evaluation: Evaluation | None = None
+    problem: str | None = None
+
+
+def run(config: Config, *, out: Path, resume: bool = False, observer: Observer | None = None) -> Result:
+    """Plan, evaluate and decide every check of a config, and write accgate.json into `out`.
+
+    Raises
+    ------
+    BadInput
+        For anything in config, tasks, references or earlier records that cannot be used; nothing is evaluated then.
+    CannotEvaluate
+        When the result cannot be written.
+    """
+    began, clock = datetime.now(timezone.utc), time.monotonic()
+    checks = plan_checks(config)
+    judged = [check for check in checks if check.reference is not None]
+    evaluated, infos = evaluate_checks(config, judged, out=out, resume=resume, observer=observer or Silent())
+    verdicts = decide_checks(config, checks, evaluated)
+    result = summary(config, verdicts, evaluated, infos)
+    seconds = round(time.monotonic() - clock, 3)
+    result = replace(result, started=began.isoformat(timespec="seconds"), seconds=seconds)
+    write_result(result, out)
+    return result
+
+
+def record(
+    config: Config,
+    *,
+    out: Path,
+    resume: bool = False,
+    reason: str | None = None,
+    commit: str = "",
+    replies: bool = True,
+    observer: Observer | None = None,
+) -> list[Path]:
+    """Evaluate every check of a config and write its scores as the reference; the paths written.
+
+    Raises
+    ------
+    BadInput
+        When a reference would be replaced without a reason; nothing is evaluated then.
+    CannotEvaluate
+        When a sample failed or an engine did; no reference is written for that check.
+    """
+    checks = plan_checks(config, recording=True)
+    for check in checks:
+        model = config.models[check.model]
+        folder = config.references / file_name(baseline_of(check.model, model.variant, None))
+        check_replacement(folder / f"{file_name(check.task.name)}.toml", reason)
+    evaluated, infos = evaluate_checks(config, checks, out=out, resume=resume, observer=observer or Silent())
+    written, problems = [], []
+    for item in evaluated:
+        if item.problem is not None or item.evaluation is None or item.evaluation.failed:
+            problems.append(f"{item.check.model} / {item.check.task.name}: {item.problem or _failures(item)}")
+            continue
+        about = _about(config, item.check, item.evaluation.records, infos[item.check.model], commit)
+        path = write_reference(config.references, about, item.evaluation.records, reason=reason, replies=replies)
+        written.append(path)
+    if problems:
+        raise CannotEvaluate("\n".join(f"{problem}; no reference was written" for problem in problems))
+    return written
+
+
+def evaluate_checks(
+    config: Config, checks: Sequence[Check], *, out: Path, resume: bool, observer: Observer
+) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
+    """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
+
+    Raises
+    ------
+    BadInput
+        For engine options or earlier records that cannot be used.
+    """
+    made = {name: _engine(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    (out / NAME).unlink(missing_ok=True)  # an old verdict must not stand beside a run that did not end
+    evaluated: list[Evaluated] = []
+    infos: dict[str, EngineInfo] = {}
+
+    async def all_models() -> None:
+        for name, engine in made.items():
+            waiting = [check for check in checks if check.model == name]
+            try:
+                await engine.start()
+                infos[name] = engine.describe()
+                while waiting:
+                    evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer))
+                    waiting.pop(0)
+            except CannotEvaluate as error:
+                evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
+            finally:
+                await engine.close()
+
+    asyncio.run(all_models())
+    return evaluated, infos
+
+
+def _engine(config: Config, name: str) -> Engine:
+    model = config.models[name]
+    return engines.create(name, engine=model.engine, model=model.model, options=model.options, source=config.source)
+
+
+async def _evaluate(
+    config: Config, check: Check, engine: Engine, out: Path, resume: bool, observer: Observer
+) -> Evaluated:
+    model = config.models[check.model]
+    sampling = Sampling(**{**_plain(model.sampling), "stop": tuple(model.sampling.stop)})
+    settings = {
+        "engine": asdict(engine.describe()),
+        "model": model.model,
+        "variant": model.variant,
+        "options": model.options,
+        "sampling": asdict(sampling),
+        "repeats": check.repeats,
+    }
+    assignment = Assignment(check.model, check.task, check.repeats, sampling, settings, config.gate.max_failed)
+    paths = paths_of(out, check.model, check.task.name)
+    kept = kept_records(assignment, paths, resume=resume)
+    evaluation = await evaluate(engine, assignment, paths, kept=kept, observer=observer)
+    return Evaluated(check, evaluation)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in Sampling.__dataclass_fields__}
+
+
+def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> tuple[Verdict, ...]:
+    """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
+    done = {(item.check.model, item.check.task.name): item for item in evaluated}
+    decidable = {
+        key: _evidence(item) for key, item in done.items() if item.evaluation is not None and item.evaluation.complete
+    }
+    decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
+    verdicts = dict(zip(decidable, decided, strict=True))
+    return tuple(
+        _annotated(verdicts[key], check, config) if (key := (check.model, check.task.name)) in verdicts
+        else _undecided(check, done.get(key))
+        for check in checks
+    )  # fmt: skip
+
+
+def _evidence(item: Evaluated) -> Evidence:
+    check = item.check
+    assert check.reference is not None
+    assert item.evaluation is not None
+    return Evidence(
+        candidate=scores_of(item.evaluation.records, check.task),
+        reference=check.reference,
+        design=check.design,
+        model=check.model,
+        task=check.task.name,
+        worst=check.task.metric.worst,
+        best=check.task.metric.best,
+    )
+
+
+def _annotated(verdict: Verdict, check: Check, config: Config) -> Verdict:
+    """The verdict with what the reader should know of how it came about."""
+    temperature = config.models[check.model].sampling.temperature
+    notes = [*verdict.reasons, *check.notes]
+    if verdict.test == "paired" and temperature > 0 and check.repeats < 4:
+        notes.append(
+            f"at temperature {temperature:g} pairing holds only for averages: set repeats = 4 or more and record again"
+        )
+    return replace(verdict, reasons=tuple(notes))
+
+
+def _undecided(check: Check, item: Evaluated | None) -> Verdict:
+    design, n = check.design, len(check.task.samples)
+    if item is None:
+        return Verdict(
+            check.model, check.task.name, "no-reference", None, 0, ReferenceSummary(None, None),
+            CandidateSummary(None, 0), design.alpha, design.beta, theta_target=design.theta,
+            reasons=check.notes, higher_is_better=design.higher_is_better,
+        )  # fmt: skip
+    failed = len(item.evaluation.failed) if item.evaluation else 0
+    return Verdict(
+        check.model, check.task.name, "error", None, n, ReferenceSummary(check.reference_mean, check.reference_n),
+        CandidateSummary(None, n, failed), design.alpha, design.beta, theta_target=design.theta,
+        reasons=(item.problem or _failures(item),), higher_is_better=design.higher_is_better,
+    )  # fmt: skip
+
+
+def _failures(item: Evaluated) -> str:
+    assert item.evaluation is not None
+    failed = item.evaluation.failed
+    total = len(item.check.task.samples) * item.check.repeats
+    first = failed[0].error if failed else "none"
+    return (
+        f"{len(failed)} of {total} samples failed, more than max_failed allows; the first: {first}. "
+        "Mend the cause, then go on with --resume"
+    )
+
+
+def summary(
+    config: Config, verdicts: tuple[Verdict, ...], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
+) -> Result:
+    """The run's verdict and totals."""
+    names = [verdict.verdict for verdict in verdicts]
+    records = [r for item in evaluated if item.evaluation for r in item.evaluation.records]
+    return Result(
+        verdict=worst(names),
+        exit_code=exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn"),
+        checks=verdicts,
+        accgate=__version__,
+        seed=config.gate.seed,
+        correction=config.gate.correction,
+        on_inconclusive=config.gate.on_inconclusive,
+        samples=len(records),
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in records),
+        completion_tokens=sum(r.completion_tokens or 0 for r in records),
+        engines=dict(infos),
+    )
+
+
+def _about(config: Config, check: Check, records: Sequence[Record], info: EngineInfo, commit: str) -> ReferenceFile:
+    values = scores_of(records, check.task).averaged()
+    return ReferenceFile(
+        model=check.model,
+        task=check.task.name,
+        mean=float(np.mean(values)),
+        n=len(values),
+        sigma=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        repeats=check.repeats,
+        date=datetime.now(timezone.utc).date().isoformat(),
+        commit=commit,
+        engine=info.name,
+        engine_version=info.version,
+        hardware=info.hardware,
+        variant=dict(config.models[check.model].variant),
+        fingerprint=dict(check.task.fingerprint),
+    )
+
+
+class Silent:
+    """An observer that says nothing."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Nothing."""
+
+    def finished(self, record: Record) -> None:
+        """Nothing."""
+
+    def ended(self) -> None:
+        """Nothing."""
+
+
+def validate(config: Config) -> tuple[Check, ...]:
+    """The planned checks, with every engine's options and files checked; nothing is started.
+
+    Raises
+    ------
+    BadInput
+        With every fault of the engines, or what `plan_checks` finds.
+    """
+    faults: list[str] = []
+    for name in config.models:
+        try:
+            _engine(config, name)
+        except BadInput as error:
+            faults.extend(error.messages)
+    if faults:
+        raise BadInput(*faults)
+    return plan_checks(config)

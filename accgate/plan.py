@@ -1,0 +1,165 @@
+"""How many samples a check takes, and what that many can detect."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from accgate.errors import BadInput
+from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
+
+ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Samples of a check and what they detect; theta in points.
+
+    `theta` is what `n` samples see with probability 1 - beta. Where `reachable` is False the target cannot be
+    reached with the samples there are. `expected_n_healthy` and `expected_n_dropped` are what a run takes on
+    average when nothing changed and after a drop of theta: n itself in a fixed-n test.
+    """
+
+    test: TestName
+    n: int
+    theta: float
+    alpha: float
+    beta: float
+    theta_target: float | None
+    discordance: float | None
+    sigma: float | None
+    expected_n_healthy: float
+    expected_n_dropped: float
+    reachable: bool
+
+
+def plan(
+    theta: float,
+    *,
+    sigma: float | None = None,
+    discordance: float | None = None,
+    alpha: float = 0.05,
+    beta: float = 0.2,
+    test: TestName = "auto",
+    n_max: int | None = None,
+    checks: int = 1,
+) -> Plan:
+    """The samples needed to see a drop of `theta` points.
+
+    Parameters
+    ----------
+    theta : float
+        Drop in points that must be seen with probability 1 - beta.
+    sigma : float, optional
+        Standard deviation in points: of one score for two-sample and target, of the paired differences for paired.
+    discordance : float, optional
+        Expected share of paired 0/100 samples that change; assumed 0.10 where neither it nor sigma is known.
+    alpha, beta : float
+        Type I and type II error rates.
+    test : str
+        `auto` is paired, or two-sample where only sigma is given.
+    n_max : int, optional
+        Most samples there are; n is at most that.
+    checks : int
+        Checks of the run; the plan holds at alpha / checks.
+
+    Raises
+    ------
+    BadInput
+        For arguments out of range, or two-sample and target without sigma.
+
+    Examples
+    --------
+    >>> plan(2.0, sigma=50.0).n, plan(2.0, discordance=0.05).n
+    (7729, 833)
+    """
+    _check(theta, sigma, discordance, alpha, beta, test, n_max, checks)
+    chosen: TestName = test
+    if test == "auto":
+        chosen = "two-sample" if sigma is not None and discordance is None else "paired"
+    if chosen in ("two-sample", "target") and sigma is None:
+        raise BadInput(f"a plan for the {chosen} test needs sigma, the standard deviation of one score in points")
+    level = alpha / checks
+    if chosen == "paired" and sigma is None and discordance is None:
+        discordance = ASSUMED_DISCORDANCE
+    needed = _needed(chosen, theta, sigma, discordance, level, beta)
+    n = needed if n_max is None else min(needed, n_max)
+    reached = achieved_theta(chosen, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    return Plan(chosen, n, reached, level, beta, theta, discordance, sigma, n, n, n >= needed)
+
+
+def _check(
+    theta: float,
+    sigma: float | None,
+    discordance: float | None,
+    alpha: float,
+    beta: float,
+    test: str,
+    n_max: int | None,
+    checks: int,
+) -> None:
+    rules = [
+        ("theta", theta, math.isfinite(theta) and theta > 0, "above 0"),
+        ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
+        ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
+        ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
+        ("beta", beta, 0 < beta < 1, "above 0 and below 1"),
+        ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
+        ("checks", checks, checks >= 1, "1 or more"),
+    ]
+    faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
+    if test not in AVAILABLE_TESTS:
+        faults.append(f"test is {test!r}; this version has {', '.join(AVAILABLE_TESTS)}")
+    if faults:
+        raise BadInput(*faults)
+
+
+def _needed(
+    test: TestName, theta: float, sigma: float | None, discordance: float | None, alpha: float, beta: float
+) -> int:
+    from accgate.stats import power
+
+    if test == "two-sample":
+        assert sigma is not None
+        return power.two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
+    if discordance is not None and test == "paired":
+        if theta > 100.0:
+            raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
+        return power.mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
+    assert sigma is not None
+    return power.one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
+
+
+def achieved_theta(
+    test: TestName,
+    n: int,
+    *,
+    sigma: float | None,
+    discordance: float | None,
+    alpha: float,
+    beta: float,
+    reference_n: int | None = None,
+) -> float:
+    """Drop in points that `n` samples see with probability 1 - beta; `reference_n` is n where unset."""
+    from accgate.stats import power
+
+    if test == "paired" and discordance is not None:
+        return power.paired_binary_effect(discordance, n, alpha=alpha, beta=beta)
+    return power.quantile_sum(alpha, beta) * standard_error(
+        test, n, sigma=sigma, discordance=discordance, reference_n=reference_n
+    )
+
+
+def standard_error(
+    test: TestName, n: int, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
+) -> float:
+    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset."""
+    if test == "paired" and discordance is not None:
+        return 100.0 * math.sqrt(discordance / n)
+    assert sigma is not None
+    return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)
+
+
+def planned_alpha(alpha: float, correction: Correction, checks: int) -> float:
+    """The alpha a plan holds at: the share that is left when no check of the run is rejected."""
+    return alpha if correction == "none" else alpha / checks

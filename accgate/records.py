@@ -1,0 +1,185 @@
+"""The run-record file: one JSON line per sample, appended as it finishes, readable after any crash."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from accgate.errors import BadInput, CannotEvaluate
+
+OPTIONAL = frozenset({"cluster", "group", "label"})  # written only where the task has them
+
+
+@dataclass(frozen=True)
+class Record:
+    """What happened to one sample; `score` is in points, None where the sample failed, with `error` saying why."""
+
+    id: str
+    repeat: int
+    score: float | None
+    target: str
+    answer: str | None
+    reply: str | None
+    finish_reason: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    seconds: float
+    error: str | None
+    cluster: str | None = None
+    group: str | None = None
+    label: str | None = None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(id, repeat), unique in a record."""
+        return self.id, self.repeat
+
+
+@dataclass(frozen=True)
+class RecordPaths:
+    """Where the files of one (model, task) stand in a run's folder."""
+
+    records: Path
+    prompts: Path
+    settings: Path
+
+
+def paths_of(out: Path, model: str, task: str) -> RecordPaths:
+    """The files of one (model, task)."""
+    base = out / file_name(model) / file_name(task)
+    return RecordPaths(*(base.with_name(base.name + end) for end in (".jsonl", ".prompts.jsonl.gz", ".settings.json")))
+
+
+def file_name(name: str) -> str:
+    """A name made safe for a file or folder, without loss.
+
+    >>> file_name("org/model@quant=fp8"), file_name("..")
+    ('org%2Fmodel@quant=fp8', '%2E.')
+    """
+    quoted = urllib.parse.quote(name, safe="@=,+ ")
+    return "%2E" + quoted[1:] if quoted.startswith(".") else quoted
+
+
+def to_line(record: Record) -> bytes:
+    """One line of the file, with its newline."""
+    row = {f.name: getattr(record, f.name) for f in fields(Record)}
+    return json_line({key: value for key, value in row.items() if key not in OPTIONAL or value is not None})
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """A JSON object as a line of UTF-8; what UTF-8 cannot hold (half surrogates in a reply) is escaped."""
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(row, allow_nan=False).encode() + b"\n"
+
+
+def read_records(path: Path) -> list[Record]:
+    """Every complete record of a file; a torn last line, as a killed run leaves it, is dropped.
+
+    Raises
+    ------
+    BadInput
+        With file and line, for a line within the file that is not a record, and for a repeated (id, repeat).
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    records: dict[tuple[str, int], Record] = {}
+    for number, line in enumerate(lines[:-1], 1):
+        record = _record(path, number, line)
+        if record.key in records:
+            raise BadInput(f"{path}:{number}: id {record.id!r} (repeat {record.repeat}) comes twice; keep one line")
+        records[record.key] = record
+    return list(records.values())
+
+
+def _record(path: Path, number: int, line: bytes) -> Record:
+    try:
+        return Record(**json.loads(line))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(
+            f"{path}:{number}: is not a run record ({error}); the file was changed or damaged, start without --resume"
+        ) from error
+
+
+class RecordWriter:
+    """Appends records, each in one write, so that a kill tears at most the last line."""
+
+    def __init__(self, path: Path, kept: Iterable[Record] = ()) -> None:
+        """Start the file anew with the records kept of an earlier run, replacing it in one step."""
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, b"".join(map(to_line, kept)))
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def append(self, record: Record) -> None:
+        """Write one record.
+
+        Raises
+        ------
+        CannotEvaluate
+            When the disk is full or the file cannot be written; what was written stays readable.
+        """
+        line = to_line(record)
+        try:
+            written = self._file.write(line)
+            if written != len(line):  # a full disk can take part of a line
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+    def _cannot_write(self, error: OSError) -> CannotEvaluate:
+        return CannotEvaluate(f"{self._path}: cannot be written: {error.strerror}; mend that, then go on with --resume")
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step: readers see the old content or the new, never a part."""
+    temporary = path.with_name(path.name + ".part")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Rows as compressed JSON lines; the same rows give the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, gzip.compress(b"".join(map(json_line, rows)), compresslevel=6, mtime=0))
+
+
+def read_gzip_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a compressed JSON lines file; nothing where there is no such file.
+
+    Raises
+    ------
+    BadInput
+        When the file is damaged.
+    """
+    if not path.is_file():
+        return
+    try:
+        for line in gzip.decompress(path.read_bytes()).splitlines():
+            yield json.loads(line)
+    except (OSError, EOFError, ValueError) as error:
+        raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error

@@ -1,0 +1,98 @@
+"""The result file, accgate.json: written, read back, and its JSON schema."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accgate.decide import Verdict
+from accgate.engines.base import EngineInfo
+from accgate.errors import BadInput, VerdictName
+from accgate.records import write_atomically
+
+NAME = "accgate.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole run: its verdict is the worst of its checks."""
+
+    verdict: VerdictName
+    exit_code: int
+    checks: tuple[Verdict, ...]
+    accgate: str = ""
+    started: str | None = None
+    seconds: float | None = None
+    seed: int = 0
+    correction: str = "none"
+    on_inconclusive: str = "fail"
+    samples: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    engines: Mapping[str, EngineInfo] = field(default_factory=dict)
+
+
+def to_json(value: Result | Verdict) -> str:
+    """The JSON text of a result or of one verdict; a figure that does not exist is null, never NaN."""
+    return json.dumps(_finite(asdict(value)), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_result(result: Result, out: Path) -> Path:
+    """Write accgate.json into a run's folder."""
+    path = out / NAME
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, to_json(result).encode("utf-8", "backslashreplace") + b"\n")
+    return path
+
+
+def read_result(path: Path) -> Result:
+    """A result, from a whole result file or from one verdict as `compare --json` prints it.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read or does not have the result's form.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: cannot be read as JSON: {error}; give an accgate.json") from error
+    single = isinstance(data, dict) and "checks" not in data
+    try:
+        if not single:
+            return TypeAdapter(Result).validate_python(data)
+        verdict = TypeAdapter(Verdict).validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise BadInput(f"{path}: is not a result: {where}: {first['msg']} ({error.error_count()} faults)") from error
+    return result_of_verdict(verdict)
+
+
+def result_of_verdict(verdict: Verdict) -> Result:
+    """A result of one check, as `compare` gives it."""
+    from accgate import __version__
+    from accgate.errors import exit_code
+
+    return Result(verdict.verdict, exit_code([verdict.verdict]), (verdict,), accgate=__version__)
+
+
+def result_schema() -> dict[str, Any]:
+    """JSON schema of accgate.json."""
+    from pydantic import TypeAdapter
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Result).json_schema()}
