@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +40,7 @@ class Check:
     test: TestName
     reference: Scores | Mean | Target | None
     alpha_planned: float
+    recorded: Reference | None = None
     discordance: float | None = None
     theta: float | None = None
     gamma: float | None = None
@@ -85,6 +88,32 @@ def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]
     return tuple(checks)
 
 
+def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    """The plan of each check as plain data, as `--json` prints it."""
+    return [
+        {
+            "model": check.model,
+            "task": check.task.name,
+            "baseline": check.baseline,
+            "test": check.test,
+            "n": check.n,
+            "repeats": check.repeats,
+            "alpha": check.design.alpha,
+            "alpha_planned": check.alpha_planned,
+            "beta": check.design.beta,
+            "sigma": check.design.sigma,
+            "discordance": check.discordance,
+            "theta": check.theta,
+            "theta_target": check.design.theta,
+            "gamma": check.gamma,
+            "reference": {"mean": check.reference_mean, "n": check.reference_n},
+            "max_tokens": check.max_tokens,
+            "notes": list(check.notes),
+        }
+        for check in checks
+    ]
+
+
 def _check(config: Config, model_name: str, task_name: str, checks: int, recording: bool) -> Check:
     model, settings = config.models[model_name], config.tasks[task_name]
     file = config.path(settings.file) if settings.file else None
@@ -103,7 +132,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     if not recording and reference is None:
         notes = (missing_reference(config.references, baseline, task_name),)
     check = Check(
-        model_name, task, baseline, settings.repeats, design, test, reference, alpha, notes=notes,
+        model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
         max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
     )  # fmt: skip
     return _foreseen(check, sizing)

@@ -148,6 +148,11 @@ class Config:
         """A path of the file, made relative to the file's folder."""
         return self.folder / Path(name).expanduser()
 
+    def without_baselines(self) -> Config:
+        """The config with only the models that are no one's candidate: those a reference is recorded of."""
+        own = {name: model for name, model in self.models.items() if model.baseline is None}
+        return Config(self.gate, own, self.tasks, self.source)
+
     def pairs(self) -> list[tuple[str, str]]:
         """Every (model, task) that is checked, in the file's order."""
         return [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
@@ -171,6 +176,13 @@ def load_config(path: str | Path) -> Config:
     if faults := list(_faults(content, file.path.parent)):
         raise located(file, faults)
     return Config(content.gate, content.models, content.tasks, file)
+
+
+def config_schema() -> dict[str, Any]:
+    """JSON schema of accuracy.toml, for editors."""
+    from pydantic import TypeAdapter
+
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(AccuracyFile).json_schema()}
 
 
 def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> Config:

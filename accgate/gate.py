@@ -19,7 +19,7 @@ from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict
 from accgate.engines import Engine, EngineInfo
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
 from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records
-from accgate.records import Record, file_name, paths_of
+from accgate.records import Record, file_name, paths_of, write_gzip_lines
 from accgate.references import (
     ReferenceFile,
     baseline_of,
@@ -39,7 +39,9 @@ class Evaluated:
     problem: str | None = None
 
 
-def run(config: Config, *, out: Path, resume: bool = False, observer: Observer | None = None) -> Result:
+def run(
+    config: Config, *, out: Path = Path("accgate-out"), resume: bool = False, observer: Observer | None = None
+) -> Result:
     """Plan, evaluate and decide every check of a config, and write accgate.json into `out`.
 
     Raises
@@ -57,6 +59,7 @@ def run(config: Config, *, out: Path, resume: bool = False, observer: Observer |
     result = summary(config, verdicts, evaluated, infos)
     seconds = round(time.monotonic() - clock, 3)
     result = replace(result, started=began.isoformat(timespec="seconds"), seconds=seconds)
+    keep_before(verdicts, judged, out)
     write_result(result, out)
     return result
 
@@ -267,6 +270,18 @@ def _about(config: Config, check: Check, records: Sequence[Record], info: Engine
         variant=dict(config.models[check.model].variant),
         fingerprint=dict(check.task.fingerprint),
     )
+
+
+def keep_before(verdicts: Sequence[Verdict], checks: Sequence[Check], out: Path) -> None:
+    """Put what the reference replied to the samples that got worse beside the run, for its report."""
+    recorded = {(check.model, check.task.name): check.recorded for check in checks if check.recorded is not None}
+    for verdict in verdicts:
+        reference = recorded.get((verdict.model or "", verdict.task or ""))
+        if reference is not None and verdict.flips:
+            flips = set(verdict.flips)
+            replies = reference.replies().items()
+            rows = [{"id": i, "repeat": r, "reply": reply} for (i, r), reply in replies if i in flips]
+            write_gzip_lines(paths_of(out, verdict.model or "", verdict.task or "").before, rows)
 
 
 class Silent:

@@ -14,6 +14,7 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
 
+ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
 OPTIONAL = frozenset({"cluster", "group", "label"})  # written only where the task has them
 
 
@@ -44,17 +45,18 @@ class Record:
 
 @dataclass(frozen=True)
 class RecordPaths:
-    """Where the files of one (model, task) stand in a run's folder."""
+    """Where the files of one (model, task) stand in a run's folder; `before` has the reference's replies of flips."""
 
     records: Path
     prompts: Path
     settings: Path
+    before: Path
 
 
 def paths_of(out: Path, model: str, task: str) -> RecordPaths:
     """The files of one (model, task)."""
     base = out / file_name(model) / file_name(task)
-    return RecordPaths(*(base.with_name(base.name + end) for end in (".jsonl", ".prompts.jsonl.gz", ".settings.json")))
+    return RecordPaths(*(base.with_name(base.name + end) for end in ENDINGS))
 
 
 def file_name(name: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accgate.engines.base import Engine, EngineInfo, Reply, Request, RequestFailed
 from accgate.errors import BadInput
-from accgate.tomlfile import TomlFile, validated
+
+if TYPE_CHECKING:
+    from accgate.tomlfile import TomlFile
 
 __all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create"]
 
@@ -20,6 +22,8 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     BadInput
         When options or files of the model cannot be used.
     """
+    from accgate.tomlfile import validated
+
     key = ("models", name)
     if engine == "openai":
         from accgate.engines import openai

@@ -1,0 +1,1 @@
+"""What people read: Markdown, the terminal, JUnit."""

@@ -1,0 +1,77 @@
+"""The samples that got worse, with what was asked and answered, from the run folder and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from accgate.decide import Verdict
+from accgate.records import Record, paths_of, read_gzip_lines, read_records
+from accgate.result import Result
+
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Flip:
+    """One sample that got worse; texts are None where the files do not hold them."""
+
+    id: str
+    prompt: str | None
+    expected: str | None
+    before: str | None
+    got: str | None
+
+
+def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
+    """The first `shown` flips of a check, worst first.
+
+    `run_folder` is where accgate.json lies; without record files there the flips have ids only.
+    """
+    ids = verdict.flips[:shown]
+    if not ids or verdict.model is None or verdict.task is None:
+        return tuple(Flip(id_, None, None, None, None) for id_ in ids)
+    paths = paths_of(run_folder, verdict.model, verdict.task)
+    wanted = set(ids)
+    prompts = {row["id"]: row["prompt"] for row in read_gzip_lines(paths.prompts) if row["id"] in wanted}
+    records = read_records(paths.records) if paths.records.is_file() else []
+    before = {(row["id"], row["repeat"]): row["reply"] for row in read_gzip_lines(paths.before)}
+    by_id: dict[str, list[Record]] = {}
+    for record in records:
+        if record.id in wanted:
+            by_id.setdefault(record.id, []).append(record)
+    return tuple(_flip(id_, prompts.get(id_), by_id.get(id_, []), before) for id_ in ids)
+
+
+def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, str | None], tuple[Flip, ...]]:
+    """The flips of every check that did not pass, by (model, task)."""
+    return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
+
+
+def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], str]) -> Flip:
+    if not records:
+        return Flip(id_, prompt, None, before.get((id_, 0)), None)
+    worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
+    got = worst.error if worst.reply is None else worst.reply
+    return Flip(id_, prompt, worst.target, before.get(worst.key), got)
+
+
+def excerpt(text: str | None, length: int = 160) -> str:
+    """The end of a text, where the question mostly is, on one line.
+
+    >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
+    '… What is 2 + 2?'
+    """
+    line = " ".join((text or "").split())
+    return line if len(line) <= length else "… " + line[-(length - 2) :].lstrip()
+
+
+def opening(text: str | None, length: int = 160) -> str:
+    """The beginning of a text, on one line.
+
+    >>> opening("The answer is 4, because two and two make four.", length=18)
+    'The answer is 4, …'
+    """
+    line = " ".join((text or "").split())
+    return line if len(line) <= length else line[: length - 2].rstrip() + " …"

@@ -1,0 +1,57 @@
+"""The plan in words and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from accgate.checks import Check
+from accgate.config import Config
+from accgate.report import words
+
+
+def gate_sentence(config: Config, checks: int) -> str:
+    """What the gate as a whole holds to."""
+    gate = config.gate
+    several = f", {gate.correction} over the checks" if checks > 1 and gate.correction != "none" else ""
+    count = f"{checks} check{'s' if checks > 1 else ''}"
+    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}."
+
+
+def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
+    """The plan of each check: a sentence each, and a table of samples, what they see, and the cost."""
+    console.print(Text(title))
+    if table:
+        console.print(_table(checks))
+    for check in checks:
+        console.print(Text(plan_sentence(check)))
+
+
+def _table(checks: Sequence[Check]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens"):
+        table.add_column(heading, justify="left" if heading in ("Model", "Task", "Test") else "right")
+    for check in checks:
+        table.add_row(
+            escape(check.model), escape(check.task.name), check.test, f"{check.n * check.repeats:,}",
+            words.number(check.reference_mean), words.number(check.theta), words.number(check.design.theta),
+            words.number(check.gamma), f"{check.max_tokens:,}",
+        )  # fmt: skip
+    return table
+
+
+def plan_sentence(check: Check) -> str:
+    """What a check's plan means, in words."""
+    name = f"{check.model} / {check.task.name}"
+    basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
+    sees = (
+        "nothing is known of its standard deviation: set sigma"
+        if check.theta is None
+        else f"{check.n:,} samples see a drop of {check.theta:.2f} points with probability "
+        f"{1 - check.design.beta:g}{basis}"
+    )
+    return f"{name}: {'; '.join([sees, *check.notes])}."

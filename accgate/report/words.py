@@ -1,0 +1,133 @@
+"""A verdict in words and figures: every renderer takes its sentences and numbers from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accgate.decide import Verdict
+from accgate.result import Result
+
+SYMBOLS = {"pass": "✅", "regression": "❌", "inconclusive": "❔", "no-reference": "🚫", "error": "⚠️"}
+TESTS = {
+    "paired": "a paired test of the same samples",
+    "two-sample": "a two-sample z test at the declared sigma",
+    "target": "a z test against the target at the declared sigma",
+}
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure for people: a fixed number of digits, or a dash where it does not exist.
+
+    >>> number(44.5), number(None), number(-0.001)
+    ('44.50', '-', '0.00')
+    """
+    if value is None:
+        return "-"
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign.
+
+    >>> signed(1.5), signed(-2.25), signed(None)
+    ('+1.50', '-2.25', '-')
+    """
+    text = number(value)
+    return f"+{text}" if value is not None and value > 0.0 and text != "0.00" else text
+
+
+def p_text(value: float | None) -> str:
+    """A p-value: four digits, or a bound where they would all be 0.
+
+    >>> p_text(0.03123), p_text(1e-9), p_text(None)
+    ('0.0312', '<0.0001', '-')
+    """
+    if value is None:
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def name_of(verdict: Verdict) -> str:
+    """Model and task of a check; a comparison of two files has neither."""
+    return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
+
+
+def headline(result: Result) -> str:
+    """The run's verdict in one sentence."""
+    checks = result.checks
+    count = {name: [v for v in checks if v.verdict == name] for name in SYMBOLS}
+    total = f"{len(checks)} check{'s' if len(checks) != 1 else ''}"
+    if result.verdict == "pass":
+        return f"No accuracy regression found in {total}."
+    if count["regression"]:
+        names = _listed(count["regression"])
+        more = len(count["error"]) + len(count["inconclusive"]) + len(count["no-reference"])
+        tail = f" {more} further check{'s' if more > 1 else ''} gave no verdict." if more else ""
+        return f"Accuracy regressed: {names}.{tail}"
+    if count["error"]:
+        return f"No verdict: {_listed(count['error'])} could not be evaluated."
+    if count["no-reference"]:
+        return f"No verdict: no reference for {_listed(count['no-reference'])}."
+    return f"No verdict: too few samples to see the drop that matters in {_listed(count['inconclusive'])}."
+
+
+def _listed(verdicts: Sequence[Verdict]) -> str:
+    names = [name_of(v) for v in verdicts]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def sentence(verdict: Verdict) -> str:
+    """What was tested and what came of it, for one check."""
+    if verdict.p_value is None or verdict.candidate.mean is None:
+        return f"{name_of(verdict)}: {'; '.join(verdict.reasons) or verdict.verdict}."
+    side = "lower" if verdict.higher_is_better else "higher"
+    what = "the target" if verdict.test == "target" else "the reference"
+    test = TESTS.get(verdict.test or "", verdict.test or "a test")
+    tested = (
+        f"Tested whether the candidate's mean is {side} than {what}'s by {test} on {verdict.n:,} samples, "
+        f"at alpha {verdict.alpha_applied:g}: p = {p_text(verdict.p_value)}"
+    )
+    gamma = (
+        "no result at this discordance could fail"
+        if verdict.gamma is None
+        else f"the gate fails {'below' if verdict.higher_is_better else 'above'} gamma = {number(verdict.gamma)}, "
+        f"the mean is {number(verdict.candidate.mean)}"
+    )
+    seen = "" if verdict.theta is None else f". {can_see(verdict)}"
+    return f"{tested}; {gamma}{seen}."
+
+
+def can_see(verdict: Verdict) -> str:
+    """What the check could have missed."""
+    kind = "drop" if verdict.higher_is_better else "rise"
+    return (
+        f"A {kind} of {number(verdict.theta)} points or more would have been seen with "
+        f"{100 * (1 - verdict.beta):g}% probability"
+    )
+
+
+def changed(verdict: Verdict) -> str | None:
+    """How many samples changed, for paired scores."""
+    if verdict.discordance is None:
+        return None
+    return f"{verdict.lost:,} samples got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
+
+
+def row(verdict: Verdict) -> tuple[str, ...]:
+    """The cells of a check's row, under `HEADINGS`."""
+    return (
+        verdict.model or "-",
+        verdict.task or "-",
+        f"{verdict.n:,}",
+        number(verdict.reference.mean),
+        number(verdict.candidate.mean),
+        signed(verdict.difference),
+        number(verdict.gamma),
+        number(verdict.theta),
+        p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
+        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
+    )
+
+
+HEADINGS = ("Model", "Task", "n", "Reference", "Mean", "Difference", "Gamma", "Theta", "p", "Verdict")
