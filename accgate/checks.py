@@ -12,13 +12,15 @@ import numpy as np
 
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
-from accgate.decide import Design, Mean, Target, chosen_test
+from accgate.design import Design, Mean, Target, chosen_test
+from accgate.engines import Engine, create
 from accgate.errors import BadInput
 from accgate.metrics import get as get_metric
 from accgate.plan import ASSUMED_DISCORDANCE, achieved_theta, plan, planned_alpha, standard_error
 from accgate.references import Reference, baseline_of, find_reference, mismatch, missing_reference
 from accgate.scores import Scores
 from accgate.stats.names import TestName
+from accgate.stats.power import quantile, two_sample_n
 from accgate.tasks.definition import DefinitionFile, read_definition
 from accgate.tasks.library import library_file
 from accgate.tasks.samples import Task, load_task
@@ -86,6 +88,37 @@ def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]
     if faults:
         raise BadInput(*faults)
     return tuple(checks)
+
+
+def engine_of(config: Config, name: str) -> Engine:
+    """The engine of a model, not yet started.
+
+    Raises
+    ------
+    BadInput
+        When its options or files cannot be used.
+    """
+    model = config.models[name]
+    return create(name, engine=model.engine, model=model.model, options=model.options, source=config.source)
+
+
+def validate(config: Config) -> tuple[Check, ...]:
+    """The planned checks, with every engine's options and files checked; nothing is started.
+
+    Raises
+    ------
+    BadInput
+        With every fault of the engines, or what `plan_checks` finds.
+    """
+    faults: list[str] = []
+    for name in config.models:
+        try:
+            engine_of(config, name)
+        except BadInput as error:
+            faults.extend(error.messages)
+    if faults:
+        raise BadInput(*faults)
+    return plan_checks(config)
 
 
 def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
@@ -221,8 +254,6 @@ class _Sizing:
         if design.sigma is None:
             return self.definition.num_samples
         if isinstance(self.reference, Mean):
-            from accgate.stats.power import two_sample_n
-
             return two_sample_n(
                 theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, reference_n=self.reference.n
             )
@@ -264,8 +295,6 @@ def _cut(task: Task, sizing: _Sizing, found: Reference | None, config: Config) -
 
 def _foreseen(check: Check, sizing: _Sizing) -> Check:
     """The check with the theta and gamma that its plan expects."""
-    from scipy.special import ndtri
-
     paired = check.test == "paired"
     sigma = sizing.paired_sigma() if paired else check.design.sigma
     discordance = sizing.discordance if paired and sigma is None else None
@@ -284,6 +313,6 @@ def _foreseen(check: Check, sizing: _Sizing) -> Check:
     gamma = None
     if check.reference_mean is not None:
         error = standard_error(check.test, check.n, sigma=sigma, discordance=discordance, reference_n=known)
-        margin = float(ndtri(alpha)) * error
+        margin = quantile(alpha) * error
         gamma = check.reference_mean + (margin if check.design.higher_is_better else -margin)
     return replace(check, theta=theta, gamma=gamma, discordance=discordance)

@@ -168,10 +168,10 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from accgate import gate
+    from accgate.checks import validate
 
     config = _config(arguments)
-    return _show_checks(arguments, config, gate.validate(config), table=False)
+    return _show_checks(arguments, config, validate(config), table=False)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
@@ -247,7 +247,8 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from accgate.decide import Design, compare_scores
+    from accgate.decide import compare_scores
+    from accgate.design import Design
     from accgate.result import result_of_verdict, to_json
     from accgate.scores import in_points, read_scores
 

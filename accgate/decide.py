@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accgate.design import Design, Mean, Target, chosen_test
 from accgate.errors import BadInput, VerdictName
 from accgate.scores import Floats, Scores, from_python, in_points, paired
 from accgate.stats.multiplicity import adjusted_p_values, applied_share
@@ -19,33 +20,6 @@ from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.unpaired import target_z, two_sample_z
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A reference of which only the mean (points) and the number of samples are known."""
-
-    mean: float
-    n: int
-
-
-@dataclass(frozen=True)
-class Target:
-    """An absolute mean (points) that must hold."""
-
-    mean: float
-
-
-@dataclass(frozen=True)
-class Design:
-    """The error rates and the test that the user chose for a check; sigma and theta in points."""
-
-    test: TestName = "auto"
-    alpha: float = 0.05
-    beta: float = 0.2
-    sigma: float | None = None
-    theta: float | None = None
-    higher_is_better: bool = True
 
 
 @dataclass(frozen=True)
@@ -220,26 +194,6 @@ def _check_design(evidence: Evidence) -> None:
     test = chosen_test(design.test, evidence.reference)
     if test in ("two-sample", "target") and design.sigma is None:
         raise BadInput(f"the {test} test needs sigma, the standard deviation of one score in points (50 for 0/100)")
-
-
-def chosen_test(test: TestName, reference: Scores | Mean | Target) -> TestName:
-    """The test that `auto` stands for: paired where per-sample reference scores exist.
-
-    Raises
-    ------
-    BadInput
-        When the test asked for does not fit what is known of the reference.
-    """
-    if isinstance(reference, Target):
-        natural: TestName = "target"
-    else:
-        natural = "two-sample" if isinstance(reference, Mean) else "paired"
-    if test in ("auto", natural):
-        return natural
-    if test == "two-sample" and not isinstance(reference, Target):
-        return test
-    needs = {"paired": "the reference's score of each sample", "target": "an absolute target"}
-    raise BadInput(f"the {test} test needs {needs.get(test, 'a reference')}; use {natural}, or auto")
 
 
 def _filled(evidence: Evidence, score: float | None) -> Evidence:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from accgate import __version__, engines
-from accgate.checks import Check, plan_checks
+from accgate import __version__
+from accgate.checks import Check, engine_of, plan_checks
 from accgate.config import Config
 from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.engines import Engine, EngineInfo
-from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
+from accgate.errors import CannotEvaluate, exit_code, worst
 from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records
 from accgate.records import Record, file_name, paths_of, write_gzip_lines
 from accgate.references import (
@@ -112,7 +112,7 @@ def evaluate_checks(
     BadInput
         For engine options or earlier records that cannot be used.
     """
-    made = {name: _engine(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
     (out / NAME).unlink(missing_ok=True)  # an old verdict must not stand beside a run that did not end
     evaluated: list[Evaluated] = []
     infos: dict[str, EngineInfo] = {}
@@ -133,11 +133,6 @@ def evaluate_checks(
 
     asyncio.run(all_models())
     return evaluated, infos
-
-
-def _engine(config: Config, name: str) -> Engine:
-    model = config.models[name]
-    return engines.create(name, engine=model.engine, model=model.model, options=model.options, source=config.source)
 
 
 async def _evaluate(
@@ -295,22 +290,3 @@ class Silent:
 
     def ended(self) -> None:
         """Nothing."""
-
-
-def validate(config: Config) -> tuple[Check, ...]:
-    """The planned checks, with every engine's options and files checked; nothing is started.
-
-    Raises
-    ------
-    BadInput
-        With every fault of the engines, or what `plan_checks` finds.
-    """
-    faults: list[str] = []
-    for name in config.models:
-        try:
-            _engine(config, name)
-        except BadInput as error:
-            faults.extend(error.messages)
-    if faults:
-        raise BadInput(*faults)
-    return plan_checks(config)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
+from accgate.stats.power import one_sample_n, paired_binary_effect, quantile_sum, two_sample_n
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -117,17 +118,17 @@ def _check(
 def _needed(
     test: TestName, theta: float, sigma: float | None, discordance: float | None, alpha: float, beta: float
 ) -> int:
-    from accgate.stats import power
-
     if test == "two-sample":
         assert sigma is not None
-        return power.two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
+        return two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
     if discordance is not None and test == "paired":
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        return power.mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
+        from accgate.stats.mcnemar import mcnemar_n
+
+        return mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
     assert sigma is not None
-    return power.one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
+    return one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
 
 
 def achieved_theta(
@@ -141,11 +142,9 @@ def achieved_theta(
     reference_n: int | None = None,
 ) -> float:
     """Drop in points that `n` samples see with probability 1 - beta; `reference_n` is n where unset."""
-    from accgate.stats import power
-
     if test == "paired" and discordance is not None:
-        return power.paired_binary_effect(discordance, n, alpha=alpha, beta=beta)
-    return power.quantile_sum(alpha, beta) * standard_error(
+        return paired_binary_effect(discordance, n, alpha=alpha, beta=beta)
+    return quantile_sum(alpha, beta) * standard_error(
         test, n, sigma=sigma, discordance=discordance, reference_n=reference_n
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import math
 import os
 import urllib.parse
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -106,11 +109,28 @@ def read_records(path: Path) -> list[Record]:
 
 def _record(path: Path, number: int, line: bytes) -> Record:
     try:
-        return Record(**json.loads(line))
+        record = Record(**json.loads(line, parse_constant=_no_number))
+        _check_types(record)
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"{path}:{number}: is not a run record ({error}); the file was changed or damaged, start without --resume"
+            f"{path}:{number}: is not a run record ({error}); the file was changed or damaged, delete it or name "
+            "another --out"
         ) from error
+    return record
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_types(record: Record) -> None:
+    """What the comparison rests on; the other fields are only shown."""
+    for name, kinds in (("id", str), ("repeat", int), ("score", (int, float, type(None)))):
+        value = getattr(record, name)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise ValueError(f"{name} is {value!r}")
+    if record.score is not None and not math.isfinite(record.score):
+        raise ValueError(f"score is {record.score!r}")
 
 
 class RecordWriter:
@@ -134,11 +154,12 @@ class RecordWriter:
         CannotEvaluate
             When the disk is full or the file cannot be written; what was written stays readable.
         """
-        line = to_line(record)
+        line, end = to_line(record), self._file.seek(0, os.SEEK_END)
         try:
             written = self._file.write(line)
-            if written != len(line):  # a full disk can take part of a line
-                raise OSError(28, "No space left on device")
+            if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
+                self._file.truncate(end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise self._cannot_write(error) from error
 
@@ -157,11 +178,15 @@ class RecordWriter:
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file in one step: readers see the old content or the new, never a part."""
     temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -183,5 +208,5 @@ def read_gzip_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         for line in gzip.decompress(path.read_bytes()).splitlines():
             yield json.loads(line)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error

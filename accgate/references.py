@@ -15,7 +15,7 @@ import tomli_w
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from accgate.decide import Mean
+from accgate.design import Mean
 from accgate.errors import BadInput
 from accgate.records import Record, file_name, read_gzip_lines, write_atomically, write_gzip_lines
 from accgate.scores import Scores, collect, read_scores, shown

@@ -8,6 +8,8 @@ import json
 import os
 import random
 import time
+import urllib.parse
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -73,7 +75,7 @@ class OpenAIEngine:
             headers=headers,
             connector=aiohttp.TCPConnector(limit=self.concurrency),
             timeout=aiohttp.ClientTimeout(total=self._options.timeout, sock_connect=30.0),
-            trust_env=True,
+            proxy=proxy_of(self._base),
         )
         self._version = await self._server_version()
 
@@ -156,6 +158,17 @@ class OpenAIEngine:
         if self._session is not None:
             await self._session.close()
             self._session = None
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), looked up once.
+
+    aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate.
+    """
+    parts = urllib.parse.urlsplit(url)
+    if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
 
 
 def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:

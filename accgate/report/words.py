@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from accgate.decide import Verdict
-from accgate.result import Result
+if TYPE_CHECKING:
+    from accgate.decide import Verdict
+    from accgate.result import Result
 
 SYMBOLS = {"pass": "✅", "regression": "❌", "inconclusive": "❔", "no-reference": "🚫", "error": "⚠️"}
 TESTS = {

