@@ -160,6 +160,8 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     sizing = _Sizing(settings, definition, design, test, reference, alpha)
     task = _task(config, task_name, file, settings, sizing.wanted())
     task, notes = _cut(task, sizing, found, config)
+    if any(sample.cluster is not None for sample in task.samples):
+        notes = (*notes, "samples come in clusters, which this version treats as independent: alpha may not hold")
     if reference is not None and isinstance(reference, Scores):
         reference = reference.taken([sample.id for sample in task.samples])
     if not recording and reference is None:

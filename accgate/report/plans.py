@@ -19,7 +19,12 @@ def gate_sentence(config: Config, checks: int) -> str:
     gate = config.gate
     several = f", {gate.correction} over the checks" if checks > 1 and gate.correction != "none" else ""
     count = f"{checks} check{'s' if checks > 1 else ''}"
-    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}."
+    fixed = (
+        " Every check takes all its planned samples: early stopping is not in this version."
+        if gate.early_stopping
+        else ""
+    )
+    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{fixed}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
