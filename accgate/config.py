@@ -16,6 +16,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
+from accgate.records import file_name
 from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
 from accgate.tasks.library import library_names
 from accgate.tomlfile import (
@@ -28,6 +29,7 @@ from accgate.tomlfile import (
     Texts,
     TomlFile,
     Whole,
+    dotted,
     located,
     nearest,
     read_toml,
@@ -142,11 +144,11 @@ class Config:
     @property
     def references(self) -> Path:
         """The reference store."""
-        return self.folder / self.gate.references
+        return self.path(self.gate.references)
 
     def path(self, name: str) -> Path:
         """A path of the file, made relative to the file's folder."""
-        return self.folder / Path(name).expanduser()
+        return self.source.path_of(name)
 
     def without_baselines(self) -> Config:
         """The config with only the models that are no one's candidate: those a reference is recorded of."""
@@ -173,7 +175,7 @@ def load_config(path: str | Path) -> Config:
     """
     file = read_toml(Path(path), mend="write one with `accgate init`")
     content = validated(file, AccuracyFile)
-    if faults := list(_faults(content, file.path.parent)):
+    if faults := list(_faults(content, file)):
         raise located(file, faults)
     return Config(content.gate, content.models, content.tasks, file)
 
@@ -206,7 +208,7 @@ def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
     return Config(config.gate, kept_models, kept_tasks, config.source)
 
 
-def _faults(content: AccuracyFile, folder: Path) -> Iterator[tuple[Key, str]]:
+def _faults(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
     """Faults between values, each with its key."""
     for kind, names in (("models", content.models), ("tasks", content.tasks)):
         if not names:
@@ -217,25 +219,29 @@ def _faults(content: AccuracyFile, folder: Path) -> Iterator[tuple[Key, str]]:
             if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
                 yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
     for name, task in content.tasks.items():
-        for key, message in _task_faults(name, task, content, folder):
+        for key, message in _task_faults(name, task, content, file):
             yield ("tasks", name, *key), message
 
 
 def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
     seen: dict[str, str] = {}
     for name in names:
-        if not name.strip() or name != name.strip() or not name.isprintable() or "@" in name or len(name) > 100:
+        usable = name.strip() == name != "" and name.isprintable() and "@" not in name
+        if not usable or len(name) > 100 or len(file_name(name)) > 200:  # file systems stop at 255 bytes
             yield (kind, name), "is not a usable name; use up to 100 printable characters without @"
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            yield (kind, name), f"differs from {kind}.{other} only in upper and lower case; rename one of the two"
+            yield (
+                (kind, name),
+                f"differs from {dotted((kind, other))} only in upper and lower case; rename one of the two",
+            )
 
 
-def _task_faults(name: str, task: Task, content: AccuracyFile, folder: Path) -> Iterator[tuple[Key, str]]:
+def _task_faults(name: str, task: Task, content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
     for model in task.models:
         if model not in content.models:
             yield ("models",), f"names no model {model!r}; {nearest(model, content.models)}"
-    yield from _source_faults(name, task, folder)
+    yield from _source_faults(name, task, file)
     if task.reference is not None and task.reference_num_samples is None:
         yield ("reference",), "needs reference_num_samples beside it: the reference's own error counts"
     if task.reference is None and task.reference_num_samples is not None:
@@ -247,16 +253,17 @@ def _task_faults(name: str, task: Task, content: AccuracyFile, folder: Path) -> 
     yield from _test_faults(task)
 
 
-def _source_faults(name: str, task: Task, folder: Path) -> Iterator[tuple[Key, str]]:
+def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key, str]]:
     if task.file is not None:
         if task.library is not None:
             yield ("library",), "stands beside file; keep one of the two"
-        if not (folder / task.file).is_file():
-            yield ("file",), f"there is no file {task.file!r} in {folder}; write the path relative to this file"
+        if not file.has_file(task.file):
+            missing = f"there is no file {task.file!r} in {file.path.parent}"
+            yield ("file",), f"{missing}; write the path relative to this file"
     elif (task.library or name) not in library_names():
         key: Key = ("library",) if task.library else ()
         hint = nearest(task.library or name, library_names())
-        yield key, f'is not in the task library; {hint} Or name a task file: file = "my_task.toml"'
+        yield key, f'is not in the task library; {hint}; or name a task file: file = "my_task.toml"'
 
 
 def _test_faults(task: Task) -> Iterator[tuple[Key, str]]:

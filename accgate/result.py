@@ -11,7 +11,7 @@ from typing import Any
 
 from accgate.decide import Verdict
 from accgate.engines.base import EngineInfo
-from accgate.errors import BadInput, VerdictName
+from accgate.errors import BadInput, VerdictName, exit_code, worst
 from accgate.records import write_atomically
 
 NAME = "accgate.json"
@@ -63,7 +63,7 @@ def read_result(path: Path) -> Result:
     Raises
     ------
     BadInput
-        When the file cannot be read or does not have the result's form.
+        When the file cannot be read, does not have the result's form, or says another verdict than its checks.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -74,7 +74,7 @@ def read_result(path: Path) -> Result:
     single = isinstance(data, dict) and "checks" not in data
     try:
         if not single:
-            return TypeAdapter(Result).validate_python(data)
+            return _consistent(TypeAdapter(Result).validate_python(data), path)
         verdict = TypeAdapter(Verdict).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -83,10 +83,20 @@ def read_result(path: Path) -> Result:
     return result_of_verdict(verdict)
 
 
+def _consistent(result: Result, path: Path) -> Result:
+    names = [check.verdict for check in result.checks]
+    code = exit_code(names, inconclusive_passes=result.on_inconclusive == "warn")
+    if (result.verdict, result.exit_code) != (worst(names), code):
+        raise BadInput(
+            f"{path}: says {result.verdict} with exit code {result.exit_code}, but its {len(names)} checks give "
+            f"{worst(names)} with {code}; the file was changed, run the gate again"
+        )
+    return result
+
+
 def result_of_verdict(verdict: Verdict) -> Result:
     """A result of one check, as `compare` gives it."""
     from accgate import __version__
-    from accgate.errors import exit_code
 
     return Result(verdict.verdict, exit_code([verdict.verdict]), (verdict,), accgate=__version__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +46,14 @@ class TomlFile:
     path: Path
     text: str
     data: Mapping[str, Any]
+
+    def path_of(self, name: str) -> Path:
+        """A path that the file names, relative to the file's folder."""
+        return self.path.parent / os.path.expanduser(name)  # noqa: PTH111 (Path's own raises on an unknown user)
+
+    def has_file(self, name: str) -> bool:
+        """Whether `path_of(name)` is a file."""
+        return os.path.isfile(self.path_of(name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
     def line(self, key: Key) -> int:
         """The line of the key, or of the nearest table around it."""

@@ -36,8 +36,8 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     if engine == "recorded":
         from accgate.engines import recorded
 
-        path = source.path.parent / model
-        if not path.is_file():
+        path = source.path_of(model)
+        if not source.has_file(model):
             raise BadInput(source.error((*key, "model"), f"there is no file {model!r} in {source.path.parent}"))
         return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))
     fault = f"is {engine!r}, which this version does not run in process; start `vllm serve` and use the openai engine"

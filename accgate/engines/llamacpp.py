@@ -127,8 +127,8 @@ def model_path(model: str, source: TomlFile, key: Key) -> Path:
         When there is no such file or package.
     """
     if not model.startswith(PACKAGE):
-        path = source.path.parent / Path(model).expanduser()
-        if not path.is_file():
+        path = source.path_of(model)
+        if not source.has_file(model):
             raise BadInput(source.error(key, f"there is no file {model!r} in {source.path.parent}"))
         return path
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accgate.decide import Verdict
 from accgate.records import Record, paths_of, read_gzip_lines, read_records
+from accgate.report.words import visible
 from accgate.result import Result
 
 SHOWN = 10
@@ -63,7 +64,7 @@ def excerpt(text: str | None, length: int = 160) -> str:
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
     """
-    line = " ".join((text or "").split())
+    line = visible(text or "")
     return line if len(line) <= length else "… " + line[-(length - 2) :].lstrip()
 
 
@@ -73,5 +74,5 @@ def opening(text: str | None, length: int = 160) -> str:
     >>> opening("The answer is 4, because two and two make four.", length=18)
     'The answer is 4, …'
     """
-    line = " ".join((text or "").split())
+    line = visible(text or "")
     return line if len(line) <= length else line[: length - 2].rstrip() + " …"

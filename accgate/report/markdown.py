@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ def _check(verdict: Verdict, flips: Sequence[Flip]) -> dict[str, Any]:
         "row": words.row(verdict),
         "sentence": words.sentence(verdict),
         "changed": words.changed(verdict),
-        "reasons": verdict.reasons,
+        "reasons": verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
         "flips": [
             {
                 "id": flip.id,
@@ -64,17 +65,19 @@ def _check(verdict: Verdict, flips: Sequence[Flip]) -> dict[str, Any]:
     }
 
 
-ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/<>&\"'"})
+# GitHub looks for mentions, references and bare addresses once more where entities are already characters again
+# (github/cmark-gfm issue 181): a zero-width space within them is what stops that.
+LINKED = re.compile(r"(?<=&#64;)|(?<=&#35;)|(?<=&#58;)(?=&#47;)|(?<=\bGH)(?=-\d)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!$|~@:/<>&\"'"})
 
 
 def cell(text: Any) -> str:
     """Any text as inert text of a Markdown table cell: no markup, mention, link, HTML or line break is left.
 
     >>> cell("a|b @team <b>")
-    'a&#124;b &#64;team &#60;b&#62;'
+    'a&#124;b &#64;&#8203;team &#60;b&#62;'
     """
-    line = " ".join(_visible(str(text)).split())
-    return line.translate(ACTIVE)
+    return LINKED.sub("&#8203;", words.visible(str(text)).translate(ACTIVE))
 
 
 def code(text: Any) -> str:
@@ -85,8 +88,3 @@ def code(text: Any) -> str:
     """
     line = cell(text)
     return f"<code>{line}</code>" if line else html.escape("(empty)")
-
-
-def _visible(text: str) -> str:
-    """The text with control and direction characters shown as replacement characters, not obeyed."""
-    return "".join(c if c.isprintable() or c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -105,12 +105,12 @@ def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[
 
 def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> None:
     console.print()
-    console.print(Text(words.sentence(verdict)))
+    console.print(Text(words.visible(words.sentence(verdict))))
     if changed := words.changed(verdict):
         console.print(Text(f"{changed}."))
     if verdict.p_value is not None:
         for reason in verdict.reasons:
-            console.print(Text(f"- {reason}", style="yellow"))
+            console.print(Text(f"- {words.visible(reason)}", style="yellow"))
     if verdict.verdict != "regression" or not flips or flips[0].prompt is None:
         return
     table = Table(

@@ -50,6 +50,16 @@ def p_text(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
+def visible(text: str) -> str:
+    """Any text on one line, with control and direction characters shown as replacement characters, not obeyed.
+
+    >>> visible("a\\n b\\x1b[2J")
+    'a b�[2J'
+    """
+    shown = "".join(c if c.isprintable() or c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return " ".join(shown.split())
+
+
 def name_of(verdict: Verdict) -> str:
     """Model and task of a check; a comparison of two files has neither."""
     return " / ".join(part for part in (verdict.model, verdict.task) if part) or "candidate against reference"
@@ -58,6 +68,8 @@ def name_of(verdict: Verdict) -> str:
 def headline(result: Result) -> str:
     """The run's verdict in one sentence."""
     checks = result.checks
+    if not checks:
+        return "No verdict: nothing was checked."
     count = {name: [v for v in checks if v.verdict == name] for name in SYMBOLS}
     total = f"{len(checks)} check{'s' if len(checks) != 1 else ''}"
     if result.verdict == "pass":

@@ -144,7 +144,12 @@ def _rows(definition: Definition, options: Mapping[str, Any], seed: int, count: 
     merged = {**dataset.options, **options}
     if count is not None:
         merged.setdefault("count", count)
-    return _generated(definition, dataset.generator, merged, seed)
+    examples = _examples(definition, options, seed)
+    if examples and "count" in merged:  # a solved example must not be asked again
+        wanted = merged["count"]
+        rows = _generated(definition, dataset.generator, {**merged, "count": wanted + len(examples)}, seed)
+        return [row for row in rows if row not in examples][:wanted]
+    return [row for row in _generated(definition, dataset.generator, merged, seed) if row not in examples]
 
 
 def _generated(definition: Definition, generator: str, options: Mapping[str, Any], seed: int) -> list[Row]:

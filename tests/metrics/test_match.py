@@ -1,0 +1,206 @@
+"""What each comparison counts as right, by hand and by property."""
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from accgate.metrics import get, names
+from accgate.metrics.match import contains, exact_match, json_fields, json_match, normalized_match, numeric_match
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+DEEP = "[" * 900 + "]" * 900
+
+
+@pytest.mark.parametrize(
+    ("metric", "answer", "target", "points"),
+    [
+        (exact_match, "Paris", "Paris", 100),
+        (exact_match, " Paris\n", "Paris", 100),
+        (exact_match, "paris", "Paris", 0),
+        (exact_match, "Paris.", "Paris", 0),
+        (exact_match, "", "", 100),
+        (exact_match, "", "x", 0),
+        (exact_match, "é", "e\u0301", 0),
+        (normalized_match, "The Eiffel  tower.", "eiffel tower", 100),
+        (normalized_match, "A dog, an ant & the cat", "dog ant cat", 100),
+        (normalized_match, "theatre", "atre", 0),
+        (normalized_match, "U.S.A.", "usa", 100),
+        (normalized_match, "a b", "ab", 0),
+        (normalized_match, "the", "", 100),
+        (contains, "The pass key is 71432.", "71432", 100),
+        (contains, "It is Paris", "paris", 0),
+        (contains, "It is Paris", " Paris ", 100),
+        (contains, "anything", "", 0),
+        (contains, "anything", "  ", 0),
+        (contains, "", "x", 0),
+        (numeric_match, "1,234.0", "1234", 100),
+        (numeric_match, "1,234,567", "1234567", 100),
+        (numeric_match, "1.234e3", "1234", 100),
+        (numeric_match, "$18", "18", 100),
+        (numeric_match, "€ 18.00", "18", 100),
+        (numeric_match, "18%", "18", 100),
+        (numeric_match, "18%.", "18", 100),
+        (numeric_match, "$18.", "18", 100),
+        (numeric_match, "+5", "5", 100),
+        (numeric_match, "-0", "0", 100),
+        (numeric_match, "-5", "5", 0),
+        (numeric_match, "18.5", "18", 0),
+        (numeric_match, "0.1", "0.10000000000000000001", 0),
+        (numeric_match, "1,2345", "12345", 0),
+        (numeric_match, "1,23", "123", 0),
+        (numeric_match, "18 apples", "18", 0),
+        (numeric_match, "", "", 0),
+        (numeric_match, ".", ".", 0),
+        (numeric_match, "18", "eighteen", 0),
+        (numeric_match, "1e999999999999999999999", "1", 0),
+        (numeric_match, "1e999999", "10e999998", 100),
+        (json_match, '{"b": 2, "a": 1.0}', '{"a": 1, "b": 2}', 100),
+        (json_match, "[1, 2]", "[2, 1]", 0),
+        (json_match, "[1, 2]", "[1, 2, 3]", 0),
+        (json_match, '{"a": 1}', '{"a": 1, "b": 2}', 0),
+        (json_match, '{"a": 1, "b": 2}', '{"a": 1}', 0),
+        (json_match, "true", "1", 0),
+        (json_match, "1", "true", 0),
+        (json_match, "[false]", "[0]", 0),
+        (json_match, '{"a": {"b": [true]}}', '{"a": {"b": [1]}}', 0),
+        (json_match, "true", "true", 100),
+        (json_match, "null", "null", 100),
+        (json_match, "null", "0", 0),
+        (json_match, "{}", "[]", 0),
+        (json_match, "[]", "{}", 0),
+        (json_match, "[]", '""', 0),
+        (json_match, '"1"', "1", 0),
+        (json_match, "1", "[1]", 0),
+        (json_match, "not JSON", "not JSON", 0),
+        (json_match, "", "null", 0),
+        (json_match, "1" * 5000, "1" * 5000, 0),
+        (json_match, DEEP, DEEP, 100),
+        (json_match, DEEP, DEEP.replace("[]", "[1]"), 0),
+        (json_match, "[" * 100_000, "[]", 0),
+        (json_fields, '{"name": "Ada", "age": 36}', '{"name": "Ada", "age": 37}', 50),
+        (json_fields, '{"a": 1, "b": 2, "c": 3}', '{"a": 1, "b": 2}', 100),
+        (json_fields, '{"a": 1}', '{"a": true}', 0),
+        (json_fields, '{"a": null}', '{"a": null, "b": null}', 50),
+        (json_fields, '{"a": [1, {"x": 2}]}', '{"a": [1, {"x": 2.0}], "b": 1, "c": 1, "d": 1}', 25),
+        (json_fields, "{}", "{}", 100),
+        (json_fields, '{"a": 1}', "{}", 0),
+        (json_fields, "[]", "{}", 0),
+        (json_fields, "{}", "[]", 0),
+        (json_fields, "not JSON", '{"a": 1}', 0),
+        (json_fields, '{"a": 1}', "not JSON", 0),
+    ],
+)
+def test_known_answers_have_known_points(
+    metric: Callable[[str, str], float], answer: str, target: str, points: float
+) -> None:
+    assert metric(answer, target) == points
+
+
+@pytest.mark.parametrize("text", ["NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "-inf", "+Inf"])
+@pytest.mark.parametrize("metric", [numeric_match, json_match])
+def test_text_that_is_no_finite_number_never_matches_as_one(metric: Callable[[str, str], float], text: str) -> None:
+    assert metric(text, text) == metric(text, "0") == metric("1", text) == 0
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_what_python_alone_reads_as_json_is_not_json(constant: str) -> None:
+    assert json_match(constant, constant) == json_match(f"[{constant}]", f"[{constant}]") == 0
+    assert json_match(constant, "1e999") == json_match("1e999", constant) == 0
+    assert json_fields(f'{{"a": {constant}}}', f'{{"a": {constant}}}') == 0
+
+
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**12), max_value=10**12)
+NOTATIONS: list[Callable[[Decimal], str]] = [
+    str,
+    lambda number: f"{number:,f}",
+    lambda number: f"{number:.30e}",
+    lambda number: f"{number:f}000",
+    lambda number: f" {number}\n",
+    lambda number: f"${number:,f}.",
+    lambda number: f"{number}%",
+    lambda number: f"{number:+f}",
+]
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.sampled_from(NOTATIONS), st.sampled_from(NOTATIONS))
+def test_a_number_matches_itself_in_every_notation(
+    number: Decimal, left: Callable[[Decimal], str], right: Callable[[Decimal], str]
+) -> None:
+    assert numeric_match(left(number), right(number)) == 100
+
+
+@settings(deadline=None)
+@given(NUMBERS, NUMBERS, st.sampled_from(NOTATIONS), st.sampled_from(NOTATIONS))
+def test_two_numbers_match_only_where_they_are_equal(
+    one: Decimal, other: Decimal, left: Callable[[Decimal], str], right: Callable[[Decimal], str]
+) -> None:
+    assume(one != other)
+    assert numeric_match(left(one), right(other)) == 0
+
+
+def reordered(value: Any) -> Any:
+    """The same value with the keys of every object the other way round."""
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(value)}
+    return [reordered(inner) for inner in value] if isinstance(value, list) else value
+
+
+@settings(deadline=None)
+@given(JSON, st.sampled_from([None, 2]), st.booleans())
+def test_json_matches_itself_whatever_the_order_of_keys_the_spacing_and_the_escapes(
+    value: Any, indent: int | None, ascii_only: bool
+) -> None:
+    text = json.dumps(value)
+    assert json_match(text, text) == 100
+    assert json_match(json.dumps(reordered(value), indent=indent, ensure_ascii=ascii_only), text) == 100
+
+
+@settings(deadline=None)
+@given(JSON, JSON)
+def test_json_match_is_symmetric_and_tells_different_types_apart(one: Any, other: Any) -> None:
+    left, right = json.dumps(one), json.dumps(other)
+    assert json_match(left, right) == json_match(right, left)
+    if type(one) is not type(other) and {type(one), type(other)} != {int, float}:
+        assert json_match(left, right) == 0
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), JSON, min_size=1, max_size=6), st.data())
+def test_json_fields_is_the_share_of_fields_kept(target: dict[str, Any], data: st.DataObject) -> None:
+    kept = data.draw(st.sets(st.sampled_from(sorted(target))))
+    answer = {key: reordered(value) if key in kept else {"wrong": value} for key, value in target.items()}
+    points = json_fields(json.dumps({**answer, "\0more": 1} if "\0more" not in answer else answer), json.dumps(target))
+    assert points == pytest.approx(100 * len(kept) / len(target))
+
+
+TEXTS = st.text() | JSON.map(json.dumps) | NUMBERS.map(str) | st.text('{}[]",:0-.e$%TruNaN ')
+
+
+@pytest.mark.parametrize("name", names())
+@settings(deadline=None)
+@given(answer=TEXTS, target=TEXTS)
+def test_every_pair_of_texts_has_points_within_the_bounds(name: str, answer: str, target: str) -> None:
+    metric = get(name)
+    points = metric(answer, target)
+    assert isinstance(points, float)
+    assert metric.lowest is not None
+    assert metric.highest is not None
+    assert metric.lowest <= points <= metric.highest
+    assert metric(target, target) in (0.0, 100.0)
+
+
+@settings(deadline=None)
+@given(st.text(), st.sampled_from(["", " ", "\n\t"]))
+def test_text_matches_itself_with_space_around_it(text: str, space: str) -> None:
+    assert exact_match(space + text + space, text) == normalized_match(text + space, space + text) == 100
+    assert contains(f"before {text} after", text) == (100 if text.strip() else 0)

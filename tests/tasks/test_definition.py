@@ -1,0 +1,231 @@
+"""Task definition files: what they mean, and every fault with line, key and mend."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.errors import BadInput
+from accgate.metrics import names
+from accgate.tasks.definition import Columns, Dataset, Definition, Extract, FewShot, read_definition
+from accgate.tasks.library import library_file, library_names
+
+FULL = """\
+description = "Sums"
+source = "a paper"
+mode = "completion"
+system = "You add."
+prompt = "{% for e in examples %}{{ e.q }} {{ e.a }}\\n{% endfor %}{{ q }}"
+target = "{{ a }}"
+stop = ["\\n"]
+max_tokens = 8
+metric = "numeric_match"
+num_samples = 100
+sigma = 50
+chance = 0.0
+
+[dataset]
+hub = "owner/name"
+name = "main"
+split = "validation"
+revision = "0123abc"
+options = { data_dir = "x" }
+
+[few_shot]
+count = 2
+split = "train"
+
+[extract]
+regex = 'answer is (-?\\d+)'
+which = "first"
+
+[columns]
+cluster = "passage"
+group = "language"
+label = "topic"
+"""
+
+
+def document(top: str = "", dataset: str = 'generator = "arithmetic"', rest: str = "") -> str:
+    """A definition whose own top line is line 4, whose dataset starts on line 6, and the rest after it."""
+    return (
+        f'prompt = "{{{{ q }}}}"\ntarget = "{{{{ a }}}}"\nmetric = "exact_match"\n{top}\n[dataset]\n{dataset}\n{rest}\n'
+    )
+
+
+def read(folder: Path, text: str | bytes) -> Definition:
+    path = folder / "task.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_definition(path)
+
+
+def refusals(folder: Path, text: str | bytes) -> list[str]:
+    """The messages about a definition, without its path."""
+    with pytest.raises(BadInput) as caught:
+        read(folder, text)
+    path = folder / "task.toml"
+    assert all(message.startswith(f"{path}:") and "\n" not in message for message in caught.value.messages)
+    return [message.removeprefix(f"{path}:").replace(str(folder), "FOLDER") for message in caught.value.messages]
+
+
+def test_every_key_is_read(tmp_path: Path) -> None:
+    definition = read(tmp_path, FULL)
+    content = definition.content
+    assert (content.description, content.source, content.mode, content.system) == (
+        "Sums", "a paper", "completion", "You add."
+    )  # fmt: skip
+    assert (content.stop, content.max_tokens, content.metric) == (("\n",), 8, "numeric_match")
+    assert (content.num_samples, content.sigma, content.chance) == (100, 50.0, 0.0)
+    assert content.dataset == Dataset(
+        hub="owner/name", name="main", split="validation", revision="0123abc", options={"data_dir": "x"}
+    )
+    assert content.few_shot == FewShot(count=2, split="train")
+    assert content.extract == Extract(regex=r"answer is (-?\d+)", which="first")
+    assert content.columns == Columns(cluster="passage", group="language", label="topic")
+    assert definition.folder == tmp_path
+
+
+def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
+    content = read(tmp_path, document()).content
+    assert (content.mode, content.system, content.stop, content.max_tokens) == ("chat", "", (), 256)
+    assert (content.num_samples, content.sigma, content.chance) == (None, None, None)
+    assert content.dataset.split == "test"
+    assert (content.few_shot, content.extract, content.columns) == (FewShot(), Extract(), Columns())
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_every_task_of_the_library_is_a_definition_with_a_description_and_source(name: str) -> None:
+    content = read_definition(library_file(name)).content
+    assert content.description
+    assert content.source
+    assert content.metric in names()
+
+
+@pytest.mark.parametrize(
+    ("top", "message"),
+    [
+        ('prompt2 = ""', "4: prompt2: unknown key; did you mean 'prompt'?"),
+        ('system = "{{ q"', "4: system: is not a Jinja template: line 1 of it: unexpected end of template"),
+        ('system = "{{ q }}\\n{% if %}"', "4: system: is not a Jinja template: line 2 of it: Expected an expression"),
+        ('system = "{{ q | uper }}"', "4: system: is not a Jinja template: line 1 of it: No filter named 'uper'."),
+        ('system = "{{ q | random }}"', "4: system: is not a Jinja template: line 1 of it: No filter named 'random'."),
+        ('system = "{{ f(a=1, a=2) }}"', "4: system: is not a Jinja template: SyntaxError: keyword argument repeated"),
+        (f'system = "{{{{ {"[" * 3000} }}}}"', "4: system: is not a Jinja template: RecursionError: "),
+        (f'system = "{{{{ {"1" * 5000} }}}}"', "4: system: is not a Jinja template: ValueError: "),
+        ("max_tokens = 0", "4: max_tokens: is 0; write a number from 1 (longest reply, tokens)"),
+        ("max_tokens = true", "4: max_tokens: is True, a boolean; write a whole number"),
+        ("sigma = -0.1", "4: sigma: is -0.1; write a number from 0 (standard deviation of one score in points)"),
+        ("chance = inf", "4: chance: is inf; write a number that is finite (mean of a guesser in points)"),
+        ('stop = "x"', "4: stop: is 'x', text; write an array"),
+        ('mode = "chats"', "4: mode: is 'chats'; write one of chat, completion; did you mean 'chat'?"),
+        ("columns = {cluster = 1}", "4: columns.cluster: is 1, a whole number; write text in quotes"),
+        ("columns = {custer = 'x'}", "4: columns.custer: unknown key; did you mean 'cluster'?"),
+        ("extract = {regex = '('}", "4: extract.regex: is not a regular expression: missing ), unt"),
+        ("extract = {regex = '(a)(b)'}", "4: extract.regex: has 2 groups; keep one around the answer, write"),
+        ("extract = {regex = 'a{99999999999}'}", "4: extract.regex: is not a regular expression: the repetition"),
+        (f"extract = {{regex = '{'(' * 3000}{')' * 3000}'}}", "4: extract.regex: is not a regular expression: "),
+        ("extract = {regex = 'a', which = 'lats'}", "4: extract.which: is 'lats'; write one of first, last; did"),
+        ("extract = {regex = 'a', json_path = '$'}", "4: extract.json_path: stands beside regex; keep one of the two"),
+        ("extract = {json_path = '$['}", "4: extract.json_path: is not a JSON path: unexpected end of query"),
+        ("extract = {json_path = '$[?nosuch(@)]'}", "4: extract.json_path: is not a JSON path: function 'nosuch'"),
+        ("extract = {json_path = '$[?@.a =~ /(/]'}", "4: extract.json_path: is not a JSON path: missing ), unt"),
+        ("extract = {json_path = '$[?@.a == 1e9999]'}", "4: extract.json_path: is not a JSON path: cannot convert"),
+        ("few_shot = {count = -1}", "4: few_shot.count: is -1; write a number from 0 (how many examples; all"),
+        ("few_shot = {file = 'no.csv'}", "4: few_shot.file: there is no file 'no.csv' in FOLDER"),
+        ("few_shot = {split = 'train'}", "4: few_shot.split: needs a dataset of the hub; give examples or file"),
+        ("few_shot = {examples = [{q = 1}], file = 'task.toml'}", "4: few_shot: has several sources of examples; keep"),
+        ("few_shot = {examples = [{q = 1}], count = 2}", "4: few_shot.count: is 2, but 1 examples are written"),
+        ("few_shot = {examples = [1]}", "4: few_shot.examples[0]: is 1, a whole number; write a table"),
+        ("few_shot = {examples = {q = 1}}", "4: few_shot.examples: is {'q': 1}, a table; write an array"),
+    ],
+)  # fmt: skip
+def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str) -> None:
+    (only,) = refusals(tmp_path, document(top))
+    assert only.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "messages"),
+    [
+        ("", ["5: dataset: has no source; give one of file, hub and generator"]),
+        ("file = 'task.toml'\nhub = 'x'", ["5: dataset: has file and hub; give one of file, hub and generator"]),
+        ("file = 'no.csv'", ["6: dataset.file: there is no file 'no.csv' in FOLDER; write it relative to this file"]),
+        ("file = '.'", ["6: dataset.file: there is no file '.' in FOLDER; write it relative to this file"]),
+        (f"file = '{'a' * 5000}'", [
+            f"6: dataset.file: there is no file '{'a' * 5000}' in FOLDER; write it relative to this file"]),
+        ("file = 'task.toml'", ["6: dataset.file: is 'task.toml'; the name must end in .jsonl, .csv or .parquet"]),
+        ("generator = 'arithmetics'", ["6: dataset.generator: is 'arithmetics'; did you mean 'arithmetic'?"]),
+        ("generator = 'x'", ["6: dataset.generator: is 'x'; known are arithmetic, json_extraction, passkey_retrieval"]),
+        ("splt = 'x'\nhub = 'x'", ["6: dataset.splt: unknown key; did you mean 'split'?"]),
+        ("generator = 'arithmetic'\n[dataset.options]\nhgih = 9\nlow = '1'\ncount = 0\nseed = true\noperation = '/'", [
+            "8: dataset.options.hgih: unknown option of arithmetic; did you mean 'high'?",
+            "9: dataset.options.low: is '1'; write a whole number",
+            "10: dataset.options.count: is 0; write 1 or more",
+            "11: dataset.options.seed: is True; write a whole number",
+            "12: dataset.options.operation: is '/'; write one of +, -, *"]),
+    ],
+)  # fmt: skip
+def test_a_dataset_fault_names_line_key_and_mend(tmp_path: Path, dataset: str, messages: list[str]) -> None:
+    assert refusals(tmp_path, document(dataset=dataset)) == messages
+
+
+def test_several_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = document('extract.regex = "("', "hub = 'x'\nfile = 'y'", "[few_shot]\nsplit = 'a'\nfile = 'no.csv'")
+    assert refusals(tmp_path, text.replace("exact_match", "exact_mtch").replace("{{ q", "{{ 1 +"))[0].startswith(
+        "1: prompt: is not a Jinja template"
+    )
+    assert refusals(tmp_path, text.replace("exact_match", "exact_mtch"))[0] == (
+        "3: metric: is 'exact_mtch'; did you mean 'exact_match'?"
+    )
+    assert [message.split(": ")[:2] for message in refusals(tmp_path, text)] == [
+        ["4", "extract.regex"], ["5", "dataset"], ["8", "few_shot"], ["10", "few_shot.file"]
+    ]  # fmt: skip
+
+
+def test_faults_of_examples_in_arrays_of_tables_are_found_on_their_own_lines(tmp_path: Path) -> None:
+    rest = "[[few_shot.examples]]\nq = 1\n[[few_shot.examples]]\nq = 2\n[few_shot]\ncuont = 2"
+    assert refusals(tmp_path, document(rest=rest)) == ["12: few_shot.cuont: unknown key; did you mean 'count'?"]
+    keys = "few_shot.count = 3\nfew_shot.examples = [\n  {q = 1},\n  2,\n]"
+    assert refusals(tmp_path, document(keys)) == ["5: few_shot.examples[1]: is 2, a whole number; write a table"]
+
+
+def test_a_definition_without_its_parts_says_what_to_add(tmp_path: Path) -> None:
+    assert refusals(tmp_path, "description = ''") == [
+        "1: dataset: is missing; add it: a table [dataset] with file, hub or generator",
+        '1: prompt: is missing; add it: prompt = "{{ question }}", a Jinja template over a row',
+        '1: target: is missing; add it: target = "{{ answer }}", a Jinja template over a row',
+        f"1: metric: is missing; add it: one of {', '.join(names())}",
+    ]
+    assert refusals(tmp_path, "") == ["1: is empty; docs/tasks.md shows how a task is written"]
+
+
+@pytest.mark.filterwarnings("default")  # Python warns of odd expressions that it takes
+@settings(max_examples=150, deadline=None)
+@given(
+    line=st.integers(0, FULL.count("\n") - 1),
+    value=st.sampled_from(["'('", "'{{'", "'$['", "nan", "-1", "{}", "[]", "'\\x00'", "true", "1979-05-27"])
+    | st.text(max_size=8).map(json.dumps),
+    at=st.integers(0, len(FULL) - 1),
+    byte=st.integers(0, 255) | st.none(),
+)
+def test_any_file_is_a_definition_or_messages_that_start_with_its_path(
+    tmp_path_factory: pytest.TempPathFactory, line: int, value: str, at: int, byte: int | None
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    lines = FULL.splitlines()
+    lines[line] = lines[line].partition("=")[0] + "= " + value
+    raw = bytearray("\n".join(lines).encode(errors="replace"))
+    if byte is not None:
+        raw[at % len(raw)] = byte
+    try:
+        outcome: Definition | BadInput = read(folder, bytes(raw))
+    except BadInput as error:
+        outcome = error
+    if isinstance(outcome, BadInput):
+        assert outcome.messages
+        assert all(re.match(rf"{re.escape(str(folder))}/task.toml:\d+: \S", text) for text in outcome.messages)
+    else:
+        assert outcome.content.metric in names()

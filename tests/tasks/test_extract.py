@@ -1,0 +1,104 @@
+"""The answer in a reply, however the model wraps it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("reply", "pattern", "first", "last"),
+    [
+        ("12 + 7 is 19", r"-?\d+", "12", "19"),
+        ("A: (b) or (c)?", r"\((\w)\)", "b", "c"),
+        ("#### 1,234\n#### 5", r"#### ([\d,]+)", "1,234", "5"),
+        ("nothing", r"\d+", None, None),
+        ("", r"\d+", None, None),
+        ("", r".*", "", ""),
+        ("x 1 or y", r"x (\d)|y", "1", None),
+        ("<b>1</b><b>2</b>", r"<b>(?:0|)(?P<answer>\d)", "1", "2"),
+        ("one\ntwo", r"(?m)^(\w+)$", "one", "two"),
+    ],
+)
+def test_the_answer_is_group_1_or_the_match_and_the_first_or_last(
+    reply: str, pattern: str, first: str | None, last: str | None
+) -> None:
+    assert by_regex(reply, pattern, "first") == first
+    assert by_regex(reply, pattern) == by_regex(reply, pattern, "last") == last
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from(["first", "last"]))
+def test_every_number_counts_once(numbers: list[int], which: Any) -> None:
+    assert by_regex(" and ".join(map(str, numbers)), r"\d+", which) == str(numbers[0 if which == "first" else -1])
+
+
+@pytest.mark.parametrize(
+    ("reply", "path", "answer"),
+    [
+        ('{"a": 4}', "$.a", "4"),
+        ('{"a": "4"}', "$.a", "4"),
+        ('{"a": "é"}', "$", '{"a": "é"}'),
+        ('{"a": true, "b": null}', "$.a", "true"),
+        ('{"a": true, "b": null}', "$.b", "null"),
+        ('{"a": ""}', "$.a", ""),
+        ('Sure!\n```json\n{"a": {"b": [1, 2]}}\n```\nBye', "$.a.b[1]", "2"),
+        ('Sure!\n```json\n{"a": {"b": [1, 2]}}\n```\nBye', "$.a.b", "[1, 2]"),
+        ("I {think} it is [1, 2] or {3}", "$[0]", "1"),
+        ('{"a": 1} {"a": 2}', "$.a", "1"),
+        ('[{"a": "x"}, {"a": 0}]', "$[?@.a < 1].a", "0"),
+        ('{"a": 1}', "$.b", None),
+        ('{"a": 1', "$.a", None),
+        ("no JSON", "$", None),
+        ("4", "$", None),
+        ("", "$", None),
+        ("[" * 3000, "$", None),
+        ("[" * 500 + "]" * 500, "$..a", None),
+        ('{"a": ' + "1" * 5000 + "}", "$.a", None),
+    ],
+)
+def test_the_answer_is_the_first_value_at_the_path_in_the_first_json(reply: str, path: str, answer: str | None) -> None:
+    assert by_json_path(reply, path) == answer
+
+
+@settings(deadline=None)
+@given(JSON, st.text("abc `\n:.", max_size=10), st.text("abc `\n:.]}", max_size=10))
+def test_json_is_found_with_prose_around_it(value: Any, before: str, after: str) -> None:
+    text = before + json.dumps({"answer": value}) + after
+    assert json_in(text) == ({"answer": value},)
+    found = by_json_path(text, "$.answer")
+    assert found == (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+@settings(deadline=None)
+@given(st.text('[]{}",:0a \\', max_size=40), st.sampled_from(["$", "$..a", "$[0]", "$[?@ > 0]", "$[?length(@) > 1]"]))
+def test_no_reply_breaks_extraction(reply: str, path: str) -> None:
+    answer = by_json_path(reply, path)
+    assert answer is None or isinstance(answer, str)
+
+
+@pytest.mark.parametrize("path", ["$", "$.a", "$.a.b[0]", "$..a", "$['a b']", "$[?@.a > 1]", "$[-1:]"])
+def test_a_json_path_has_no_fault(path: str) -> None:
+    assert check_json_path(path) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["$[", "$.", "$.a b", "\0", "$[?nosuch(@)]", "$[?@.a =~ /(/]", "$[?@.a == 1e9999]", "$[" + "1" * 5000 + "]",
+     "$[99999999999999999999]", "$[?" + "(" * 3000 + "1" + ")" * 3000 + "]"]
+)  # fmt: skip
+def test_what_is_no_json_path_is_said_on_one_line(path: str) -> None:
+    fault = check_json_path(path)
+    assert fault is not None
+    assert fault.startswith("is not a JSON path: ")
+    assert "\n" not in fault

@@ -1,0 +1,165 @@
+"""Prompts: what a template gives, what it says where it fails, and what it cannot reach or change."""
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.tasks.prompts import CannotRender, rendered, template_fault
+
+ROW = {"n": 7, "q": "2 + 2 =", "tags": ["a", "b"], "inner": {"x": 1}, "items": "a column", "class": "text"}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ q }} {{ n }}", "2 + 2 = 7"),
+        ("{{ row.q }}{{ row['n'] }}", "2 + 2 =7"),
+        ("{{ items }}{{ row['items'] }}{{ row['class'] }}", "a columna columntext"),
+        ("{{ tags | join('-') }} {{ inner.x }} {{ row | length }}", "a-b 1 6"),
+        ("{% for tag in tags %}{{ loop.index }}{{ tag }}{% endfor %}", "1a2b"),
+        ("{% if missing is defined %}yes{% else %}no{% endif %}", "no"),
+        ("{% macro f(x) %}<{{ x }}>{% endmacro %}{{ f(q) }}", "<2 + 2 =>"),
+        ("{{ row | tojson }}", '{"class": "text", "inner": {"x": 1}, "items": "a column", "n": 7, '
+            '"q": "2 + 2 =", "tags": ["a", "b"]}'),
+        ("{{ q.split('+')[1].strip() }}{{ '<&>' }}", "2 =<&>"),
+        ("{% for e in examples %}{{ e.q }}{{ e.a }};{% endfor %}{{ q }}", "1+1=2;1+2=3;2 + 2 ="),
+        ("line\n\nnext\n", "line\n\nnext"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_template_is_filled_from_row_and_examples(template: str, text: str) -> None:
+    assert template_fault(template) is None
+    assert rendered(template, ROW, [{"q": "1+1=", "a": 2}, {"q": "1+2=", "a": 3}]) == text
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), st.text(st.characters(exclude_categories=["Cs"])), max_size=5), st.text())
+def test_any_column_is_reached_by_its_name_and_stays_as_it_is(row: dict[str, str], name: str) -> None:
+    row["k"] = name
+    row[name] = "{{ not a template }} <b> &amp;\r\n" if name != "k" else "k"
+    assert rendered("{{ row[k] }}", row) == row[name]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__ }}",
+        "{{ row.__class__ }}",
+        "{{ row['__class__'].x }}",
+        "{{ row.__class__.__base__.__subclasses__() }}",
+        "{{ cycler.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ namespace.__init__ }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ self._TemplateReference__context }}",
+        "{{ row | attr('__class__') }}",
+        "{{ row | map(attribute='__class__') | first }}",
+        "{{ '{0.__class__}'.format(row) }}",
+        "{{ '{x.__class__}'.format_map({'x': 1}) }}",
+        "{{ ('{0.__class__}' | string).format(row) }}",
+        "{{ (row | tojson).__class__ }}",
+        "{% macro f() %}{% endmacro %}{{ f.__globals__ }}",
+        "{% for x in tags %}{{ loop.__class__ }}{% endfor %}",
+        "{{ (1).real.__self__ }}",
+        "{{ row.keys.__self__ }}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'os' as os %}{{ os }}",
+        "{% extends 'x' %}",
+        "{{ range(1000000) | list }}",
+        "{{ lipsum() }}",
+    ],
+)
+def test_a_template_cannot_reach_python(template: str) -> None:
+    with pytest.raises(CannotRender):
+        rendered(template, ROW)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ row.update({'n': 8}) }}",
+        "{{ row.pop('n') }}",
+        "{{ row.clear() }}",
+        "{{ row.setdefault('z', 1) }}",
+        "{{ row.popitem() }}",
+        "{{ row.__setitem__('n', 8) }}",
+        "{{ row.__delitem__('n') }}",
+        "{{ tags.append('c') }}",
+        "{{ tags.sort() }}",
+        "{{ row.tags.extend(['c']) }}",
+        "{{ inner.update(x=2) }}",
+        "{{ examples.append(1) }}",
+        "{{ examples[0].pop('q') }}",
+        "{% set row.n = 8 %}",
+        "{% set f = tags.append %}{{ f('c') }}",
+        "{{ [[1]] | map('append', 2) | list }}",
+    ],
+)
+def test_a_template_cannot_change_rows(template: str) -> None:
+    row, examples = copy.deepcopy(ROW), [{"q": "x"}]
+    with pytest.raises(CannotRender):
+        rendered(template, row, examples)
+    assert (row, examples) == (ROW, [{"q": "x"}])
+
+
+def test_what_one_row_sets_is_not_seen_by_the_next() -> None:
+    template = "{% if seen is defined %}seen{% endif %}{% set seen = 1 %}{% set n = 2 %}{{ n }}"
+    assert [rendered(template, {"n": i}) for i in range(3)] == ["2", "2", "2"]
+
+
+@pytest.mark.parametrize("template", ["{{ nope }}", "{{ row.nope }}", "{{ row['nope'] }}", "{% if nope %}{% endif %}"])
+def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> None:
+    with pytest.raises(CannotRender, match=r"'nope'.*; the row has n, q, tags, inner, items, class$"):
+        rendered(template, ROW)
+
+
+@pytest.mark.parametrize(
+    ("template", "error"),
+    [
+        ("{{ n / 0 }}", "ZeroDivisionError: division by zero"),
+        ("{{ n + q }}", "TypeError: unsupported operand"),
+        ("{{ n | length }}", "TypeError: "),
+        ("{{ q.encode('nope') }}", "LookupError: unknown encoding"),
+        ("{{ q.index('x') }}", "ValueError: substring not found"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError: "),
+        ("{{ q * (n * 10 ** 17) }}", "(MemoryError|OverflowError): "),
+        ("{{ [] | first }}", "No first item"),
+    ],
+)
+def test_a_template_that_fails_says_why(template: str, error: str) -> None:
+    with pytest.raises(CannotRender, match=error):
+        rendered(template, ROW)
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ row.items }}", "{{ row.keys }}", "{{ q.upper }}", "{{ range }}", "{{ tags | map('upper') }}",
+                 "{% for x in tags %}{{ loop }}{% endfor %}"]
+)  # fmt: skip
+def test_what_prints_as_a_memory_address_is_refused_since_the_prompt_would_change_with_every_run(template: str) -> None:
+    with pytest.raises(CannotRender, match=r"is not text; write row\['name'\]"):
+        rendered(template, ROW)
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [
+        ("{{ q", "line 1 of it: unexpected end of template"),
+        ("\n\n{% endif %}", "line 3 of it: Encountered unknown tag 'endif'"),
+        ("{% do row.clear() %}", "Encountered unknown tag 'do'"),
+        ("{{ q | random }}", "No filter named 'random'"),
+        ("{{ q is nope }}", "No test named 'nope'"),
+        ("{{ f(a=1, a=2) }}", "SyntaxError: keyword argument repeated"),
+        ("{% for a in b %}" * 40 + "{% endfor %}" * 40, "SyntaxError: too many statically nested blocks"),
+        ("{{ " + "(" * 5000, "RecursionError"),
+        ("{{ " + "-" * 5000 + "1 }}", "RecursionError"),
+        ("{{ " + "1" * 5000 + " }}", "ValueError"),
+    ],
+)
+def test_a_template_that_is_none_says_why(template: str, fault: str) -> None:
+    said = template_fault(template)
+    assert said is not None
+    assert said.startswith("is not a Jinja template: ")
+    assert fault in said
+    assert "\n" not in said
