@@ -14,7 +14,7 @@ import numpy as np
 
 from accgate.design import Design, Mean, Target, chosen_test
 from accgate.errors import BadInput, VerdictName
-from accgate.scores import Floats, Scores, from_python, in_points, paired
+from accgate.scores import LARGEST, Floats, Scores, check_range, from_python, in_points, paired
 from accgate.stats.multiplicity import adjusted_p_values, applied_share
 from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
@@ -170,6 +170,7 @@ def decide(
     """
     for evidence in evidences:
         _check_design(evidence)
+        _check_scores(evidence)
     total = len(evidences) if checks is None else checks
     at_worst = _decide_filled([_filled(e, e.worst) for e in evidences], correction, total)
     if not any(e.candidate.failed for e in evidences):
@@ -196,6 +197,20 @@ def _check_design(evidence: Evidence) -> None:
         raise BadInput(f"the {test} test needs sigma, the standard deviation of one score in points (50 for 0/100)")
 
 
+def _check_scores(evidence: Evidence) -> None:
+    check_range(evidence.candidate)
+    reference = evidence.reference
+    if isinstance(reference, Scores):
+        check_range(reference)
+        if reference.failed:
+            raise BadInput(f"the reference has {reference.failed} samples without a score; record it again")
+        return
+    if not (math.isfinite(reference.mean) and abs(reference.mean) <= LARGEST):
+        raise BadInput(f"the reference's mean is {reference.mean}; give a number of points")
+    if isinstance(reference, Mean) and reference.n < 1:
+        raise BadInput(f"the reference's number of samples is {reference.n}; give 1 or more")
+
+
 def _filled(evidence: Evidence, score: float | None) -> Evidence:
     if not evidence.candidate.failed:
         return evidence
@@ -204,9 +219,11 @@ def _filled(evidence: Evidence, score: float | None) -> Evidence:
 
 def _decide_filled(evidences: Sequence[Evidence], correction: Correction, total: int) -> tuple[Verdict, ...]:
     """One pass for the p-values, and one at the alphas that the correction leaves."""
-    levels = np.array([e.design.alpha for e in evidences] + [1.0] * (total - len(evidences)))
+    levels = np.array([e.design.alpha for e in evidences])
+    undecided = total - len(evidences)  # they stand at p = 1, which no level rejects
+    levels = np.append(levels, np.full(undecided, levels.min(initial=0.5)))
     first = [_judge(e, e.design.alpha) for e in evidences]
-    p_values = np.array([1.0 if v.p_value is None else v.p_value for v in first] + [1.0] * (total - len(first)))
+    p_values = np.array([1.0 if v.p_value is None else v.p_value for v in first] + [1.0] * undecided)
     adjusted = adjusted_p_values(p_values, correction, levels=levels)
     shares = applied_share(p_values / levels, correction)
     return tuple(
@@ -234,7 +251,7 @@ def _judge(evidence: Evidence, alpha: float) -> Verdict:
     if test == "paired":
         assert isinstance(evidence.reference, Scores)
         reference = paired(evidence.reference, candidate).averaged()
-        result = _paired(sign * reference, sign * scores, alpha, design.beta)
+        result = _paired(reference, scores, sign, alpha, design.beta)
         changes = _changes(candidate.ids, sign * (scores - reference))
     else:
         result = _unpaired(test, sign * mean, candidate.n, evidence, sign, alpha)
@@ -261,9 +278,9 @@ def _summary(reference: Scores | Mean | Target) -> ReferenceSummary:
     return ReferenceSummary(reference.mean, reference.n if isinstance(reference, Mean) else None)
 
 
-def _paired(reference: Floats, scores: Floats, alpha: float, beta: float) -> TestResult:
-    difference = scores - reference
-    if np.isin(np.abs(reference), (0.0, 100.0)).all() and np.isin(np.abs(scores), (0.0, 100.0)).all():
+def _paired(reference: Floats, scores: Floats, sign: float, alpha: float, beta: float) -> TestResult:
+    difference = sign * (scores - reference)
+    if np.isin(reference, (0.0, 100.0)).all() and np.isin(scores, (0.0, 100.0)).all():
         lost, gained = int((difference < 0).sum()), int((difference > 0).sum())
         return mcnemar_exact(lost, gained, len(scores), alpha=alpha, beta=beta)
     return paired_t(difference, alpha=alpha, beta=beta)
@@ -317,10 +334,11 @@ def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdi
     summary = replace(at_worst.candidate, errors=failed)
     if not failed:
         return at_worst
-    if at_worst.candidate.mean is None or at_best.candidate.mean is None or math.isnan(at_worst.candidate.mean):
+    worst, best = at_worst.candidate.mean, at_best.candidate.mean
+    if worst is None or best is None or math.isnan(worst + best):
         reason = f"{failed} of {evidence.candidate.n} samples failed, and the metric has no bounds to bracket them"
         return replace(at_worst, verdict="error", candidate=replace(summary, mean=None), reasons=(reason,))
-    spread = f"the mean is {at_worst.candidate.mean:.2f} at worst and {at_best.candidate.mean:.2f} at best"
+    spread = f"the mean is {worst:.2f} at worst and {best:.2f} at best"
     if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):
         reason = f"{failed} of {evidence.candidate.n} samples failed; {spread}: the verdict is the same"
         return replace(at_worst, candidate=summary, reasons=(*at_worst.reasons, reason))

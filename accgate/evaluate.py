@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from accgate.engines import Engine, Reply, Request, RequestFailed
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.records import (
     Record,
     RecordPaths,
@@ -99,6 +99,8 @@ def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) ->
         return []
     records = read_records(paths.records)
     scored = [record for record in records if record.score is not None]
+    if not scored:
+        return []  # nothing to lose
     if not resume:
         if _settings_of_run(paths).get("records") == len(scored):
             return []
@@ -166,8 +168,13 @@ async def evaluate(
         When the engine or the disk fails for good; finished records are kept.
     """
     task = assignment.task
-    write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in task.samples))
-    write_atomically(paths.settings, _settings_text(assignment).encode())
+    try:
+        if not kept:  # records of an earlier run must never stand beside the settings of this one
+            paths.records.unlink(missing_ok=True)
+        write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in task.samples))
+        write_atomically(paths.settings, _settings_text(assignment).encode())
+    except OSError as error:
+        raise CannotEvaluate(f"{paths.settings.parent}: cannot be written: {error.strerror}; mend that") from error
     writer = RecordWriter(paths.records, kept)
     records = {record.key: record for record in kept}
     open_keys = iter([(s, r) for s, r in assignment.keys() if (s.id, r) not in records])  # noqa: SIM118

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
+from accgate.tables import read_table
 
 Floats = npt.NDArray[np.float64]
+LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
 SHOWN = 5  # ids a message shows before it only counts
 
 
@@ -103,7 +103,7 @@ def read_scores(path: Path, side: str) -> Scores:
     rows: dict[tuple[str, int], float | None] = {}
     first_line: dict[tuple[str, int], int] = {}
     unscored: list[str] = []
-    for line, row in _rows(path):
+    for line, row in read_table(path):
         key = (_id(row, path, line), _repeat(row, path, line))
         if key in rows:
             raise BadInput(
@@ -122,45 +122,6 @@ def read_scores(path: Path, side: str) -> Scores:
     return collect(rows, f"{side} {path}")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from _csv_rows(file, path) if path.suffix.lower() == ".csv" else _jsonl_rows(file, path)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; give a file of scores") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
-
-
-def _jsonl_rows(file: Any, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for line, text in enumerate(file, 1):
-        if not text.strip():
-            continue
-        try:
-            row = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise BadInput(
-                f"{path}:{line}: is not a JSON object ({error}); is the file cut off? Write one object a line"
-            ) from error
-        if not isinstance(row, dict):
-            raise BadInput(f'{path}:{line}: is not a JSON object; write {{"id": "...", "score": 100}}')
-        yield line, row
-
-
-def _csv_rows(file: Any, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    reader = csv.DictReader(file, strict=True, restkey="", restval=None)
-    try:
-        missing = {"id", "score"} - set(reader.fieldnames or ())
-        if missing:
-            raise BadInput(f"{path}:1: the header lacks {' and '.join(sorted(missing))}; write id,score")
-        for row in reader:
-            if "" in row or None in row.values():
-                raise BadInput(f"{path}:{reader.line_num}: has not as many cells as the header; is the file cut off?")
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
-
-
 def _id(row: Mapping[str, Any], path: Path, line: int) -> str:
     value = row.get("id")
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
@@ -170,7 +131,7 @@ def _id(row: Mapping[str, Any], path: Path, line: int) -> str:
 
 def _repeat(row: Mapping[str, Any], path: Path, line: int) -> int:
     value = row.get("repeat", 0)
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and value.isascii() and value.strip().isdigit():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise BadInput(f"{path}:{line}: repeat is {value!r}; write a whole number from 0")
@@ -240,7 +201,23 @@ def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tupl
         scale = 1.0
     if not (math.isfinite(scale) and scale > 0.0):
         raise BadInput(f"scale is {scale}; give a number above 0")
-    return reference.scaled(scale), candidate.scaled(scale)
+    sides = reference.scaled(scale), candidate.scaled(scale)
+    for side in sides:
+        check_range(side)
+    return sides
+
+
+def check_range(scores: Scores) -> None:
+    """Refuse scores that no metric gives; NaN marks a failed sample and is let through.
+
+    Raises
+    ------
+    BadInput
+        Which samples, and how many.
+    """
+    beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
+    if beyond:
+        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {shown(beyond)}")
 
 
 def paired(reference: Scores, candidate: Scores) -> Scores:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
+
+import tomli_w
+
+from accgate.errors import BadInput
+
 CONFIG = """\
 # accgate: does this change lower the model's accuracy? See docs/config.md for every key.
 
@@ -10,17 +17,17 @@ alpha = 0.05                # how often a healthy change may fail
 beta = 0.2                  # how often a drop of theta may pass
 references = "references"   # commit this folder: a pull request then shows what changed
 
-[models.{name}]
+[{table}]
 engine = "{engine}"
-model = "{model}"
+model = {model}
 {extra}
 [tasks.{task}]
 theta = {theta}                 # the drop in points that must be seen; the plan finds the number of samples
 """
 
 EXTRA = {
-    "openai": '\n[models.{name}.options]\nbase_url = "{base_url}"\n# api_key_env = "OPENAI_API_KEY"\n',
-    "llamacpp": "\n[models.{name}.options]\nn_parallel = 8\nn_ctx = 8192\n",
+    "openai": '\n[{table}.options]\nbase_url = {base_url}\n# api_key_env = "OPENAI_API_KEY"\n',
+    "llamacpp": "\n[{table}.options]\nn_parallel = 8\nn_ctx = 8192\n",
     "recorded": "",
     "vllm": "",
 }
@@ -52,9 +59,23 @@ jobs:
 def config_text(*, name: str, engine: str, model: str, task: str, theta: float, base_url: str) -> str:
     """A starter accuracy.toml.
 
+    Raises
+    ------
+    BadInput
+        When theta is no drop.
+
+    Examples
+    --------
     >>> text = config_text(name="m", engine="openai", model="x", task="arithmetic", theta=4.0, base_url="http://h/v1")
     >>> 'base_url = "http://h/v1"' in text
     True
     """
-    extra = EXTRA[engine].format(name=name, base_url=base_url)
-    return CONFIG.format(name=name, engine=engine, model=model, task=task, theta=f"{theta:g}", extra=extra)
+    if not 0.0 < theta < math.inf:
+        raise BadInput(f"theta is {theta:g}; give a drop in points above 0")
+    table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
+    extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url))
+    return CONFIG.format(table=table, engine=engine, model=_quoted(model), task=task, theta=f"{theta:g}", extra=extra)
+
+
+def _quoted(text: str) -> str:
+    return tomli_w.dumps({"": text}).partition(" = ")[2].strip()

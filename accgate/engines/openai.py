@@ -57,6 +57,7 @@ class OpenAIEngine:
         self._session: aiohttp.ClientSession | None = None
         self._jitter = random.Random()
         self._version = "unknown"
+        self._key = ""
 
     async def start(self) -> None:
         """Open the session and see that the server answers."""
@@ -64,13 +65,8 @@ class OpenAIEngine:
 
         headers = {"content-type": "application/json"}
         if self._options.api_key_env is not None:
-            key = os.environ.get(self._options.api_key_env)
-            if not key:
-                raise BadInput(
-                    f"environment variable {self._options.api_key_env}, named by options.api_key_env, is not set; "
-                    "set it to the server's key"
-                )
-            headers["authorization"] = f"Bearer {key}"
+            self._key = key_of(self._options.api_key_env)
+            headers["authorization"] = f"Bearer {self._key}"
         self._session = aiohttp.ClientSession(
             headers=headers,
             connector=aiohttp.TCPConnector(limit=self.concurrency),
@@ -107,7 +103,7 @@ class OpenAIEngine:
                 status, headers = response.status, response.headers
         except asyncio.TimeoutError:
             return f"no answer within {self._options.timeout:g} s", 0.0
-        except aiohttp.InvalidURL as error:
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise CannotEvaluate(f"options.base_url {self._base!r} is not a URL") from error
         except (aiohttp.ClientError, OSError) as error:
             return f"cannot talk to {self._base}: {type(error).__name__}: {error}", 0.0
@@ -119,15 +115,20 @@ class OpenAIEngine:
             try:
                 return reply_of(body)
             except MalformedReply as error:
-                return f"{self._base}: {error}", 0.0
-        fault = f"HTTP {status} from {self._base}: {error_text(body)}"
+                return self._without_key(f"{self._base}: {error}"), 0.0
+        fault = self._without_key(f"HTTP {status} from {self._base}: {error_text(body)}")
         if status in RETRIED or status >= 500:
             return fault, retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), time.time())
         if 300 <= status < 400:
-            raise CannotEvaluate(f"{self._base} redirects to {headers.get('location')}; write that as options.base_url")
+            target = self._without_key(str(headers.get("location")))
+            raise CannotEvaluate(f"{self._base} redirects to {target}; write that as options.base_url")
         if status in FATAL:
             raise CannotEvaluate(f"{fault}; {FATAL[status]}")
         raise RequestFailed(fault)
+
+    def _without_key(self, text: str) -> str:
+        """A server's words, which may repeat the key, as they may be shown."""
+        return text.replace(self._key, "***") if self._key else text
 
     async def _server_version(self) -> str:
         """The server's kind, from its list of models; reaching it at all is the point."""
@@ -140,12 +141,12 @@ class OpenAIEngine:
             try:
                 async with self._session.get(self._base + "/models") as response:
                     body: Any = json.loads(await response.read())
-                return str(body["data"][0]["owned_by"])
-            except aiohttp.InvalidURL as error:
+                return str(body["data"][0]["owned_by"] or "unknown")
+            except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
                 raise CannotEvaluate(f"options.base_url {self._base!r} is not a URL") from error
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 fault = f"{type(error).__name__}: {error}"
-            except (ValueError, LookupError, TypeError):
+            except (ValueError, LookupError, TypeError, RecursionError):
                 return "unknown"  # it answers, but not with a list of models: not every server has one
         raise CannotEvaluate(f"cannot reach {self._base}: {fault}; is the server up, and options.base_url right?")
 
@@ -160,12 +161,32 @@ class OpenAIEngine:
             self._session = None
 
 
+def key_of(variable: str) -> str:
+    """The key that an environment variable holds, without the newline that a file or secret store may end it with.
+
+    Raises
+    ------
+    BadInput
+        When there is none, or what it holds cannot stand in a header; the key itself is not shown.
+    """
+    key = os.environ.get(variable, "").strip()
+    named = f"environment variable {variable}, named by options.api_key_env,"
+    if not key:
+        raise BadInput(f"{named} is not set; set it to the server's key")
+    if not (key.isascii() and key.isprintable()):
+        raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
+    return key
+
+
 def proxy_of(url: str) -> str | None:
     """The proxy that the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), looked up once.
 
     aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate.
     """
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return None  # the first request says what is wrong with it
     if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
         return None
     return urllib.request.getproxies().get(parts.scheme)
@@ -184,5 +205,5 @@ def retry_after(milliseconds: str | None, header: str | None, now: float) -> flo
             continue
     try:
         return max(0.0, email.utils.parsedate_to_datetime(header or "").timestamp() - now)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0

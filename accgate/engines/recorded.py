@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
@@ -14,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
 from accgate.errors import BadInput
+from accgate.tables import read_table
 from accgate.tomlfile import CLOSED, Number
 
 
@@ -44,16 +44,11 @@ class RecordedEngine:
     async def start(self) -> None:
         """Read the file."""
         rows: dict[tuple[str, int], _Row] = {}
-        try:
-            with self._path.open(encoding="utf-8-sig") as file:
-                for line, text in enumerate(file, 1):
-                    if text.strip():
-                        key, row = self._row(line, text)
-                        if key in rows:
-                            raise self._fault(line, f"id {key[0]!r} (repeat {key[1]}) comes twice; keep one line")
-                        rows[key] = row
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"{self._path}: cannot be read: {error}; name a JSONL file of records") from error
+        for line, content in read_table(self._path):
+            key, row = self._row(line, content)
+            if key in rows:
+                raise self._fault(line, f"id {key[0]!r} (repeat {key[1]}) comes twice; keep one line")
+            rows[key] = row
         if not rows:
             raise BadInput(f"{self._path}: holds no records")
         self._rows = rows
@@ -64,12 +59,8 @@ class RecordedEngine:
                 "scores are fractions, 1 where they are points"
             )
 
-    def _row(self, line: int, text: str) -> tuple[tuple[str, int], _Row]:
-        try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self._fault(line, f"is not a JSON object ({error}); is the file cut off?") from error
-        if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+    def _row(self, line: int, row: Mapping[str, Any]) -> tuple[tuple[str, int], _Row]:
+        if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
         repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
         if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:

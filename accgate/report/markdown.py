@@ -66,8 +66,11 @@ def _check(verdict: Verdict, flips: Sequence[Flip]) -> dict[str, Any]:
 
 
 # GitHub looks for mentions, references and bare addresses once more where entities are already characters again
-# (github/cmark-gfm issue 181): a zero-width space within them is what stops that.
-LINKED = re.compile(r"(?<=&#64;)|(?<=&#35;)|(?<=&#58;)(?=&#47;)|(?<=\bGH)(?=-\d)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+# (github/cmark-gfm issue 181): a zero-width space within them stops that. One before a list marker or rule does too.
+LINKED = re.compile(
+    r"(?<=&#64;)|(?<=&#35;)|(?<=&#58;)(?=&#47;)|(?<=\bGH)(?=-\d)|(?<=\bwww)(?=\.)|^(?=-[-\s]|\d+\.(?:\s|$))",
+    re.IGNORECASE,
+)
 ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!$|~@:/<>&\"'"})
 
 

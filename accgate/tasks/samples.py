@@ -13,7 +13,8 @@ from typing import Any
 from accgate import metrics
 from accgate.errors import BadInput
 from accgate.metrics import Metric
-from accgate.tasks.datasets import Row, hub_rows, read_rows
+from accgate.tables import Row
+from accgate.tasks.datasets import hub_rows, read_rows
 from accgate.tasks.definition import Definition, DefinitionFile, Extract, Mode, read_definition
 from accgate.tasks.extract import by_json_path, by_regex
 from accgate.tasks.generated import CannotGenerate, check_options, generate

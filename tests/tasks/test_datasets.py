@@ -91,13 +91,13 @@ def test_parquet_keeps_types(tmp_path: Path) -> None:
         ("a.jsonl", b'\xef\xbb\xbf{"a": 1}\n{"a": "\xe9"}\n', ":2: is not UTF-8; save the file as UTF-8 text"),
         ("a.csv", "", ": holds no rows; a task needs at least one"),
         ("a.csv", "q,a\n", ": holds no rows; a task needs at least one"),
-        ("a.csv", "q,a\n1,2\n1\n", ":3: has not as many cells as the header"),
-        ("a.csv", "q,a\n1,2\n\n1,2,3\n", ":4: has not as many cells as the header"),
+        ("a.csv", "q,a\n1,2\n1\n", ":3: has 1 cells under a header of 2"),
+        ("a.csv", "q,a\n1,2\n\n1,2,3\n", ":4: has 3 cells under a header of 2"),
         ("a.csv", 'q,a\n1,2\n"x"y,2\n', ":3: is not CSV ("),
         ("a.csv", 'q,a\n1,"2\n', ":2: is not CSV ("),
         ("a.csv", b"q,a\n1,2\n1,\xff\n", ":3: is not UTF-8; save the file as UTF-8 text"),
-        ("a.parquet", "q,a\n1,2\n", ": is not Parquet ("),
-        ("a.parquet", "", ": is not Parquet ("),
+        ("a.parquet", "q,a\n1,2\n", ": cannot be read as Parquet ("),
+        ("a.parquet", "", ": cannot be read as Parquet ("),
     ],
 )
 def test_a_file_that_cannot_be_used_names_the_line(
@@ -110,9 +110,9 @@ def test_a_file_that_cannot_be_used_names_the_line(
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_a_missing_file_and_a_directory_say_so(tmp_path: Path, name: str) -> None:
-    assert refusal(tmp_path / name) == ": cannot be read: No such file or directory"
+    assert refusal(tmp_path / name) == ": cannot be read: No such file or directory; give a JSONL or CSV file"
     (tmp_path / name).mkdir()
-    assert refusal(tmp_path / name) == ": cannot be read: Is a directory"
+    assert refusal(tmp_path / name) == ": cannot be read: Is a directory; give a JSONL or CSV file"
 
 
 def test_without_pyarrow_parquet_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

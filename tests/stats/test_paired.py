@@ -1,0 +1,204 @@
+"""The paired tests, against scipy's and statsmodels' own."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, multinomial, norm, ttest_1samp, ttest_rel
+from statsmodels.stats.contingency_tables import mcnemar
+
+from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
+from accgate.stats.result import Interval
+
+counts = st.integers(0, 60)
+alphas = st.sampled_from([0.001, 0.01, 0.03125, 0.05, 0.2, 0.45])
+points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
+
+
+def binary(lost: int, gained: int, n: int, alpha: float = 0.05, beta: float = 0.2) -> McNemarResult:
+    return mcnemar_exact(lost, gained, n, alpha=alpha, beta=beta)
+
+
+@pytest.mark.parametrize("lost", [*range(10), 100, 1000])
+@pytest.mark.parametrize("gained", [*range(10), 100, 1000])
+def test_p_is_that_of_scipys_one_sided_binomial_test(lost: int, gained: int) -> None:
+    m = lost + gained
+    p_value = binomtest(lost, m, 0.5, alternative="greater").pvalue if m else 1.0
+    result = binary(lost, gained, m + 1)
+    assert result.p_value == pytest.approx(p_value, rel=1e-9)
+    assert result.p_mid == pytest.approx(p_value - 0.5 * binom.pmf(lost, m, 0.5), rel=1e-9, abs=1e-15)
+    assert (result.lost, result.gained) == (lost, gained)
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(53, 26), (8, 0), (30, 29), (700, 600)])
+def test_p_is_half_of_statsmodels_two_sided_mcnemar(lost: int, gained: int) -> None:
+    two_sided = mcnemar([[500, lost], [gained, 100]], exact=True).pvalue
+    assert binary(lost, gained, 1900).p_value == pytest.approx(two_sided / 2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.03125, 0.05, 0.2])
+@pytest.mark.parametrize("m", [0, 1, 4, 5, 20, 79])
+def test_the_threshold_lies_halfway_under_the_first_count_that_scipy_does_not_reject(m: int, alpha: float) -> None:
+    n = 200
+    rejected = [c for c in range(1, m + 1) if binomtest(c, m, 0.5, alternative="greater").pvalue <= alpha]
+    for lost in range(m + 1):
+        result = binary(lost, m - lost, n, alpha)
+        if not rejected:
+            assert result.threshold is None
+            continue
+        kept, first = (100.0 * (m - 2 * c) / n for c in (rejected[0] - 1, rejected[0]))
+        assert result.threshold == pytest.approx((kept + first) / 2.0)
+        assert (result.difference < result.threshold) == (lost in rejected)
+
+
+@given(lost=counts, gained=counts, same=counts)
+@settings(deadline=None)
+def test_difference_and_sigma_are_those_of_the_differences_themselves(lost: int, gained: int, same: int) -> None:
+    differences = np.repeat([-100.0, 100.0, 0.0], [lost, gained, same + 2])
+    result = binary(lost, gained, len(differences))
+    assert result.difference == pytest.approx(differences.mean(), abs=1e-9)
+    assert result.sigma == pytest.approx(differences.std(ddof=1), rel=1e-6, abs=1e-6)
+
+
+@given(lost=counts, gained=counts, same=counts, alpha=alphas, beta=st.floats(0.01, 0.5))
+@settings(deadline=None)
+def test_theta_solves_the_designs_equation(lost: int, gained: int, same: int, alpha: float, beta: float) -> None:
+    n = lost + gained + same + 1
+    theta = binary(lost, gained, n, alpha, beta).theta
+    assert theta is not None
+    share = max((lost + gained) / n, theta / 100.0)
+    assert theta == pytest.approx((norm.isf(alpha) + norm.isf(beta)) * 100.0 * math.sqrt(share / n), rel=1e-9)
+
+
+@given(lost=counts, gained=counts, same=counts, alpha=alphas)
+@settings(deadline=None)
+def test_the_interval_is_clopper_and_pearsons_of_the_share_of_losses(lost, gained, same, alpha) -> None:
+    m, n = lost + gained, lost + gained + same + 1
+    interval = binary(lost, gained, n, alpha).interval
+    assert interval is not None
+    if m == 0:
+        unseen = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
+        expected = (-unseen, unseen)
+    else:
+        share = binomtest(lost, m).proportion_ci(1.0 - 2.0 * alpha)
+        expected = (100.0 * m / n * (1.0 - 2.0 * share.high), 100.0 * m / n * (1.0 - 2.0 * share.low))
+    assert interval.two_sided == pytest.approx(expected, abs=1e-6)
+    assert interval.one_sided == interval.two_sided[1]
+
+
+@given(lost=counts, gained=counts, alpha=st.floats(0.001, 0.45))
+@settings(deadline=None)
+def test_rejection_threshold_and_interval_say_the_same(lost: int, gained: int, alpha: float) -> None:
+    result = binary(lost, gained, 200, alpha)
+    rejected = result.threshold is not None and result.difference < result.threshold
+    assert result.interval is not None
+    assert rejected == (result.p_value <= alpha)
+    if abs(result.p_value - alpha) > 1e-9:  # at a tie the limit is 0 to the last bits
+        assert rejected == (result.interval.one_sided < 0.0)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@pytest.mark.parametrize("q", [0.05, 0.3, 1.0])
+@pytest.mark.parametrize("n", [1, 6, 25])
+def test_healthy_changes_fail_at_most_at_rate_alpha_by_full_enumeration(n: int, q: float, alpha: float) -> None:
+    failed = 0.0
+    for lost in range(n + 1):
+        for gained in range(n + 1 - lost):
+            result = binary(lost, gained, n, alpha)
+            if result.threshold is not None and result.difference < result.threshold:
+                failed += multinomial.pmf([lost, gained, n - lost - gained], n, [q / 2.0, q / 2.0, 1.0 - q])
+    assert failed <= alpha
+
+
+def test_no_flips_are_said_to_be_none_and_reject_nothing() -> None:
+    result = binary(0, 0, 1319)
+    assert (result.difference, result.p_value, result.p_mid, result.threshold) == (0.0, 1.0, 0.5, None)
+    assert result.theta == pytest.approx(0.469, abs=5e-4)
+    assert result.reasons == ("no sample changed its score",)
+    assert binary(0, 1, 1319).reasons == ()
+
+
+def test_one_pair_has_no_standard_deviation() -> None:
+    assert binary(1, 0, 1).sigma is None
+    assert binary(1, 0, 2).sigma == pytest.approx(np.std([-100.0, 0.0], ddof=1))
+
+
+def test_every_sample_lost_has_no_spread() -> None:
+    result = binary(7, 0, 7)
+    assert (result.difference, result.sigma) == (-100.0, 0.0)
+    assert result.p_value == 0.5**7
+
+
+@given(
+    differences=st.lists(points, min_size=2, max_size=40).filter(lambda d: len(set(d)) > 1),
+    alpha=alphas,
+    beta=st.floats(0.01, 0.5),
+)
+@settings(deadline=None)
+def test_every_figure_of_the_t_test_is_scipys(differences: list[float], alpha: float, beta: float) -> None:
+    d = np.array(differences)
+    result, oracle = paired_t(d, alpha=alpha, beta=beta), ttest_1samp(d, 0.0, alternative="less")
+    assert result.difference == pytest.approx(d.mean(), abs=1e-9)
+    assert result.p_value == pytest.approx(oracle.pvalue, rel=1e-6, abs=1e-12)
+    assert result.interval is not None
+    high = oracle.confidence_interval(1.0 - alpha).high
+    assert result.interval.one_sided == pytest.approx(high, rel=1e-7, abs=1e-6)
+    both = ttest_1samp(d, 0.0).confidence_interval(1.0 - 2.0 * alpha)
+    assert result.interval.two_sided == pytest.approx((both.low, both.high), rel=1e-7, abs=1e-6)
+    assert result.threshold == pytest.approx(d.mean() - both.high, rel=1e-6, abs=1e-6)
+    assert result.sigma == pytest.approx(d.std(ddof=1), rel=1e-9)
+    k = norm.isf(alpha) + norm.isf(beta)
+    assert result.theta == pytest.approx(k * d.std(ddof=1) / math.sqrt(len(d)), rel=1e-9)
+    assert result.reasons == ()
+
+
+def test_the_t_test_on_differences_is_scipys_on_related_samples() -> None:
+    reference, candidate = np.array([71.0, 64.5, 80.0, 55.5, 90.0]), np.array([70.0, 60.0, 80.5, 50.0, 88.0])
+    oracle = ttest_rel(candidate, reference, alternative="less")
+    assert paired_t(candidate - reference, alpha=0.05, beta=0.2).p_value == pytest.approx(oracle.pvalue)
+
+
+@given(differences=st.lists(points, min_size=1, max_size=30), alpha=alphas)
+@settings(deadline=None)
+def test_the_mean_is_under_the_threshold_exactly_where_p_is_at_most_alpha(differences, alpha) -> None:
+    result = paired_t(np.array(differences), alpha=alpha, beta=0.2)
+    rejected = result.threshold is not None and result.difference < result.threshold
+    assert rejected == (result.p_value <= alpha)
+    if result.interval is not None:
+        assert rejected == (result.interval.one_sided < 0.0)
+
+
+def test_one_sample_shows_no_drop_and_says_why() -> None:
+    result = paired_t(np.array([-40.0]), alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value) == (-40.0, 1.0)
+    assert (result.threshold, result.theta, result.sigma, result.interval) == (None, None, None, None)
+    assert result.reasons == ("one sample has no variance: no drop can be seen",)
+
+
+@pytest.mark.parametrize(("value", "p_value"), [(-0.1, 0.0), (0.1, 1.0)])
+def test_the_same_change_of_every_sample_is_certain_by_its_sign(value: float, p_value: float) -> None:
+    result = paired_t(np.full(7, value), alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value, result.threshold) == (value, p_value, 0.0)
+    assert (result.theta, result.sigma, result.interval) == (0.0, 0.0, Interval(value, (value, value)))
+    assert result.reasons == (f"every sample changed by exactly {value} points",)
+
+
+def test_no_change_at_all_proves_as_little_as_no_flips() -> None:
+    result = paired_t(np.zeros(1319), alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value, result.threshold, result.sigma) == (0.0, 1.0, 0.0, 0.0)
+    assert result.theta == pytest.approx(0.469, abs=5e-4)
+    assert result.interval == Interval(0.0, (0.0, 0.0))
+    assert result.reasons == ("no sample changed its score",)
+
+
+def test_two_samples_are_enough_for_a_t_test() -> None:
+    d = np.array([-3.0, -1.0])
+    oracle = ttest_1samp(d, 0.0, alternative="less").pvalue
+    assert paired_t(d, alpha=0.05, beta=0.2).p_value == pytest.approx(oracle)
+
+
+@pytest.mark.xfail(strict=True, raises=ZeroDivisionError, reason="the variance of differences under 1e-162 is 0")
+def test_differences_too_small_to_square_still_have_an_answer() -> None:
+    assert 0.0 <= paired_t(np.array([0.0, 1e-200]), alpha=0.05, beta=0.2).p_value <= 1.0

@@ -1,0 +1,298 @@
+"""Files and mappings of scores: what is read, and what is refused with its place."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.errors import BadInput
+from accgate.scores import Scores, collect, from_python, in_points, paired, read_scores, shown
+
+LINE = '{"id": "a", "score": 100}\n'
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(BadInput) as caught:
+        read_scores(path, "candidate")
+    return str(caught.value)
+
+
+def written(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def one_each(values: list[float], ids: str | None = None) -> Scores:
+    return Scores(tuple(ids or map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"id": "a", "score": 100}\n\n{"id": 7, "score": 12.5}\n'),
+        ("a.jsonl", '{"id": "a", "score": "100"}\r\n   \r\n{"id": "7", "score": "12.5"}'),
+        ("a.jsonl", '\ufeff{"id": "a", "score": 100}\n{"id": "7", "score": 12.5}\n'),
+        ("a.txt", '{"score": 100, "id": "a", "reply": "x", "error": null}\n{"id": 7, "repeat": 0, "score": 12.5}\n'),
+        ("a.csv", "id,score\na,100\n7,12.5\n"),
+        ("a.CSV", "\ufeffscore,cluster,id\r\n100,x,a\r\n\r\n12.5,,7\r\n"),
+        ("a.csv", 'id,score,reply\na,100,"two\nlines"\n7,12.5,\n'),
+    ],
+)
+def test_every_form_of_the_same_two_scores_reads_the_same(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert scores.ids == ("a", "7")
+    assert scores.values.tolist() == [[100.0], [12.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", "".join(f'{{"id": "{i}", "repeat": {r}, "score": {s}}}\n' for r, i, s in
+            [(1, "b", 0), (0, "a", 100), (0, "b", 50), (1, "a", 0)])),
+        ("a.csv", "id,repeat,score\nb,1,0\na,0,100\nb, 0,50\na,1,0\n"),
+    ],
+)  # fmt: skip
+def test_repeats_become_columns_and_average_to_one_score_a_sample(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert (scores.ids, scores.n, scores.failed) == (("b", "a"), 2, 0)
+    assert scores.values.tolist() == [[0.0, 50.0], [100.0, 0.0]]
+    assert scores.averaged().tolist() == [25.0, 50.0]
+
+
+ids = st.text(min_size=1).filter(str.isprintable)
+
+
+@given(rows=st.dictionaries(ids, st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@settings(deadline=None, max_examples=40)
+def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict[str, float]) -> None:
+    folder = tmp_path_factory.mktemp("scores")
+    lines = "".join(json.dumps({"id": id_, "score": score}) + "\n" for id_, score in rows.items())
+    with (folder / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("id", "score"), *rows.items()])
+    for path in (written(folder, "a.jsonl", lines), folder / "a.csv"):
+        scores = read_scores(path, "candidate")
+        assert dict(zip(scores.ids, scores.averaged().tolist(), strict=True)) == rows
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('{"id": "b", "score"', "is not a JSON object"),
+        ("b 100", "is not a JSON object"),
+        ("[" * 100_000, "is not a JSON object"),
+        ('["b", 100]', "is not a JSON object; write one object a line"),
+        ("null", "is not a JSON object;"),
+        ('{"score": 100}', "id is None; every sample needs an id"),
+        ('{"id": "", "score": 100}', "id is ''"),
+        ('{"id": null, "score": 100}', "id is None"),
+        ('{"id": true, "score": 100}', "id is True"),
+        ('{"id": 1.5, "score": 100}', "id is 1.5"),
+        ('{"id": ["b"], "score": 100}', r"id is ['b']"),
+        ('{"id": "b"}', "has no score; write points, or null"),
+        ('{"id": "b", "score": NaN}', "score is nan; write a finite number of points"),
+        ('{"id": "b", "score": Infinity}', "score is inf"),
+        ('{"id": "b", "score": -Infinity}', "score is -inf"),
+        ('{"id": "b", "score": 1e999}', "score is inf"),
+        ('{"id": "b", "score": 1' + "0" * 400 + "}", "score is 1000"),
+        ('{"id": "b", "score": true}', "score is True"),
+        ('{"id": "b", "score": "right"}', "score is 'right'"),
+        ('{"id": "b", "score": "nan"}', "score is 'nan'"),
+        ('{"id": "b", "score": [100]}', "score is [100]"),
+        ('{"id": "b", "score": {}}', "score is {}"),
+        ('{"id": "b", "score": 1, "repeat": -1}', "repeat is -1; write a whole number from 0"),
+        ('{"id": "b", "score": 1, "repeat": true}', "repeat is True"),
+        ('{"id": "b", "score": 1, "repeat": 0.5}', "repeat is 0.5"),
+        ('{"id": "b", "score": 1, "repeat": null}', "repeat is None"),
+        ('{"id": "b", "score": 1, "repeat": "x"}', "repeat is 'x'"),
+        ('{"id": "a", "score": 0}', "id 'a' (repeat 0) stands already on line 1; each sample must come once"),
+        ('{"id": "a", "score": 0, "repeat": 0}', "id 'a' (repeat 0) stands already on line 1"),
+    ],
+)
+def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, lines: str, message: str) -> None:
+    path = written(tmp_path, "a.jsonl", LINE + "\n" + lines + '\n{"id": "c", "score": 1}\n')
+    assert f"{path}:3: {message}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,points\na,100\n", "2: has no score; write points, or null"),
+        ("name,score\na,100\n", "2: id is None; every sample needs an id"),
+        ("id,score\na,100\nb\n", "3: has 1 cells under a header of 2; is the file cut off?"),
+        ("id,score\na,100\nb,100,x\n", "3: has 3 cells under a header of 2"),
+        ("id,score\na,100\n,100\n", "3: id is ''"),
+        ("id,score\na,100\nb,nan\n", "3: score is 'nan'"),
+        ("id,score\na,100\nb, \n", "3: score is ' '"),
+        ("id,score\na,100\na,0\n", "3: id 'a' (repeat 0) stands already on line 2"),
+        ("id,score,repeat\na,100,0\nb,100,\n", "3: repeat is ''"),
+        ("id,score,repeat\na,100,0\nb,100,-1\n", "3: repeat is '-1'"),
+        ("id,score,repeat\na,100,3\na,0, 3\n", "3: id 'a' (repeat 3) stands already on line 2"),
+    ],
+)
+def test_a_csv_row_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, "a.csv", text)
+    assert f"{path}:{message}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", LINE + '{"id": "b", "score": null}\n{"id": "c", "score": ""}\n'),
+        ("a.csv", "id,score\na,100\nb,\nc,\n"),
+    ],
+)
+def test_samples_without_a_score_are_named_and_counted(tmp_path: Path, name: str, text: str) -> None:
+    path = written(tmp_path, name, text)
+    assert f"{path}: 2 of 3 samples have no score: b, c; evaluate them again" in refusal(path)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.jsonl", "\n \n"), ("a.csv", "id,score\n")])
+def test_a_file_without_samples_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = written(tmp_path, name, text)
+    assert refusal(path) == f"candidate {path}: holds no samples; a gate needs every expected sample"
+
+
+def test_samples_with_fewer_repeats_than_others_are_named(tmp_path: Path) -> None:
+    rows = [f'{{"id": "{i}", "repeat": {r}, "score": 1}}\n' for i, r in ("a0", "a1", "b1", "c0", "c1")]
+    path = written(tmp_path, "a.jsonl", "".join(rows))
+    assert f"candidate {path}: 1 of 3 samples have fewer than 2 repeats: b; every sample" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_bytes_that_are_not_utf8_are_refused_with_their_place(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path, name, b"id,score\n\xff,1\n")
+    assert refusal(path) == f"{path}:2: is not UTF-8; save the file as UTF-8 text"
+
+
+def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None:
+    missing = tmp_path / "none.jsonl"
+    assert refusal(missing) == f"{missing}: cannot be read: No such file or directory; give a JSONL or CSV file"
+    assert refusal(tmp_path) == f"{tmp_path}: cannot be read: Is a directory; give a JSONL or CSV file"
+
+
+@pytest.mark.parametrize("data", [{"a": 100, 7: 12.5}, {"a": np.float32(100.0), "7": 12.5}])
+def test_a_mapping_keeps_its_ids_as_text(data) -> None:
+    scores = from_python(data, "candidate")
+    assert (scores.ids, scores.values.tolist()) == (("a", "7"), [[100.0], [12.5]])
+
+
+@pytest.mark.parametrize("data", [[100, 12.5], (100, 12.5), np.array([100.0, 12.5])])
+def test_an_array_is_numbered_in_the_order_given(data) -> None:
+    scores = from_python(data, "candidate")
+    assert (scores.ids, scores.values.tolist()) == (("0", "1"), [[100.0], [12.5]])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "holds no samples"),
+        ({}, "holds no samples"),
+        ({1: 100.0, "1": 0.0}, "two ids are the same text; each sample must come once"),
+        (["right", "wrong"], "scores must be numbers (could not convert"),
+        ([[1.0], [2.0, 3.0]], "scores must be numbers"),
+        ([[1.0], [2.0]], "scores must have one dimension, not 2; give one score a sample"),
+        ({"a": 1.0, "b": math.nan, "c": math.inf}, "2 of 3 samples have no finite score: b, c"),
+        ([5.0, None, 6.0], "1 of 3 samples have no finite score: 1"),
+    ],
+)
+def test_python_scores_that_cannot_be_used_are_refused_with_their_side(data, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        from_python(data, "reference")
+    assert str(caught.value).startswith(f"reference: {message}")
+
+
+def test_a_failed_sample_is_one_with_any_repeat_unscored() -> None:
+    scores = collect({("a", 0): 100.0, ("a", 1): None, ("b", 0): 50.0, ("b", 1): 70.0}, "candidate")
+    assert (scores.n, scores.failed) == (2, 1)
+    assert scores.filled(20.0).averaged().tolist() == [60.0, 60.0]
+    assert scores.filled(20.0).failed == 0
+    with pytest.raises(BadInput, match="candidate: holds no samples"):
+        collect({}, "candidate")
+
+
+@pytest.mark.parametrize(("scale", "points"), [(100.0, [50.0, 100.0]), (1.0, [0.5, 1.0]), (0.5, [0.25, 0.5])])
+def test_a_given_scale_multiplies_both_sides(scale: float, points: list[float]) -> None:
+    for side in in_points(one_each([0.5, 1.0]), one_each([0.5, 1.0]), scale):
+        assert side.averaged().tolist() == points
+
+
+@pytest.mark.parametrize("largest", [1e-9, 0.5, 1.0])
+def test_scores_that_may_be_fractions_are_refused_until_a_scale_is_given(largest: float) -> None:
+    for sides in ((one_each([0.0]), one_each([largest])), (one_each([largest]), one_each([-3.0]))):
+        with pytest.raises(BadInput, match=r"fractions or points\? Give scale=100 \(--scale 100\).*scale=1 \("):
+            in_points(*sides, None)
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.1], [0.5, 1.0000001], [0.0, 100.0]])
+def test_scores_that_cannot_be_fractions_are_points(values: list[float]) -> None:
+    reference, candidate = in_points(one_each([0.0]), one_each(values), None)
+    assert (reference.averaged().tolist(), candidate.averaged().tolist()) == ([0.0], values)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_a_scale_that_is_not_a_positive_number_is_refused(scale: float) -> None:
+    with pytest.raises(BadInput, match=r"scale is .*; give a number above 0"):
+        in_points(one_each([50.0]), one_each([50.0]), scale)
+
+
+def test_the_reference_is_brought_into_the_candidates_order() -> None:
+    both = paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "cab"))
+    assert (both.ids, both.averaged().tolist()) == (("c", "a", "b"), [3.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        ("ab", "2 of the reference's 3 samples are in the candidate; 1 missing from the candidate: c. Evaluate"),
+        ("abcd", "3 of the reference's 3 samples are in the candidate; 1 not in the reference: d. Evaluate"),
+        ("bcd", "2 of the reference's 3 samples are in the candidate; 1 missing from the candidate: a; 1 not in"),
+        ("xyz", "0 of the reference's 3 samples are in the candidate; 3 missing from the candidate: a, b, c; 3 not"),
+    ],
+)
+def test_sides_with_different_samples_are_refused_with_counts(candidate: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0] * len(candidate), candidate))
+    assert f"reference and candidate hold different samples: {message}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more")])
+def test_a_message_shows_five_ids_and_counts_the_rest(count: int, text: str) -> None:
+    assert shown([str(i) for i in range(count)]) == text
+
+
+def test_a_json_number_of_too_many_digits_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", LINE + '{"id": "b", "score": ' + "1" * 5000 + "}\n")
+    assert f"{path}:2: " in refusal(path)
+
+
+def test_a_repeat_that_only_looks_like_a_digit_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id,score,repeat\na,100,\u00b2\n")
+    assert f"{path}:2: repeat is" in refusal(path)
+
+
+def test_the_place_of_a_broken_byte_is_counted_from_the_start_of_the_file(tmp_path: Path) -> None:
+    good = "".join(f'{{"id": "{i}", "score": 1}}\n' for i in range(10_000)).encode()
+    path = written(tmp_path, "a.jsonl", good + b"\xff\n")
+    assert f"{path}:10001: is not UTF-8" in refusal(path)
+
+
+def test_a_csv_with_the_unnamed_index_column_of_pandas_is_read_like_any_extra_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", ",id,score\n0,a,100\n1,b,0\n")
+    assert read_scores(path, "candidate").ids == ("a", "b")
+
+
+@pytest.mark.parametrize("broken", ['"b,100\n', '"b"x,100\n'])
+def test_a_row_with_broken_quotes_is_refused(tmp_path: Path, broken: str) -> None:
+    assert "is not CSV" in refusal(written(tmp_path, "a.csv", "id,score\na,100\n" + broken))
+
+
+@pytest.mark.parametrize("broken", ['"b,100\n', '"b"x,100\n'])
+def test_a_row_with_broken_quotes_is_refused_with_its_number(tmp_path: Path, broken: str) -> None:
+    path = written(tmp_path, "a.csv", "id,score\na,100\n" + broken)
+    assert f"{path}:3: is not CSV" in refusal(path)
