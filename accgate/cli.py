@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says what came of it, and no user's mistake gives a traceback."""
     arguments = parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
+    if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = command(arguments)
         sys.stdout.flush()
@@ -30,19 +34,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("accgate: interrupted; finished samples are recorded, go on with --resume", file=sys.stderr)
         return INTERRUPTED
     except AccgateError as error:
-        if arguments.debug:
-            raise
-        _complain(str(error))
-        return error.exit_code
+        return _failed(arguments, error, str(error), error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes
         return CANNOT_EVALUATE
     except Exception as error:
-        if arguments.debug:
-            raise
         kind = type(error).__name__
-        _complain(f"internal error: {kind}: {error}. --debug shows where; please report it with that")
-        return CANNOT_EVALUATE
+        message = f"internal error: {kind}: {error}. --debug shows where; please report it with that"
+        return _failed(arguments, error, message, CANNOT_EVALUATE)
+    return code
+
+
+def _failed(arguments: argparse.Namespace, error: Exception, message: str, code: int) -> int:
+    if arguments.debug:
+        traceback.print_exception(error)
+    _complain(message)
     return code
 
 
@@ -137,7 +143,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
+    from accgate.report.terminal import PlainConsole as Console
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
     console = Console(stderr=stderr, highlight=False)
@@ -145,9 +151,10 @@ def _console(*, stderr: bool = False) -> Console:
 
 
 def _init(arguments: argparse.Namespace) -> int:
+    from accgate.config import checked_config
     from accgate.starter import WORKFLOW, config_text
     from accgate.tasks.library import library_names
-    from accgate.tomlfile import nearest
+    from accgate.tomlfile import nearest, parsed_toml
 
     if arguments.task not in library_names():
         raise BadInput(f"no task {arguments.task!r} in the library; {nearest(arguments.task, library_names())}")
@@ -155,6 +162,7 @@ def _init(arguments: argparse.Namespace) -> int:
         name=arguments.name, engine=arguments.engine, model=arguments.model, task=arguments.task,
         theta=arguments.theta, base_url=arguments.base_url,
     )  # fmt: skip
+    checked_config(parsed_toml(Path("accuracy.toml"), text))
     files = {Path("accuracy.toml"): text, Path(".github/workflows/accuracy.yml"): WORKFLOW}
     present = [str(path) for path in files if path.exists()]
     if present and not arguments.force:

@@ -135,6 +135,7 @@ class Config:
     models: Mapping[str, Model]
     tasks: Mapping[str, Task]
     source: TomlFile
+    partial: bool = False  # only some of the file's tasks were chosen
 
     @property
     def folder(self) -> Path:
@@ -153,7 +154,7 @@ class Config:
     def without_baselines(self) -> Config:
         """The config with only the models that are no one's candidate: those a reference is recorded of."""
         own = {name: model for name, model in self.models.items() if model.baseline is None}
-        return Config(self.gate, own, self.tasks, self.source)
+        return Config(self.gate, own, self.tasks, self.source, self.partial)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every (model, task) that is checked, in the file's order."""
@@ -173,7 +174,11 @@ def load_config(path: str | Path) -> Config:
     >>> load_config("configs/quickstart.toml").gate.beta
     0.2
     """
-    file = read_toml(Path(path), mend="write one with `accgate init`")
+    return checked_config(read_toml(Path(path), mend="write one with `accgate init`"))
+
+
+def checked_config(file: TomlFile) -> Config:
+    """The config of a file that is read already; raises as `load_config` does."""
     content = validated(file, AccuracyFile)
     if faults := list(_faults(content, file)):
         raise located(file, faults)
@@ -205,7 +210,8 @@ def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
         )
     kept_models = {k: v for k, v in config.models.items() if not models or k in models}
     kept_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
-    return Config(config.gate, kept_models, kept_tasks, config.source)
+    partial = config.partial or len(kept_tasks) < len(config.tasks)
+    return Config(config.gate, kept_models, kept_tasks, config.source, partial)
 
 
 def _faults(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:

@@ -86,6 +86,28 @@ class Observer(Protocol):
         ...
 
 
+def refuse_unfinished(paths: RecordPaths) -> None:
+    """Refuse to start anew over the records of an unfinished run; a finished one, or one without scores, may go.
+
+    Raises
+    ------
+    BadInput
+        When there are such records: how many, and how to go on.
+    """
+    scored = _scored_records(paths)
+    if scored and _settings_of_run(paths).get("records") != len(scored):
+        raise BadInput(
+            f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
+            "--out, or delete it"
+        )
+
+
+def _scored_records(paths: RecordPaths) -> list[Record]:
+    if not paths.records.exists():
+        return []
+    return [record for record in read_records(paths.records) if record.score is not None]
+
+
 def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
     """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
 
@@ -95,25 +117,17 @@ def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) ->
         When unfinished records exist and `resume` was not asked for, or when the earlier run had other settings
         or samples: what differs.
     """
-    if not paths.records.exists():
-        return []
-    records = read_records(paths.records)
-    scored = [record for record in records if record.score is not None]
-    if not scored:
-        return []  # nothing to lose
     if not resume:
-        if _settings_of_run(paths).get("records") == len(scored):
-            return []
-        raise BadInput(
-            f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
-            "--out, or delete it"
-        )
+        refuse_unfinished(paths)
+    scored = _scored_records(paths)
+    if not scored or not resume:
+        return []
     _check_settings(assignment, paths)
     expected = {(sample.id, repeat) for sample, repeat in assignment.keys()}  # noqa: SIM118
-    unknown = [record.id for record in records if record.key not in expected]
+    unknown = [record.id for record in scored if record.key not in expected]
     if unknown:
         raise BadInput(
-            f"{paths.records}: {len(unknown)} of {len(records)} records are not among this run's samples; "
+            f"{paths.records}: {len(unknown)} of {len(scored)} records are not among this run's samples; "
             "the plan changed since: start without --resume in another --out"
         )
     return scored
@@ -254,7 +268,17 @@ def _scored(task: Task, sample: Sample, reply: Reply) -> tuple[str | None, float
     """(answer, score). A reply in which no answer is found is wrong, not failed."""
     answer = None if reply.text is None else task.answer(reply.text)
     if reply.score is not None:
-        return answer, reply.score
+        return answer, _in_range(task, sample, reply.score)
     if answer is None:
         return None, task.metric.worst
     return answer, task.metric(answer, sample.target)
+
+
+def _in_range(task: Task, sample: Sample, score: float) -> float:
+    low, high = task.metric.lowest, task.metric.highest
+    if (low is not None and score < low) or (high is not None and score > high):
+        raise BadInput(
+            f"task {task.name}, sample {sample.id}: the recorded score {score:g} is outside the metric's range of "
+            f"{low} to {high} points; is options.scale right?"
+        )
+    return score

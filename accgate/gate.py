@@ -17,8 +17,8 @@ from accgate.checks import Check, engine_of, plan_checks
 from accgate.config import Config
 from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.engines import Engine, EngineInfo
-from accgate.errors import CannotEvaluate, exit_code, worst
-from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records
+from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
+from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records, refuse_unfinished
 from accgate.records import Record, file_name, paths_of, write_gzip_lines
 from accgate.references import (
     ReferenceFile,
@@ -28,6 +28,7 @@ from accgate.references import (
     write_reference,
 )
 from accgate.result import NAME, Result, write_result
+from accgate.scores import shown
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,12 @@ def evaluate_checks(
     BadInput
         For engine options or earlier records that cannot be used.
     """
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: is a file; name a folder with --out")
     made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    if not resume:
+        for check in checks:
+            refuse_unfinished(paths_of(out, check.model, check.task.name))
     (out / NAME).unlink(missing_ok=True)  # an old verdict must not stand beside a run that did not end
     evaluated: list[Evaluated] = []
     infos: dict[str, EngineInfo] = {}
@@ -123,6 +129,8 @@ def evaluate_checks(
             try:
                 await engine.start()
                 infos[name] = engine.describe()
+                if not config.partial:
+                    refuse_unknown_ids(engine, waiting)
                 while waiting:
                     evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer))
                     waiting.pop(0)
@@ -133,6 +141,27 @@ def evaluate_checks(
 
     asyncio.run(all_models())
     return evaluated, infos
+
+
+def refuse_unknown_ids(engine: Engine, checks: Sequence[Check]) -> None:
+    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+
+    Raises
+    ------
+    BadInput
+        Which, and how many.
+    """
+    from accgate.engines.recorded import RecordedEngine
+
+    datasets = [check.task.dataset_ids for check in checks]
+    if not isinstance(engine, RecordedEngine) or None in datasets:
+        return
+    unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+    if unknown:
+        raise BadInput(
+            f"model {checks[0].model}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+            "were they made with another prompt or dataset?"
+        )
 
 
 async def _evaluate(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import gzip
 import json
-import math
 import os
+import sys
 import urllib.parse
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -129,7 +129,7 @@ def _check_types(record: Record) -> None:
         value = getattr(record, name)
         if isinstance(value, bool) or not isinstance(value, kinds):
             raise ValueError(f"{name} is {value!r}")
-    if record.score is not None and not math.isfinite(record.score):
+    if record.score is not None and not abs(record.score) <= sys.float_info.max:
         raise ValueError(f"score is {record.score!r}")
 
 

@@ -189,15 +189,16 @@ def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tupl
     Raises
     ------
     BadInput
-        When the largest score is above 0 and at most 1 and no scale is given, or the scale is not positive.
+        When the largest score of a side is above 0 and at most 1 and no scale is given, or the scale is not positive.
     """
     if scale is None:
-        largest = max(float(reference.values.max()), float(candidate.values.max()))
-        if 0.0 < largest <= 1.0:
-            raise BadInput(
-                f"the largest score is {largest:g}: fractions or points? Give scale=100 (--scale 100) where scores "
-                "are fractions, scale=1 (--scale 1) where they are points"
-            )
+        for side in (reference, candidate):
+            largest = float(side.values.max())
+            if 0.0 < largest <= 1.0:
+                raise BadInput(
+                    f"the largest score of one side is {largest:g}: fractions or points? Give scale=100 (--scale 100) "
+                    "where scores are fractions, scale=1 (--scale 1) where they are points"
+                )
         scale = 1.0
     if not (math.isfinite(scale) and scale > 0.0):
         raise BadInput(f"scale is {scale}; give a number above 0")

@@ -130,6 +130,17 @@ def read_toml(path: Path, *, mend: str) -> TomlFile:
         raise BadInput(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
     if not text.strip():
         raise BadInput(f"{path}:1: is empty; {mend}")
+    return parsed_toml(path, text)
+
+
+def parsed_toml(path: Path, text: str) -> TomlFile:
+    """The text of a TOML file, parsed; `path` is what messages name.
+
+    Raises
+    ------
+    BadInput
+        When the text is not TOML, too deep, or holds numbers that nothing here takes.
+    """
     file = TomlFile(path, text, _parsed(path, text))
     huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
     if huge:

@@ -296,3 +296,18 @@ def test_a_row_with_broken_quotes_is_refused(tmp_path: Path, broken: str) -> Non
 def test_a_row_with_broken_quotes_is_refused_with_its_number(tmp_path: Path, broken: str) -> None:
     path = written(tmp_path, "a.csv", "id,score\na,100\n" + broken)
     assert f"{path}:3: is not CSV" in refusal(path)
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="int() raises a plain ValueError past 4,300 digits")
+def test_a_repeat_of_too_many_digits_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", f"id,score,repeat\na,100,{'1' * 5000}\n")
+    assert f"{path}:2: repeat is" in refusal(path)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_beyond_any_metric_are_refused_with_counts(side: int, sign: float) -> None:
+    both = [one_each([50.0, 60.0]), one_each([50.0, sign * 1e12])]
+    assert in_points(*both[:: 1 - 2 * side], 1.0)[1 - side].values[1, 0] == sign * 1e12
+    with pytest.raises(BadInput, match=r"1 samples have a score beyond 1e\+12 points: 1"):
+        in_points(*both[:: 1 - 2 * side], 1.001)

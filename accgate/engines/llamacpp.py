@@ -79,14 +79,15 @@ class LlamaCppEngine:
 
     def _enum_value(self, present: Any, value: Any, where: Key) -> Any:
         """A member by the end of its name, `"q4_0"` for GGML_TYPE_Q4_0; other values as they are."""
-        if not (isinstance(present, enum.Enum) and isinstance(value, str)):
-            return value
+        if not isinstance(present, enum.Enum):
+            return value  # a number for an enum is refused below: llama.cpp takes any, and crashes on some
         members = type(present).__members__
         shared = os.path.commonprefix([*members])  # noqa: RUF071 (names, not paths)
         short = {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
-        if value.lower() in short:
-            return short[value.lower()]
-        raise BadInput(self._source.error(where, f"is {value!r}; {nearest(value.lower(), short)}"))
+        name = str(value).lower()
+        if name in short:
+            return short[name]
+        raise BadInput(self._source.error(where, f"is {value!r}; {nearest(name, short)}"))
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt in a thread; llama.cpp batches what is in flight."""

@@ -103,8 +103,6 @@ class OpenAIEngine:
                 status, headers = response.status, response.headers
         except asyncio.TimeoutError:
             return f"no answer within {self._options.timeout:g} s", 0.0
-        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            raise CannotEvaluate(f"options.base_url {self._base!r} is not a URL") from error
         except (aiohttp.ClientError, OSError) as error:
             return f"cannot talk to {self._base}: {type(error).__name__}: {error}", 0.0
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Container, Mapping
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
 from accgate.errors import BadInput
 from accgate.tables import read_table
 from accgate.tomlfile import CLOSED, Number
+
+LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -86,6 +88,10 @@ class RecordedEngine:
         scale = self._options.scale or 1.0
         return Reply(row.reply, score=None if row.score is None else row.score * scale)
 
+    def unknown_ids(self, known: Container[str]) -> list[str]:
+        """Recorded ids that are of no known sample."""
+        return [id_ for id_ in dict.fromkeys(id_ for id_, _ in self._rows) if id_ not in known]
+
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""
         return EngineInfo("recorded", self._path.name, "recorded")
@@ -95,4 +101,4 @@ class RecordedEngine:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST

@@ -51,6 +51,7 @@ def reply_of(body: Any) -> Reply:
         text = ""  # servers send null where every token was reasoning or a stop string
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
+    finish_reason = finish_reason if isinstance(finish_reason, str) else None
     prompt_tokens, completion_tokens = (n if isinstance(n, int) else None for n in counts)
     return Reply(text, finish_reason, prompt_tokens, completion_tokens)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from accgate.decide import Verdict
+from accgate.errors import BadInput
 from accgate.records import Record, paths_of, read_gzip_lines, read_records
 from accgate.report.words import visible
 from accgate.result import Result
 
 SHOWN = 10
+Texts = Mapping[tuple[str, int], "str | None"]  # by (id, repeat)
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,14 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
         return tuple(Flip(id_, None, None, None, None) for id_ in ids)
     paths = paths_of(run_folder, verdict.model, verdict.task)
     wanted = set(ids)
-    prompts = {row["id"]: row["prompt"] for row in read_gzip_lines(paths.prompts) if row["id"] in wanted}
+    prompts = _texts(paths.prompts, "prompt", wanted)
     records = read_records(paths.records) if paths.records.is_file() else []
-    before = {(row["id"], row["repeat"]): row["reply"] for row in read_gzip_lines(paths.before)}
+    before = _texts(paths.before, "reply", wanted)
     by_id: dict[str, list[Record]] = {}
     for record in records:
         if record.id in wanted:
             by_id.setdefault(record.id, []).append(record)
-    return tuple(_flip(id_, prompts.get(id_), by_id.get(id_, []), before) for id_ in ids)
+    return tuple(_flip(id_, prompts.get((id_, 0)), by_id.get(id_, []), before) for id_ in ids)
 
 
 def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, str | None], tuple[Flip, ...]]:
@@ -50,7 +54,21 @@ def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, 
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
 
 
-def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], str]) -> Flip:
+def _texts(path: Path, column: str, wanted: AbstractSet[str]) -> Texts:
+    """A column of a compressed file by (id, repeat), for the samples wanted."""
+    row: Any
+    texts: dict[tuple[str, int], str | None] = {}
+    for row in read_gzip_lines(path):
+        try:
+            id_, repeat, text = row["id"], row.get("repeat", 0), row[column]
+            if id_ in wanted:
+                texts[id_, repeat] = None if text is None else str(text)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BadInput(f"{path}: is damaged (a row lacks id or {column}); delete it") from error
+    return texts
+
+
+def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Texts) -> Flip:
     if not records:
         return Flip(id_, prompt, None, before.get((id_, 0)), None)
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))

@@ -118,9 +118,11 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
     if n < 2:
         reason = "one sample has no variance: no drop can be seen"
         return TestResult(mean, 1.0, None, None, None, None, (reason,))
-    if np.ptp(differences) == 0.0:  # exact equality: rounding in the mean must not invent a variance
-        return _constant(float(differences[0]), n, alpha, beta)
     sd = float(np.std(differences, ddof=1))
+    if (
+        np.ptp(differences) == 0.0 or sd == 0.0
+    ):  # rounding in the mean must not invent a variance, nor underflow an error
+        return _constant(float(differences[0]), n, alpha, beta)
     error = sd / math.sqrt(n)
     margin = float(stdtrit(n - 1, 1.0 - alpha)) * error
     return TestResult(

@@ -44,6 +44,7 @@ class Sample:
 class Task:
     """A task's samples in the fixed order, and how their replies are scored.
 
+    `dataset_ids` are those of the whole dataset, None for a generated task, which has no end.
     `fingerprint` has a hash for each part that can change a score: dataset, prompt, extract, metric, reply.
     """
 
@@ -58,6 +59,7 @@ class Task:
     sigma: float | None = None
     num_samples: int | None = None
     chance: float | None = None
+    dataset_ids: frozenset[str] | None = None
 
     def answer(self, reply: str) -> str | None:
         """The answer in a reply; None where extraction finds none."""
@@ -127,6 +129,7 @@ def load_task(
         sigma=content.sigma,
         num_samples=content.num_samples,
         chance=content.chance,
+        dataset_ids=None if content.dataset.generator else frozenset(sample.id for sample in samples),
     )
 
 

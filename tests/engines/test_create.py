@@ -1,0 +1,148 @@
+"""Engines by name: faults of options and files are found, with file and line, before anything is loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accgate.engines import Engine, Request, RequestFailed, base, create
+from accgate.engines.llamacpp import LlamaCppEngine
+from accgate.engines.openai import OpenAIEngine
+from accgate.engines.recorded import RecordedEngine
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.tomlfile import read_toml
+
+URL = "http://127.0.0.1:8000/v1"
+
+
+def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
+    """The engine of a file whose options stand on line 4."""
+    path = folder / "accuracy.toml"
+    path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
+    source = read_toml(path, mend="")
+    return create("m", engine=engine, model=model, options=source.data["models"]["m"]["options"], source=source)
+
+
+def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        made(folder, engine, model, options)
+    prefix = f"{folder / 'accuracy.toml'}:"
+    assert all(message.startswith(prefix) for message in caught.value.messages)
+    return [message.removeprefix(prefix) for message in caught.value.messages]
+
+
+def test_each_engine_is_made_without_being_started(tmp_path: Path) -> None:
+    (tmp_path / "weights.gguf").touch()
+    (tmp_path / "scores.jsonl").touch()
+    assert isinstance(made(tmp_path, "openai", "toy", f'base_url = "{URL}"'), OpenAIEngine)
+    assert isinstance(made(tmp_path, "llamacpp", "weights.gguf"), LlamaCppEngine)
+    assert isinstance(made(tmp_path, "recorded", "scores.jsonl"), RecordedEngine)
+
+
+@pytest.mark.parametrize(("options", "concurrency"), [("", 64), (", concurrency = 3", 3)])
+def test_the_openai_engines_concurrency_is_an_option(tmp_path: Path, options: str, concurrency: int) -> None:
+    assert made(tmp_path, "openai", "toy", f'base_url = "{URL}"{options}').concurrency == concurrency
+
+
+@pytest.mark.parametrize(("options", "concurrency"), [("", 4), ("n_parallel = 16", 16)])
+def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: str, concurrency: int) -> None:
+    (tmp_path / "weights.gguf").touch()
+    assert made(tmp_path, "llamacpp", "weights.gguf", options).concurrency == concurrency
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "options", "message"),
+    [
+        ("vllm", "x", "", "2: models.m.engine: is 'vllm', which this version does not run in process; start `vllm"),
+        ("openai", "x", "", '4: models.m.options.base_url: is missing; add it: base_url = "http://127.0.0.1:8000/v1"'),
+        ("openai", "x", "base_ulr = 1", "4: models.m.options.base_ulr: unknown key; did you mean 'base_url'?"),
+        ("openai", "x", f"base_url = '{URL}', concurrency = 0", "4: models.m.options.concurrency: is 0; write a"),
+        ("openai", "x", f"base_url = '{URL}', timeout = 0", "4: models.m.options.timeout: is 0; write a number above"),
+        ("openai", "x", f"base_url = '{URL}', max_retries = '2'", "4: models.m.options.max_retries: is '2', text; wri"),
+        ("recorded", "no.jsonl", "", "3: models.m.model: there is no file 'no.jsonl' in "),
+        ("recorded", "accuracy.toml", "scale = 0", "4: models.m.options.scale: is 0; write a number above 0"),
+        ("recorded", "accuracy.toml", "scales = 1", "4: models.m.options.scales: unknown key; did you mean 'scale'?"),
+        ("llamacpp", "no.gguf", "", "3: models.m.model: there is no file 'no.gguf' in "),
+        ("llamacpp", "package://no-such-package-here/a.gguf", "", "3: models.m.model: package 'no-such-package-here' "),
+        ("llamacpp", "package://", "", "3: models.m.model: package '' is not installed; pip install"),
+        ("llamacpp", "package://pytest/a.gguf", "", "3: models.m.model: package pytest holds no file 'a.gguf'"),
+        (
+            "llamacpp",
+            "accuracy.toml",
+            "n_parallel = 0",
+            "4: models.m.options.n_parallel: is 0; write a whole number fr",
+        ),
+        ("llamacpp", "accuracy.toml", "n_parallel = true", "4: models.m.options.n_parallel: is True; write a whole"),
+        ("llamacpp", "accuracy.toml", "n_parallel = 2.0", "4: models.m.options.n_parallel: is 2.0; write a whole"),
+    ],
+)
+def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str, options: str, message: str) -> None:
+    (found,) = [found for found in refusals(tmp_path, engine, model, options) if "is missing" in message or
+                "is missing" not in found]  # fmt: skip
+    assert found.startswith(message)
+
+
+def test_a_file_of_an_installed_package_is_found_without_importing_it(tmp_path: Path) -> None:
+    assert isinstance(made(tmp_path, "llamacpp", "package://hypothesis/entry_points.txt"), LlamaCppEngine)
+
+
+def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    (tmp_path / "weights.gguf").touch()
+
+    async def work() -> None:
+        engine = made(tmp_path, "llamacpp", "weights.gguf")
+        try:
+            await engine.start()
+        finally:
+            await engine.close()
+
+    with pytest.raises(CannotEvaluate, match=r"needs xllamacpp; pip install 'accgate\[llamacpp\]'"):
+        asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("response", "cause"),
+    [
+        ({"error": {"message": "too long"}}, "llama.cpp: too long"),
+        ({"choices": []}, "llama.cpp: the response holds no choice with text"),
+        (RuntimeError("a slot broke"), "llama.cpp: a slot broke"),
+    ],
+)
+def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
+    def handle(body: dict[str, Any]) -> Any:
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    (tmp_path / "weights.gguf").touch()
+    engine = made(tmp_path, "llamacpp", "weights.gguf")
+    assert isinstance(engine, LlamaCppEngine)
+    engine._server = SimpleNamespace(handle_chat_completions=handle)
+    with pytest.raises(RequestFailed) as caught:
+        asyncio.run(engine.complete(Request("a", 0, "Hi")))
+    assert str(caught.value) == cause
+
+
+@pytest.mark.parametrize("cpuinfo", ["", None])
+def test_where_the_system_names_no_processor_python_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str | None
+) -> None:
+    path = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        path.write_text(cpuinfo)
+    monkeypatch.setattr(base, "Path", lambda _: path)
+    monkeypatch.setattr(base.platform, "processor", lambda: "")
+    monkeypatch.setattr(base.platform, "machine", lambda: "riscv64")
+    assert base.cpu_name() == "riscv64"
+
+
+def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpuinfo").write_text("vendor_id\t: X\nmodel name\t: Fast CPU @ 9 GHz \nmodel name\t: other\n")
+    monkeypatch.setattr(base, "Path", lambda _: tmp_path / "cpuinfo")
+    assert base.cpu_name() == "Fast CPU @ 9 GHz"

@@ -1,0 +1,309 @@
+"""The openai engine against a real server: what is sent, what is retried, and what ends the run with the mend."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import random
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines import openai as engine_module
+from accgate.engines.openai import OpenAIEngine, Options, proxy_of, retry_after
+from accgate.errors import BadInput, CannotEvaluate
+from tests.servers import Fault, Server
+
+QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
+SLOW_DOWN = {"error": {"message": "slow\ndown", "type": "rate_limit"}}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(answer=lambda prompt: f"answer to {prompt}") as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 0.002)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def outcomes(url: str, *requests: Request, **options: Any) -> list[Any]:
+    """What the engine makes of each request: a reply, or the error."""
+
+    async def work() -> list[Any]:
+        engine = OpenAIEngine("toy", Options(base_url=url, **{"max_retries": 2, **options}))
+        try:
+            await engine.start()
+            return await asyncio.gather(*map(engine.complete, requests), return_exceptions=True)
+        finally:
+            await engine.close()
+            await engine.close()
+
+    return asyncio.run(work())
+
+
+def outcome(server: Server, **options: Any) -> Any:
+    (found,) = outcomes(server.url, QUESTION, **options)
+    return found
+
+
+def test_a_chat_request_is_sent_whole(server: Server) -> None:
+    request = Request(
+        "a", 2, "What is 1 + 1?", system="Be short.", max_tokens=9, temperature=0.5, top_p=0.9, top_k=4, seed=7,
+        stop=("\n",), extra={"min_p": 0.1, "max_tokens": 10},
+    )  # fmt: skip
+    assert outcomes(server.url, request) == [Reply("answer to What is 1 + 1?", "stop", 5, 7)]
+    (seen,) = server.seen
+    assert seen.path == "/v1/chat/completions"
+    assert seen.headers["content-type"] == "application/json"
+    assert "authorization" not in seen.headers
+    assert seen.body == {
+        "model": "toy",
+        "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is 1 + 1?"}],
+        "max_tokens": 10, "temperature": 0.5, "top_p": 0.9, "top_k": 4, "seed": 7, "stop": ["\n"], "min_p": 0.1,
+    }  # fmt: skip
+
+
+def test_a_completion_request_sends_only_what_is_set(server: Server) -> None:
+    assert outcome(server) == Reply("answer to 1 + 1 =", "stop", 4, 6)
+    assert server.seen[0].path == "/v1/completions"
+    assert server.seen[0].body == {"model": "toy", "prompt": "1 + 1 =", "max_tokens": 256, "temperature": 0.0}
+
+
+@pytest.mark.parametrize("key", ["sk-secret", "sk-secret\n"])
+def test_the_key_of_the_named_variable_is_sent_as_bearer(
+    server: Server, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", key)
+    assert isinstance(outcome(server, api_key_env="MY_KEY"), Reply)
+    assert server.seen[0].headers["authorization"] == "Bearer sk-secret"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [(None, "is not set"), ("", "is not set"), ("sk-sec\nret", "no key"), ("sk-sec\u00e9ret", "no key")],
+)
+def test_a_key_that_cannot_be_sent_is_bad_input_that_names_the_variable(
+    server: Server, monkeypatch: pytest.MonkeyPatch, key: str | None, said: str
+) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    if key is not None:
+        monkeypatch.setenv("MY_KEY", key)
+    with pytest.raises(BadInput, match=f"environment variable MY_KEY, named by options.api_key_env, .*{said}") as found:
+        outcome(server, api_key_env="MY_KEY")
+    assert "sk-" not in str(found.value)
+
+
+@pytest.mark.parametrize("status", [200, 302, 400, 401, 403, 404, 429, 500])
+def test_the_key_stands_in_no_message_even_where_the_server_repeats_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    body = {"error": "Incorrect API key: sk-secret", "choices": [{"text": ["sk-secret"]}]}
+    server.fault_of = lambda _: Fault(status=status, body=body, headers={"location": "/v1/sk-secret"})
+    found = outcome(server, api_key_env="MY_KEY")
+    assert isinstance(found, (RequestFailed, CannotEvaluate))
+    assert "sk-secret" not in f"{found} {found!r}"
+
+
+def test_the_key_stands_in_no_repr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    options = Options(base_url="http://127.0.0.1:1/v1", api_key_env="MY_KEY")
+    assert (
+        "sk-secret" not in f"{options!r} {OpenAIEngine('toy', options)!r} {OpenAIEngine('toy', options).describe()!r}"
+    )
+
+
+TALK = r"cannot talk to http://127\.0\.0\.1:\d+/v1: "
+RETRIED = [
+    *((Fault(status, SLOW_DOWN), rf"HTTP {status} from http://127.*/v1: slow down") for status in (408, 409, 425, 429)),
+    *((Fault(status, b"<h1>Oh</h1>"), rf"HTTP {status} from .*: <h1>Oh</h1>") for status in (500, 502, 503, 504, 529)),
+    (Fault(cut=True), TALK + "(ServerDisconnectedError|ClientOSError)"),
+    (Fault(body=b'{"choices": [', cut=True), TALK + "ClientPayloadError"),
+    (Fault(hang=5.0), r"no answer within 0\.1 s"),
+    (Fault(body=b'{"choices": ['), "the response holds no choice with text"),
+    (Fault(body=b"\xff\xfe"), "the response holds no choice with text"),
+    (Fault(body=b"[" * 100_000), "the response holds no choice with text"),
+    (Fault(body={"choices": []}), "the response holds no choice with text"),
+    (Fault(body={"choices": [{"message": {"content": None}}]}), "the response's text is None"),
+    (Fault(body={"choices": [{"text": None, "finish_reason": "stop"}]}), "the response's text is None"),
+]
+
+
+@pytest.mark.parametrize(("fault", "cause"), RETRIED)
+def test_what_may_pass_is_retried_and_a_later_answer_counts(server: Server, fault: Fault, cause: str) -> None:
+    server.fail([fault, fault])
+    assert isinstance(outcome(server, timeout=0.1 if fault.hang else 60.0), Reply)
+    assert len(server.seen) == 3
+    assert len({str(seen.body) for seen in server.seen}) == 1
+
+
+@pytest.mark.parametrize(("fault", "cause"), RETRIED)
+def test_what_does_not_pass_fails_the_sample_with_the_cause(server: Server, fault: Fault, cause: str) -> None:
+    server.fault_of = lambda _: fault
+    found = outcome(server, timeout=0.1 if fault.hang else 60.0, max_retries=1)
+    assert isinstance(found, RequestFailed)
+    with pytest.raises(RequestFailed, match=rf"^.*{cause}.*\(after 2 attempts\)$"):
+        raise found
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 204, 418])
+def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server, status: int) -> None:
+    body = {"error": {"message": "the prompt is too long"}}
+    server.fault_of = lambda sent: Fault(status, body if status != 204 else b"") if sent["prompt"] == "bad" else None
+    bad, good = outcomes(server.url, Request("b", 0, "bad", mode="completion"), QUESTION)
+    assert isinstance(good, Reply)
+    assert isinstance(bad, RequestFailed)
+    assert str(bad).startswith(f"HTTP {status} from {server.url}: {'the prompt is too long' if status != 204 else ''}")
+    assert sorted(server.prompts) == ["1 + 1 =", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "mend"),
+    [
+        (Fault(401, {"error": "who?"}), "HTTP 401 .*: who\\?; the key is refused; check the variable that"),
+        (Fault(403), "the key may not use this model"),
+        (Fault(404, {"message": "no toy"}), r"no toy.*; no such model or path; check `model`, and that .* ends in /v1"),
+        (Fault(405), "the path takes no POST; check that options.base_url ends in /v1"),
+        (Fault(301, headers={"location": "https://x/v1"}), "redirects to https://x/v1; write that as options.base_url"),
+        (Fault(307, headers={"location": "/v1/completions"}), "redirects to /v1/completions; write that as"),
+    ],
+)
+def test_what_no_request_can_pass_ends_the_run_with_the_mend(server: Server, fault: Fault, mend: str) -> None:
+    server.fault_of = lambda _: fault
+    found = outcome(server)
+    assert isinstance(found, CannotEvaluate)
+    with pytest.raises(CannotEvaluate, match=mend):
+        raise found
+    assert len(server.seen) == 1
+
+
+def test_a_server_that_cannot_be_reached_is_named() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {url}: ClientConnectorError: .*; is the server up"):
+        outcomes(url, QUESTION)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])
+def test_a_base_url_that_is_none_is_said_at_once(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 100.0)
+    with pytest.raises(CannotEvaluate, match=r"^options\.base_url '.*' is not a URL"):
+        outcomes(url, QUESTION)
+
+
+def test_a_trailing_slash_of_the_base_url_does_no_harm(server: Server) -> None:
+    assert outcomes(server.url + "/", QUESTION) == [Reply("answer to 1 + 1 =", "stop", 4, 6)]
+
+
+@pytest.mark.parametrize(
+    ("models", "version"),
+    [
+        ({"data": [{"owned_by": "vllm"}]}, "vllm"),
+        ({"data": [{"owned_by": None}]}, "unknown"),
+        ({"data": []}, "unknown"),
+        ([], "unknown"),
+        (Fault(404, b"not found"), "unknown"),
+        (Fault(200, b"[" * 100_000), "unknown"),
+        (Fault(200, b"\xff"), "unknown"),
+    ],
+)
+def test_the_server_names_its_kind_where_it_does(server: Server, models: Any, version: str) -> None:
+    server.models = models
+
+    async def described() -> Any:
+        engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=0))
+        await engine.start()
+        await engine.close()
+        return engine.describe()
+
+    assert asyncio.run(described()).version == version
+
+
+@pytest.mark.parametrize(
+    ("headers", "least"),
+    [
+        (lambda: {"retry-after": "1"}, 1.0),
+        (lambda: {"retry-after-ms": "200", "retry-after": "9"}, 0.2),
+        (lambda: {"retry-after": email.utils.formatdate(time.time() + 2, usegmt=True)}, 0.5),
+    ],
+)
+def test_the_wait_the_server_asks_for_is_kept(server: Server, headers: Any, least: float) -> None:
+    server.fail([Fault(429 if least < 1 else 503, SLOW_DOWN, headers())])
+    assert isinstance(outcome(server), Reply)
+    assert len(server.seen) == 2
+    assert server.gaps[0] >= least
+
+
+@pytest.mark.parametrize("asked", ["601", "7200", "inf", email.utils.formatdate(time.time() + 86_400, usegmt=True)])
+def test_a_wait_of_hours_is_not_slept(server: Server, asked: str) -> None:
+    server.fail([Fault(429, SLOW_DOWN, {"retry-after": asked})])
+    found = outcome(server)
+    assert isinstance(found, RequestFailed)
+    with pytest.raises(RequestFailed, match=r"slow down; the server asks to wait (\d+|inf) s$"):
+        raise found
+    assert len(server.seen) == 1
+
+
+class Dice(random.Random):
+    """Draws nothing, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[float, float]] = []
+
+    def uniform(self, a: float, b: float) -> float:
+        self.asked.append((a, b))
+        return a
+
+
+def test_the_wait_between_retries_doubles_up_to_a_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 0.5)
+    dice = Dice()
+    monkeypatch.setattr(engine_module.random, "Random", lambda: dice)
+    server.fault_of = lambda _: Fault(500)
+    assert isinstance(outcome(server, max_retries=9), RequestFailed)
+    assert dice.asked == [(0.0, min(60.0, 0.5 * 2**i)) for i in range(9)]
+
+
+def test_as_many_requests_as_the_option_says_are_in_flight_and_never_more(server: Server) -> None:
+    server.together = 5
+    requests = [Request(str(i), 0, str(i), mode="completion") for i in range(40)]
+    replies = outcomes(server.url, *requests, concurrency=5)
+    assert [reply.text for reply in replies] == [f"answer to {i}" for i in range(40)]
+    assert server.most_in_flight == 5
+
+
+@given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=40))
+@example(None, "Wed, 21 Oct 99999999999999999999 07:28:00 GMT")
+@example("nan", "-5")
+@example("-1", "nan")
+def test_any_retry_header_gives_a_wait_of_0_or_more(milliseconds: str | None, header: str | None) -> None:
+    assert retry_after(milliseconds, header, now=0.0) >= 0.0
+
+
+def test_a_retry_date_in_the_past_is_no_wait() -> None:
+    date = email.utils.formatdate(1_000, usegmt=True)
+    assert retry_after(None, date, now=990.0) == 10.0
+    assert retry_after(None, date, now=1_010.0) == 0.0
+
+
+def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "127.0.0.1,.internal")
+    assert proxy_of("http://models.example/v1") == "http://proxy:3128"
+    assert proxy_of("http://127.0.0.1:8000/v1") is None
+    assert proxy_of("http://gpu.internal/v1") is None
+    assert proxy_of("nonsense") is None

@@ -1,0 +1,137 @@
+"""The recorded engine: what a file may hold, and what is refused before anything is judged."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines.recorded import Options, RecordedEngine
+from accgate.errors import BadInput
+
+
+def engine(folder: Path, content: str | bytes, **options: Any) -> RecordedEngine:
+    path = folder / "scores.jsonl"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return RecordedEngine(path, Options(**options))
+
+
+def rows(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def replies(made: RecordedEngine, *keys: tuple[str, int]) -> list[Any]:
+    async def work() -> list[Any]:
+        await made.start()
+        found = [made.complete(Request(id_, repeat, "?")) for id_, repeat in keys]
+        try:
+            return await asyncio.gather(*found, return_exceptions=True)
+        finally:
+            await made.close()
+
+    return asyncio.run(work())
+
+
+def refusal(made: RecordedEngine) -> str:
+    with pytest.raises(BadInput) as caught:
+        replies(made)
+    return str(caught.value).rpartition("scores.jsonl")[2]
+
+
+def test_scores_and_replies_are_replayed_by_id_and_repeat(tmp_path: Path) -> None:
+    content = rows(
+        {"id": "a", "score": 100},
+        {"id": "a", "repeat": 1, "score": 0.0, "reply": "5", "other": [1]},
+        {"id": "b", "reply": ""},
+        {"id": "c", "score": 50, "reply": None, "error": "late, but scored"},
+    )
+    made = engine(tmp_path, "\ufeff" + content.replace("\n", "\r\n\n"))
+    assert replies(made, ("a", 0), ("a", 1), ("b", 0), ("c", 0)) == [
+        Reply(None, score=100.0), Reply("5", score=0.0), Reply(""), Reply(None, score=50.0),
+    ]  # fmt: skip
+    assert made.describe().version == "scores.jsonl"
+    assert made.concurrency == 1
+
+
+@pytest.mark.parametrize("key", [("b", 0), ("a", 1), ("", 0)])
+def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
+    (found,) = replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)
+    assert isinstance(found, RequestFailed)
+    assert str(found).endswith("has no record of this sample; is it of another prompt or dataset?")
+
+
+def test_records_of_no_known_sample_are_told_once_each(tmp_path: Path) -> None:
+    made = engine(tmp_path, rows(*({"id": id_, "repeat": r, "score": 100} for id_ in "cab" for r in (0, 1))))
+    replies(made)
+    assert made.unknown_ids({"a"}) == ["c", "b"]
+    assert made.unknown_ids({"a", "b", "c"}) == []
+
+
+@pytest.mark.parametrize("reply", [None, "half a rep"])
+def test_a_sample_that_failed_when_it_was_recorded_has_failed(tmp_path: Path, reply: str | None) -> None:
+    row = {"id": "a", "score": None, "reply": reply, "error": "HTTP 500"}
+    (found,) = replies(engine(tmp_path, rows(row)), ("a", 0))
+    assert isinstance(found, RequestFailed)
+    assert str(found) == "HTTP 500"
+
+
+@pytest.mark.parametrize(("scale", "score"), [(100, 50.0), (1, 0.5), (2.5, 1.25)])
+def test_scores_are_multiplied_by_the_scale(tmp_path: Path, scale: float, score: float) -> None:
+    content = rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1})
+    assert replies(engine(tmp_path, content, scale=scale), ("a", 0)) == [Reply(None, score=score)]
+
+
+def test_without_a_scale_fractions_are_refused_and_never_guessed(tmp_path: Path) -> None:
+    message = refusal(engine(tmp_path, rows({"id": "a", "score": 0.5}, {"id": "b", "score": 1}, {"id": "c"} | NO)))
+    assert message.startswith(": the largest score is 1: fractions or points? Set options.scale = 100 where")
+
+
+NO = {"error": "no"}
+
+
+@pytest.mark.parametrize("scores", [[0, 0], [-1, 0], [0, 1.5], [100]])
+def test_scores_that_can_only_be_points_need_no_scale(tmp_path: Path, scores: list[float]) -> None:
+    content = rows(*({"id": str(i), "score": score} for i, score in enumerate(scores)))
+    assert replies(engine(tmp_path, content), ("0", 0)) == [Reply(None, score=float(scores[0]))]
+
+
+GOOD = '{"id": "a", "score": 100}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (GOOD + GOOD, ":2: id 'a' (repeat 0) comes twice; keep one line"),
+        (GOOD + '\n{"id": "b", "sco', ":3: is not a JSON object ("),
+        (GOOD + "[" * 100_000, ":2: is not a JSON object ("),
+        ("[1]", ":1: is not a JSON object; write one object a line"),
+        ('{"score": 1}', ':1: needs an id in text; write {"id": "...", "score": 100}'),
+        ('{"id": 7, "score": 1}', ":1: needs an id in text"),
+        ('{"id": "a", "repeat": -1, "score": 1}', ":1: repeat is -1; write a whole number from 0"),
+        ('{"id": "a", "repeat": true, "score": 1}', ":1: repeat is True"),
+        ('{"id": "a", "repeat": 1.0, "score": 1}', ":1: repeat is 1.0"),
+        ('{"id": "a", "score": NaN}', ":1: score is nan; write a finite number of points, or null"),
+        ('{"id": "a", "score": 1e999}', ":1: score is inf"),
+        ('{"id": "a", "score": true}', ":1: score is True"),
+        ('{"id": "a", "score": "1"}', ":1: score is '1'"),
+        ('{"id": "a", "score": 1' + "0" * 400 + "}", ":1: score is 1000"),
+        ('{"id": "a", "reply": 4}', ":1: reply is 4; write text"),
+        ('{"id": "a"}', ":1: has neither score nor reply"),
+        ('{"id": "a", "score": null, "error": ""}', ":1: has neither score nor reply"),
+        ("", ": holds no records"),
+        ("\n \n", ": holds no records"),
+        (GOOD.encode() + b"\xff\xfe", ":2: is not UTF-8; save the file as UTF-8 text"),
+    ],
+)
+def test_a_file_that_cannot_be_used_names_the_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+    assert refusal(engine(tmp_path, content)).startswith(message)
+
+
+def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
+    made = engine(tmp_path, GOOD)
+    (tmp_path / "scores.jsonl").unlink()
+    assert refusal(made).startswith(": cannot be read: No such file or directory; ")

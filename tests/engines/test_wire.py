@@ -1,0 +1,108 @@
+"""The OpenAI form of requests and replies, whatever a server sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accgate.engines import Reply, Request
+from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+
+
+def test_a_chat_body_has_messages_and_only_what_is_set() -> None:
+    assert body_of(Request("a", 0, "Hi"), "toy") == {
+        "model": "toy", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 256, "temperature": 0.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "prompt"), [("", "1 + 1 ="), ("Add.", "Add.\n\n1 + 1 =")])
+def test_a_completion_body_has_one_prompt_with_the_system_message_first(system: str, prompt: str) -> None:
+    assert body_of(Request("a", 0, "1 + 1 =", system=system, mode="completion"), "toy")["prompt"] == prompt
+
+
+def test_zero_and_seed_zero_are_set_values() -> None:
+    body = body_of(Request("a", 0, "", seed=0, top_k=0, top_p=0.0, stop=("a", "b")), "toy")
+    assert (body["seed"], body["top_k"], body["top_p"], body["stop"]) == (0, 0, 0.0, ["a", "b"])
+
+
+def test_extra_fields_have_the_last_word() -> None:
+    body = body_of(Request("a", 0, "", temperature=0.5, seed=1, extra={"temperature": 1, "seed": 2, "n": 1}), "toy")
+    assert (body["temperature"], body["seed"], body["n"]) == (1, 2, 1)
+
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("body", "reply"),
+    [
+        (
+            {"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}], "usage": USAGE},
+            Reply("4", "stop", 3, 4),
+        ),
+        ({"choices": [{"text": "4", "finish_reason": "length"}], "usage": USAGE}, Reply("4", "length", 3, 4)),
+        ({"choices": [{"text": "4"}, {"text": "5"}]}, Reply("4")),
+        ({"choices": [{"text": "4"}], "usage": None}, Reply("4")),
+        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": "3"}}, Reply("4")),
+        ({"choices": [{"text": "4", "finish_reason": float("nan")}]}, Reply("4")),
+        ({"choices": [{"message": {"content": None}, "finish_reason": "stop"}]}, Reply("", "stop")),
+        ({"choices": [{"message": {"content": ""}}]}, Reply("")),
+        ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
+    ],
+)
+def test_a_completion_is_read(body: Any, reply: Reply) -> None:
+    assert reply_of(body) == reply
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None, "", [], {}, {"choices": None}, {"choices": []}, {"choices": [None]}, {"choices": [{}]},
+        {"choices": [{"message": {}}]}, {"choices": [{"message": "4"}]}, {"choices": [{"text": 4}]},
+        {"choices": [{"text": None, "finish_reason": "stop"}]}, {"choices": [{"message": {"content": None}}]},
+        {"choices": [{"text": "4"}], "usage": [1]}, {"error": {"message": "no"}},
+    ],
+)  # fmt: skip
+def test_what_holds_no_text_is_malformed(body: Any) -> None:
+    with pytest.raises(MalformedReply, match=r"^the response"):
+        reply_of(body)
+
+
+KEYS = st.sampled_from(["choices", "message", "text", "content", "usage", "error", "finish_reason", "prompt_tokens"])
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4),
+)
+
+
+@given(ANY)
+def test_any_body_is_a_reply_or_malformed_and_has_a_short_error_text(body: Any) -> None:
+    try:
+        reply = reply_of(body)
+    except MalformedReply:
+        pass
+    else:
+        assert isinstance(reply.text, str)
+        assert reply.finish_reason is None or isinstance(reply.finish_reason, str)
+    assert len(error_text(body)) <= 300
+    assert "\n" not in error_text(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ({"error": {"message": "too\n long", "code": 400}}, "too long"),
+        ({"error": "too long"}, "too long"),
+        ({"message": "too long"}, "too long"),
+        ({"detail": "too long"}, "{'detail': 'too long'}"),
+        ("<h1>Bad\tgateway</h1>", "<h1>Bad gateway</h1>"),
+        ([], "[]"),
+        ("x" * 300, "x" * 300),
+        ("x" * 301, "x" * 297 + "..."),
+    ],
+)
+def test_the_message_of_an_error_is_found(body: Any, text: str) -> None:
+    assert error_text(body) == text

@@ -1,0 +1,75 @@
+"""JUnit XML: it parses, counts, and holds any name."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accgate import compare
+from accgate.cli import main
+from accgate.errors import exit_code, worst
+from accgate.report.junit import junit
+from accgate.result import Result, write_result
+from tests.gates import RIGHT, right_but
+
+
+def result_of(*names: Any, **keys: Any) -> Result:
+    plain = compare([RIGHT] * 50, right_but(20, 50))
+    checks = tuple(replace(plain, verdict=name, model="m", task=f"t{i}", **keys) for i, name in enumerate(names))
+    return Result(worst(names), exit_code(names), checks, seconds=12.3456)
+
+
+def test_each_check_is_a_test_case_and_what_did_not_pass_is_counted() -> None:
+    names = ("pass", "regression", "regression", "inconclusive", "error", "no-reference", "pass")
+    suite = ElementTree.fromstring(junit(result_of(*names)))
+    assert suite.attrib == {"name": "accgate", "tests": "7", "failures": "3", "errors": "2", "time": "12.346"}
+    kinds = [[(child.tag, child.get("type")) for child in case] for case in suite]
+    failure, error = "failure", "error"
+    assert kinds == [[], [(failure, "regression")], [(failure, "regression")], [(failure, "inconclusive")],
+                     [(error, "error")], [(error, "no-reference")], []]  # fmt: skip
+    assert [case.get("name") for case in suite] == [f"t{i}" for i in range(7)]
+
+
+def test_a_failure_says_what_was_tested_and_why() -> None:
+    suite = ElementTree.fromstring(junit(result_of("regression", reasons=("first <reason>", "second & last"))))
+    (failure,) = suite.findall("testcase/failure")
+    assert "p = <0.0001; the gate fails below gamma" in (failure.get("message") or "")
+    assert failure.text == "first <reason>\nsecond & last"
+
+
+def test_a_comparison_of_two_files_has_a_name() -> None:
+    verdict = compare([RIGHT] * 50, right_but(20, 50))
+    (case,) = ElementTree.fromstring(junit(Result("regression", 1, (verdict,))))
+    assert (case.get("classname"), case.get("name")) == ("accgate", "compare")
+
+
+@given(name=st.text(alphabet=st.characters(exclude_categories=())))
+def test_any_name_parses(name: str) -> None:
+    check = replace(result_of("error", reasons=(name,)).checks[0], model=name, task=name)
+    (case,) = ElementTree.fromstring(junit(Result("error", 3, (check,))))
+    assert case.get("name") is not None
+    if name and name.isprintable():
+        assert case.get("classname") == case.get("name") == name
+
+
+@pytest.mark.parametrize("name", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\x08b"])
+def test_characters_that_xml_cannot_hold_are_replaced(name: str) -> None:
+    check = replace(result_of("error").checks[0], task=name)
+    (case,) = ElementTree.fromstring(junit(Result("error", 3, (check,))))
+    assert "\ufffd" in (case.get("name") or "")
+
+
+def test_the_command_writes_it_to_a_file_or_standard_output(tmp_path: Path, capsysbinary) -> None:
+    path = write_result(result_of("regression"), tmp_path)
+    assert main(["report", str(path), "--junit", str(tmp_path / "junit.xml")]) == 0
+    assert capsysbinary.readouterr().out == b""
+    assert ElementTree.parse(tmp_path / "junit.xml").getroot().get("failures") == "1"
+    assert main(["report", str(path), "--junit", "-"]) == 0
+    assert ElementTree.fromstring(capsysbinary.readouterr().out).get("failures") == "1"
+    assert main(["report", str(path), "--junit", str(tmp_path / "both.xml"), "--markdown", "-"]) == 0
+    assert "❌" in capsysbinary.readouterr().out.decode()
+    assert (tmp_path / "both.xml").read_bytes() == (tmp_path / "junit.xml").read_bytes()

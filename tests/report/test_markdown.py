@@ -1,0 +1,186 @@
+"""The Markdown report: the same shape and figures whatever stands in names, prompts and replies."""
+
+import json
+import random
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate import compare
+from accgate.cli import main
+from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
+from accgate.report import words
+from accgate.report.flips import Flip
+from accgate.report.markdown import cell, code, render
+from accgate.result import Result
+from tests.gates import RIGHT, Project, right_but, write_lines
+from tests.report.rendered import Page, page_of
+
+ATOMS = [
+    "@octocat", "@org/team", "mail@example.org", "&#64;octocat", "&commat;octocat", "\\@octocat", "#12", "&#35;12",
+    "GH-12", "org/repo#12", "[text](http://evil.example)", "![image](http://evil.example/x.png)", "[a]: http://evil",
+    "<http://evil.example>", "http://evil.example", "https://evil.example", "www.evil.example", "WWW.evil.example",
+    "<a href='http://evil.example'>x</a>", "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "</details>",
+    "</table>", "<!-- ", "-->", "]]>", "<?php", "|", "| a | b |", "|---|", "\\|", "`", "``", "```", "```\ncode\n```",
+    "~~~", "\n", "\r\n", "\n\n# heading\n", "\u2028", "\u2029", "\x85", "\x0b", "\t", "    indented", "* item",
+    "- item", "1. item", "7.", "---", "===", "> quote", "**bold**", "__bold__", "~~gone~~", "$x^2$", "$$", ":tada:",
+    "\\", "\\\\", "\u202e reversed", "\u2066 isolated", "\u200b", "\ufeff", "\x00", "\x1b[31mred", "\x07", "\ud800",
+    "\U0001f469", "&lt;b&gt;", "&amp;", "&", "<b>", "<", "{{ 7 * 7 }}", "{% raw %}", "[^1]", "[ ] task", "x" * 5_000,
+    "é\u0301", "",
+]  # fmt: skip
+
+
+def hostile() -> list[str]:
+    """Each atom, and random mixtures of them, 200 in all."""
+    draw = random.Random(20261121)
+    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(200 - len(ATOMS))]
+    return ATOMS + mixed
+
+
+def verdict_of(name: str = "pass", **keys: Any) -> Verdict:
+    plain = Verdict(
+        "m", "t", name, "paired", 100, ReferenceSummary(75.0, 100), CandidateSummary(70.0, 100), 0.05, 0.2,
+        difference=-5.0, alpha_applied=0.05, theta=3.0, gamma=72.5, p_value=0.01, p_adjusted=0.02,
+        discordance=0.05, lost=5, gained=0,
+    )  # fmt: skip
+    return replace(plain, **keys)
+
+
+def result_of(*verdicts: Verdict) -> Result:
+    return Result("regression", 1, verdicts, accgate="0.1.0")
+
+
+def assert_inert(page: Page) -> None:
+    """Nothing of the content became markup, and nothing is left that GitHub's second look makes a link of."""
+    assert page.tags <= {"h2", "table", "thead", "tbody", "tr", "th", "td", "p", "ul", "li", "details", "summary",
+                         "code", "sub"}  # fmt: skip
+    assert page.attributes <= {"open", "style"}  # style is a column's alignment
+    assert not re.search(r"@\w|#\d|\bgh-\d|\bwww\.\w|://|[\u202a-\u202e\u2066-\u2069\x00-\x08\x1b]", page.text, re.I)
+
+
+def rendered(text: str) -> Page:
+    """A report with this text wherever content can stand."""
+    flips = [Flip(text or "id", text, text, text, text), Flip("b", None, None, None, None)]
+    verdict = verdict_of("regression", model=text, task=text, flips=(text or "id", "b", "c"), reasons=(text, "second"))
+    undecided = verdict_of("error", model="m", task=text, p_value=None, reasons=(text,))
+    result = result_of(verdict, undecided)
+    return page_of(render(result, {(text, text): flips}))
+
+
+@pytest.mark.parametrize("text", hostile())
+def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
+    page = rendered(text)
+    assert_inert(page)
+    checks, flips = page.tables
+    assert [len(row) for row in checks] == [10, 10, 10]
+    assert [len(row) for row in flips] == [5, 5, 5]
+    assert [row[-1] for row in checks[1:]] == ["❌ regression", "⚠️ error"]
+
+
+@given(text=st.text(max_size=60) | st.text(alphabet="@#<>|`\\[]()!&;:/. \nw1a-*_~$", max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
+    page = rendered(text)
+    assert_inert(page)
+    assert [[len(row) for row in table] for table in page.tables] == [[10] * 3, [5] * 3]
+
+
+@given(text=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=80))
+@settings(max_examples=50, deadline=None)
+def test_printable_text_is_read_as_it_was_written(text: str) -> None:
+    page = page_of(f"| a | b |\n|---|---|\n| x{cell(text)}x | {code(text)} |\n")
+    ((_, (plain, in_code)),) = page.tables
+    assert plain.replace("\u200b", "") == f"x{' '.join(text.split())}x"
+    assert in_code.replace("\u200b", "") == (" ".join(text.split()) or "(empty)")
+
+
+def test_long_texts_are_cut_to_what_matters() -> None:
+    flip = Flip("i", "start " * 99 + "the question", "right" * 99, "before " * 99, "now " * 99)
+    table = page_of(render(result_of(verdict_of("regression", flips=("i",))), {("m", "t"): [flip]})).tables[1]
+    _, prompt, expected, before, now = table[1]
+    assert prompt.endswith("the question")
+    assert (expected[:10], before[:6], now[:3]) == ("rightright", "before", "now")
+    assert max(map(len, table[1])) <= 160
+
+
+def test_the_figures_are_those_of_the_json(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, tasks=("one", "two"), n=100)
+    project.record(right_but(20, 100), right_but(5, 100))
+    assert project.run(right_but(35, 100), right_but(6, 100)) == 1
+    page = page_of((project.out / "report.md").read_text(encoding="utf-8"))
+    for row, check in zip(page.tables[0][1:], project.result["checks"], strict=True):
+        model, task, n, reference, mean, difference, gamma, theta, p, verdict = row
+        assert (model, task, int(n)) == (check["model"], check["task"], check["n"])
+        figures = (check["reference"]["mean"], check["candidate"]["mean"], check["difference"], check["theta"])
+        assert [float(text) for text in (reference, mean, difference, theta)] == pytest.approx(figures, abs=0.00501)
+        assert gamma == ("-" if check["gamma"] is None else f"{check['gamma']:.2f}")
+        assert p == ("<0.0001" if check["p_adjusted"] < 1e-4 else f"{check['p_adjusted']:.4f}")
+        assert verdict.split()[-1] == check["verdict"]
+    assert "Holm".lower() in page.text
+    assert "200 samples" in page.text
+
+
+def test_flips_are_shown_worst_first_ten_at_most_with_a_count_of_the_rest(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=60)
+    project.record([RIGHT] * 60)
+    scores = [RIGHT] * 30 + [float(i) for i in range(30)]
+    random.Random(1).shuffle(scores)
+    assert project.run(scores) == 1
+    by_id = dict(zip(project.ids(), scores, strict=True))
+    page = page_of((project.out / "report.md").read_text(encoding="utf-8"))
+    header, *rows = page.tables[1]
+    assert header == ["id", "Prompt", "Expected", "Before", "Now"]
+    assert [by_id[row[0]] for row in rows] == list(range(10))
+    assert "and 20 more; their ids are in accgate.json." in page.text
+    asked = [json.loads(line) for line in (tmp_path / "sums.jsonl").read_text().splitlines()]
+    answers = {row["q"]: str(row["a"]) for row in asked}
+    assert all(answers[row[1]] == row[2] for row in rows)
+
+
+def test_prompt_expected_before_and_now_stand_beside_each_flip(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=40)
+    write_lines(project.scores, [{"id": i, "reply": "good", "score": 100} for i in project.ids()])
+    project.record()
+    write_lines(project.scores, [{"id": i, "reply": f"bad {i}", "score": 0} for i in project.ids()])
+    assert project.run() == 1
+    for row in page_of((project.out / "report.md").read_text(encoding="utf-8")).tables[1][1:]:
+        id_, prompt, expected, before, now = row
+        number = int(expected) // 2
+        assert (prompt, before, now) == (f"What is {number} + {number}?", "good", f"bad {id_}")
+
+
+def test_a_passing_check_is_folded_and_shows_no_flips() -> None:
+    text = render(result_of(verdict_of("pass", flips=("a",)), verdict_of("regression", task="u")))
+    assert text.count("<details>") == text.count("<details open>") == 1
+    assert "better before" not in text
+
+
+def test_reasons_are_said_once() -> None:
+    undecided = verdict_of("no-reference", p_value=None, reasons=("no reference of m",))
+    text = render(result_of(undecided, verdict_of("pass", reasons=("a note",))))
+    assert text.count("no reference of m") == text.count("a note") == 1
+
+
+def test_one_verdict_of_compare_is_reported(tmp_path: Path, capsys) -> None:
+    for side, wrong in (("a", 0), ("b", 30)):
+        write_lines(tmp_path / side, [{"id": f"<{i}>", "score": s} for i, s in enumerate(right_but(wrong, 100))])
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 1
+    (tmp_path / "verdict.json").write_text(capsys.readouterr().out)
+    assert main(["report", str(tmp_path / "verdict.json")]) == 0
+    page = page_of(capsys.readouterr().out)
+    assert_inert(page)
+    assert page.tables[0][1][3:6] == ["100.00", "70.00", "-30.00"]
+    assert [row[0] for row in page.tables[1][1:]] == [f"<{i}>" for i in range(10)]
+    assert words.headline(result_of(compare([RIGHT] * 30, [0.0] * 30))) in page.text
+
+
+def test_cost_and_time_stand_below_where_they_are_known() -> None:
+    result = replace(result_of(verdict_of()), samples=1319, prompt_tokens=10_000, completion_tokens=345, seconds=61.7)
+    assert "Cost: 1,319 samples, 10,345 tokens, 62 s." in render(result)
+    assert "10,345 tokens." in render(replace(result, seconds=None))
+    assert "Cost" not in render(result_of(verdict_of()))

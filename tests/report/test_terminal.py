@@ -1,0 +1,141 @@
+"""What the terminal shows: the result, and progress in a terminal and in a log."""
+
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from accgate import compare
+from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
+from accgate.errors import exit_code, worst
+from accgate.records import Record
+from accgate.report.flips import Flip
+from accgate.report.terminal import ProgressBar, print_result
+from accgate.result import Result
+from tests.gates import RIGHT, right_but
+
+
+def shown(*verdicts: Verdict, flips: Any = None, width: int = 140, **keys: Any) -> str:
+    """What is printed for a run of these checks."""
+    names = [verdict.verdict for verdict in verdicts]
+    console = Console(file=io.StringIO(), width=width, **keys)
+    print_result(console, Result(worst(names), exit_code(names), verdicts), flips)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+REGRESSION = replace(compare([RIGHT] * 100, right_but(20, 100)), model="m", task="t")
+NO_FIGURES = Verdict("m", "t", "error", None, 9, ReferenceSummary(None, None), CandidateSummary(None, 9), 0.05, 0.2)
+FLIPS = [Flip(f"id{i}", f"question {i}", "right", "before", f"now {i}") for i in range(7)]
+
+
+def test_a_pass_is_a_headline_a_row_and_a_sentence() -> None:
+    verdict = replace(compare([RIGHT, 0.0] * 50, [RIGHT, 0.0] * 50), model="m", task="t", reasons=("a note",))
+    text = shown(verdict)
+    assert "No accuracy regression found in 1 check." in text
+    (row,) = (line.split() for line in text.splitlines() if line.startswith("m "))
+    assert row == ["m", "t", "100", "50.00", "50.00", "0.00", "-", "6.18", "1.0000", "pass"]
+    assert "- a note" in text
+    assert "Tested whether" in text
+
+
+def test_a_regression_shows_up_to_five_flips() -> None:
+    text = shown(REGRESSION, flips={("m", "t"): FLIPS})
+    assert "Accuracy regressed: m / t." in text
+    assert "20 samples got worse, 0 better (20.0% changed)." in text
+    assert re.search(r"question 0\s+right\s+before\s+now 0", text)
+    assert "question 4" in text
+    assert "question 5" not in text
+
+
+@pytest.mark.parametrize("flips", [None, {}, {("m", "t"): [Flip("id0", None, None, None, None)]}])
+def test_without_prompts_there_is_no_table_of_flips(flips: Any) -> None:
+    assert "Better before" not in shown(REGRESSION, flips=flips)
+
+
+def test_an_error_says_its_reasons_once() -> None:
+    text = shown(replace(NO_FIGURES, reasons=("the server is down",)))
+    assert "No verdict: m / t could not be evaluated." in text
+    assert text.count("the server is down") == 1
+
+
+def test_a_missing_reference_says_how_to_record_one() -> None:
+    text = shown(replace(NO_FIGURES, verdict="no-reference", reasons=("record one with `accgate record`",)))
+    assert "No verdict: no reference for m / t." in text
+    assert "record one with `accgate record`" in text
+
+
+def test_markup_and_control_characters_are_text() -> None:
+    verdict = replace(REGRESSION, model="[red]m[/red]", task="[/]", reasons=("[bold]\x1b[2J\u202e",))
+    flip = Flip("id", "[link=http://x]prompt", "\x1b[31mright", "[/]", "\x07now")
+    text = shown(verdict, flips={(verdict.model, "[/]"): [flip]}, width=200)
+    for part in ("[red]m[/red]", "[bold]\ufffd[2J\ufffd", "[link=http://x]prompt", "\ufffd[31mright", "\ufffdnow"):
+        assert part in text
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text)
+
+
+@pytest.mark.parametrize(("name", "colour"), [("pass", "32"), ("regression", "31"), ("inconclusive", "33")])
+def test_a_terminal_shows_the_verdict_in_colour(name: Any, colour: str) -> None:
+    text = shown(replace(REGRESSION, verdict=name), force_terminal=True, color_system="standard")
+    assert re.search(rf"\x1b\[(1;)?{colour}m", text)
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_narrow_terminal_wraps_and_does_not_fail(width: int) -> None:
+    text = shown(REGRESSION, flips={("m", "t"): FLIPS}, width=width)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def record_of(score: float | None) -> Record:
+    return Record("id", 0, score, "", None, None, None, None, None, 0.0, None if score is not None else "failed")
+
+
+def observed(console: Console, kept: list[Record], finished: list[Record]) -> str:
+    bar = ProgressBar(console)
+    for task in ("first", "second"):
+        bar.started("m", task, len(kept) + len(finished), kept)
+        for record in finished:
+            bar.finished(record)
+        bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_log_has_a_line_at_the_start_and_one_at_the_end_of_each_check() -> None:
+    finished = [record_of(RIGHT), record_of(0.0), record_of(None)]
+    text = observed(Console(file=io.StringIO(), width=120), [record_of(RIGHT)] * 1200, finished)
+    assert text.splitlines() == [
+        "m / first: 1,203 samples, 1,200 kept from before", "m / first: mean 99.92, 1 failed",
+        "m / second: 1,203 samples, 1,200 kept from before", "m / second: mean 99.92, 1 failed",
+    ]  # fmt: skip
+
+
+def test_a_log_without_scores_has_no_mean() -> None:
+    text = observed(Console(file=io.StringIO(), width=120), [], [])
+    assert text.splitlines()[:2] == ["m / first: 0 samples", "m / first: mean -"]
+
+
+def test_a_terminal_has_a_bar_with_count_mean_and_failures() -> None:
+    console = Console(file=io.StringIO(), width=140, force_terminal=True, force_interactive=True)
+    text = observed(console, [record_of(RIGHT)], [record_of(0.0), record_of(None), record_of(RIGHT)])
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    last = plain.rstrip().splitlines()[-1]
+    assert "m / second" in last
+    assert "4/4" in last
+    assert "mean 66.67" in last
+    assert "1 failed" in last
+    assert "m / first" in plain
+    assert text.endswith(("\n", "\x1b[?25h"))
+    assert text.rstrip("\n").rfind("\x1b[?25h") > text.rfind("\x1b[?25l")  # the cursor is back
+
+
+def test_names_are_not_markup_in_the_bar() -> None:
+    console = Console(file=io.StringIO(), width=140, force_terminal=True, force_interactive=True)
+    bar = ProgressBar(console)
+    bar.started("[red]m", "[/]", 1, [])
+    bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    assert "[red]m / [/]" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())

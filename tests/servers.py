@@ -1,0 +1,159 @@
+"""A real OpenAI-compatible server on 127.0.0.1 that counts what it is asked and fails as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A response that is no completion. `cut` ends the connection, `hang` (seconds) waits before the response."""
+
+    status: int = 200
+    body: Any = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+    hang: float = 0.0
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(self.hang)
+        content = self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+        if not self.cut:
+            return web.Response(status=self.status, body=content, headers=self.headers)
+        assert request.transport is not None
+        if not content:
+            request.transport.abort()
+            return web.Response()
+        response = web.StreamResponse(headers={"content-length": str(len(content) + 1)})
+        await response.prepare(request)
+        await response.write(content)
+        request.transport.close()
+        return response
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One POST as it came."""
+
+    path: str
+    headers: dict[str, str]
+    body: Body
+    at: float
+
+    @property
+    def prompt(self) -> str:
+        return prompt_of(self.body)
+
+
+def prompt_of(body: Body) -> str:
+    return str(body["prompt"] if "prompt" in body else body["messages"][-1]["content"])
+
+
+def sums(wrong: float = 0.25) -> Callable[[str], str]:
+    """Answers the last sum of a prompt, wrongly for this share of prompts, always the same ones."""
+
+    def answer(prompt: str) -> str:
+        a, b = map(int, re.findall(r"(\d+) \+ (\d+)", prompt)[-1])
+        luck = int(hashlib.sha256(prompt.encode()).hexdigest()[:8], 16) / 16**8
+        return f" {a + b + (luck < wrong)}\n"
+
+    return answer
+
+
+class Server:
+    """The server, in a thread of its own; `with Server() as server:` has it listen at `server.url`."""
+
+    def __init__(self, answer: Callable[[str], str] = sums()) -> None:  # noqa: B008 (a pure function)
+        self.answer = answer
+        self.delay = 0.0  # seconds per reply
+        self.faults: deque[Fault] = deque()  # for the next requests, in their order
+        self.fault_of: Callable[[Body], Fault | None] | None = None  # for a prompt, whenever it comes
+        self.models: Any = {"data": [{"id": "toy", "owned_by": "toyserver"}]}
+        self.seen: list[Seen] = []
+        self.hold_after: int | None = None  # requests after so many wait until this is None
+        self.together = 0  # replies wait until so many requests were in flight at once
+        self.in_flight = self.most_in_flight = 0
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+
+    @property
+    def prompts(self) -> list[str]:
+        return [seen.prompt for seen in self.seen]
+
+    @property
+    def gaps(self) -> list[float]:
+        """Seconds between one request and the next."""
+        return [b.at - a.at for a, b in zip(self.seen, self.seen[1:], strict=False)]
+
+    def fail(self, faults: Iterable[Fault]) -> None:
+        self.faults.extend(faults)
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application()
+        app.router.add_get("/v1/models", self._list)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/v1/completions", self._complete)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        self._ready.set()
+        await self._stop.wait()
+        self.hold_after = None
+        await runner.cleanup()
+
+    async def _list(self, request: web.Request) -> web.StreamResponse:
+        if isinstance(self.models, Fault):
+            return await self.models.respond(request)
+        return web.json_response(self.models)
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.seen.append(Seen(request.path, {k.lower(): v for k, v in request.headers.items()}, body, time.monotonic()))
+        number = len(self.seen)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            return await self._reply(request, body, number)
+        finally:
+            self.in_flight -= 1
+
+    async def _reply(self, request: web.Request, body: Body, number: int) -> web.StreamResponse:
+        deadline = time.monotonic() + 10
+        while self.most_in_flight < self.together and time.monotonic() < deadline:  # noqa: ASYNC110 (another thread sets it)
+            await asyncio.sleep(0.002)
+        while self.hold_after is not None and number > self.hold_after:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(self.delay)
+        if self.faults:
+            return await self.faults.popleft().respond(request)
+        if self.fault_of is not None and (fault := self.fault_of(body)):
+            return await fault.respond(request)
+        text = self.answer(prompt_of(body))
+        choice: Body = {"index": 0, "finish_reason": "stop"}
+        choice |= {"message": {"role": "assistant", "content": text}} if "messages" in body else {"text": text}
+        usage = {"prompt_tokens": len(prompt_of(body).split()), "completion_tokens": len(text.split())}
+        return web.json_response({"choices": [choice], "usage": usage})
