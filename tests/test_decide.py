@@ -471,8 +471,9 @@ def test_fractions_are_refused_and_scaled_only_on_request() -> None:
 
 
 def test_scores_of_minus_hundred_are_not_zero_and_hundred_scores() -> None:
-    verdict = compare([100.0] * 10, [-100.0] * 9 + [100.0])
-    assert verdict.difference == pytest.approx(-180.0)
+    wins, losses = [100.0] * 10, [-100.0] * 9 + [100.0]
+    assert compare(wins, losses).difference == pytest.approx(-180.0)
+    assert compare(losses, wins).difference == pytest.approx(180.0)
 
 
 @pytest.mark.parametrize("reference", [one_each([50.0, math.nan, 71.0]), Mean(math.nan, 100), Target(math.nan)])
@@ -485,8 +486,21 @@ def test_a_reference_that_is_not_a_number_never_passes(reference) -> None:
 
 
 def test_a_reference_of_no_samples_is_refused() -> None:
-    with pytest.raises(BadInput):
+    with pytest.raises(BadInput, match="number of samples is 0; give 1 or more"):
         decide([Evidence(one_each([50.0]), Mean(50.0, 0), Design(sigma=50.0))])
+    assert decide([Evidence(one_each([50.0]), Mean(50.0, 1), Design(sigma=50.0))])[0].verdict == "pass"
+
+
+@pytest.mark.parametrize("mean", [2e12, -2e12])
+def test_a_reference_beyond_any_metric_is_refused(mean: float) -> None:
+    for reference in (Mean(mean, 10), Target(mean), one_each([50.0, mean])):
+        with pytest.raises(BadInput):
+            decide([Evidence(one_each([50.0, 50.0]), reference, Design(sigma=50.0))])
+
+
+def test_a_candidate_beyond_any_metric_is_refused() -> None:
+    with pytest.raises(BadInput, match="1 samples have a score beyond"):
+        decide([Evidence(one_each([50.0, 2e12]), Target(50.0), Design(sigma=50.0))])
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ class OpenAIEngine:
         self._model = model
         self._options = options
         self._base = options.base_url.rstrip("/")
+        self._proxy = proxy_of(self._base)  # with each request: aiohttp before 3.11 takes none for the session
         self._session: aiohttp.ClientSession | None = None
         self._jitter = random.Random()
         self._version = "unknown"
@@ -71,7 +72,6 @@ class OpenAIEngine:
             headers=headers,
             connector=aiohttp.TCPConnector(limit=self.concurrency),
             timeout=aiohttp.ClientTimeout(total=self._options.timeout, sock_connect=30.0),
-            proxy=proxy_of(self._base),
         )
         self._version = await self._server_version()
 
@@ -97,8 +97,9 @@ class OpenAIEngine:
         import aiohttp
 
         assert self._session is not None, "start() comes first"
+        url = self._base + path
         try:
-            async with self._session.post(self._base + path, data=payload, allow_redirects=False) as response:
+            async with self._session.post(url, data=payload, allow_redirects=False, proxy=self._proxy) as response:
                 raw = await response.read()
                 status, headers = response.status, response.headers
         except asyncio.TimeoutError:
@@ -137,7 +138,7 @@ class OpenAIEngine:
         for attempt in range(min(self._options.max_retries, 4) + 1):
             await asyncio.sleep(0.0 if attempt == 0 else FIRST_WAIT * 2**attempt)
             try:
-                async with self._session.get(self._base + "/models") as response:
+                async with self._session.get(self._base + "/models", proxy=self._proxy) as response:
                     body: Any = json.loads(await response.read())
                 return str(body["data"][0]["owned_by"] or "unknown")
             except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:

@@ -119,10 +119,9 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
         reason = "one sample has no variance: no drop can be seen"
         return TestResult(mean, 1.0, None, None, None, None, (reason,))
     sd = float(np.std(differences, ddof=1))
-    if (
-        np.ptp(differences) == 0.0 or sd == 0.0
-    ):  # rounding in the mean must not invent a variance, nor underflow an error
-        return _constant(float(differences[0]), n, alpha, beta)
+    same = np.ptp(differences) == 0.0  # exactly: rounding in the mean must not invent a variance
+    if same or sd == 0.0:
+        return _constant(float(differences[0]) if same else mean, n, alpha, beta)
     error = sd / math.sqrt(n)
     margin = float(stdtrit(n - 1, 1.0 - alpha)) * error
     return TestResult(

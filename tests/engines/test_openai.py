@@ -307,3 +307,11 @@ def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: 
     assert proxy_of("http://127.0.0.1:8000/v1") is None
     assert proxy_of("http://gpu.internal/v1") is None
     assert proxy_of("nonsense") is None
+
+
+def test_requests_go_through_the_proxy_of_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert outcomes("http://models.example/v1", QUESTION) == [Reply("answer to 1 + 1 =", "stop", 4, 6)]
+    assert server.seen[0].headers["host"] == "models.example"
