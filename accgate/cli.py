@@ -213,11 +213,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from accgate import gate
     from accgate.report.flips import flips_of_result
     from accgate.report.markdown import render
+    from accgate.result import REPORT
 
+    gate.forget_result(arguments.out)
     config = _config(arguments)
     result = gate.run(config, out=arguments.out, resume=arguments.resume, observer=_observer(arguments))
     flips = flips_of_result(result, arguments.out)
-    _write(str(arguments.out / "report.md"), render(result, flips))
+    _write(str(arguments.out / REPORT), render(result, flips))
     _show_result(arguments, result, flips)
     return result.exit_code
 

@@ -38,7 +38,7 @@ from accgate.tomlfile import (
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded"]
 Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
-Beta = Annotated[Number, Field(gt=0, lt=1, description="type II error rate, above 0 and below 1")]
+Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

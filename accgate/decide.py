@@ -171,7 +171,7 @@ def decide(
     for evidence in evidences:
         _check_design(evidence)
         _check_scores(evidence)
-    total = len(evidences) if checks is None else checks
+    total = max(len(evidences), checks or 0)
     at_worst = _decide_filled([_filled(e, e.worst) for e in evidences], correction, total)
     if not any(e.candidate.failed for e in evidences):
         return at_worst
@@ -185,7 +185,7 @@ def _check_design(evidence: Evidence) -> None:
         raise BadInput(f"test is {design.test!r}; this version has {', '.join(AVAILABLE_TESTS)}")
     ranges = {
         "alpha": (design.alpha, 0.0 < design.alpha < 0.5, "above 0 and below 0.5"),
-        "beta": (design.beta, 0.0 < design.beta < 1.0, "above 0 and below 1"),
+        "beta": (design.beta, 0.0 < design.beta <= 0.5, "above 0 and up to 0.5"),
         "sigma": (design.sigma, design.sigma is None or 0.0 <= design.sigma < math.inf, "0 or more"),
         "theta": (design.theta, design.theta is None or 0.0 < design.theta < math.inf, "above 0"),
     }
@@ -311,21 +311,30 @@ def _unpaired(test: TestName, mean: float, n: int, evidence: Evidence, sign: flo
 def _verdict(result: TestResult, theta_target: float | None) -> VerdictName:
     if result.threshold is not None and result.difference < result.threshold:
         return "regression"
-    if theta_target is None:
+    if theta_target is None or _sees(result, theta_target) or _rules_out(result, theta_target):
         return "pass"
-    seen = result.theta is not None and result.theta <= theta_target * (1.0 + 1e-9)
-    return "pass" if seen else "inconclusive"
+    return "inconclusive"
+
+
+def _sees(result: TestResult, theta_target: float) -> bool:
+    return result.theta is not None and result.theta <= theta_target * (1.0 + 1e-9)
+
+
+def _rules_out(result: TestResult, theta_target: float) -> bool:
+    """Whether a better candidate's interval excludes a drop of theta: gains raise the achieved theta, not the risk."""
+    return result.difference > 0.0 and result.interval is not None and result.interval.two_sided[0] > -theta_target
 
 
 def _reasons(result: TestResult, design: Design, n: int) -> tuple[str, ...]:
-    if _verdict(result, design.theta) != "inconclusive":
+    if design.theta is None or _sees(result, design.theta) or _verdict(result, design.theta) == "regression":
         return result.reasons
     sees = "no drop" if result.theta is None else f"a drop of {result.theta:.2f} points or more"
-    return (
-        *result.reasons,
-        f"{n:,} samples see {sees} with probability {1 - design.beta:g}; the target is {design.theta:g}: "
-        "evaluate more samples or set a larger theta",
-    )
+    seen = f"{n:,} samples see {sees} with probability {1 - design.beta:g}; the target is {design.theta:g}"
+    if _rules_out(result, design.theta):
+        assert result.interval is not None
+        low = result.interval.two_sided[0]
+        return (*result.reasons, f"{seen}, but the difference is at least {low:+.2f}, which rules out such a drop")
+    return (*result.reasons, f"{seen}: evaluate more samples or set a larger theta")
 
 
 def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:

@@ -17,6 +17,7 @@ from accgate.checks import Check, engine_of, plan_checks
 from accgate.config import Config
 from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.engines import Engine, EngineInfo
+from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
 from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records, refuse_unfinished
 from accgate.records import Record, file_name, paths_of, write_gzip_lines
@@ -27,7 +28,7 @@ from accgate.references import (
     scores_of,
     write_reference,
 )
-from accgate.result import NAME, Result, write_result
+from accgate.result import NAME, REPORT, Result, write_result
 from accgate.scores import shown
 
 
@@ -52,9 +53,12 @@ def run(
     CannotEvaluate
         When the result cannot be written.
     """
+    forget_result(out)
     began, clock = datetime.now(timezone.utc), time.monotonic()
     checks = plan_checks(config)
     judged = [check for check in checks if check.reference is not None]
+    if not config.partial:
+        refuse_unknown_ids(config, checks)
     evaluated, infos = evaluate_checks(config, judged, out=out, resume=resume, observer=observer or Silent())
     verdicts = decide_checks(config, checks, evaluated)
     result = summary(config, verdicts, evaluated, infos)
@@ -113,13 +117,10 @@ def evaluate_checks(
     BadInput
         For engine options or earlier records that cannot be used.
     """
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{out}: is a file; name a folder with --out")
     made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
     if not resume:
         for check in checks:
             refuse_unfinished(paths_of(out, check.model, check.task.name))
-    (out / NAME).unlink(missing_ok=True)  # an old verdict must not stand beside a run that did not end
     evaluated: list[Evaluated] = []
     infos: dict[str, EngineInfo] = {}
 
@@ -129,8 +130,6 @@ def evaluate_checks(
             try:
                 await engine.start()
                 infos[name] = engine.describe()
-                if not config.partial:
-                    refuse_unknown_ids(engine, waiting)
                 while waiting:
                     evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer))
                     waiting.pop(0)
@@ -143,7 +142,7 @@ def evaluate_checks(
     return evaluated, infos
 
 
-def refuse_unknown_ids(engine: Engine, checks: Sequence[Check]) -> None:
+def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
     """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
 
     Raises
@@ -151,17 +150,26 @@ def refuse_unknown_ids(engine: Engine, checks: Sequence[Check]) -> None:
     BadInput
         Which, and how many.
     """
-    from accgate.engines.recorded import RecordedEngine
+    for name in dict.fromkeys(check.model for check in checks):
+        engine = engine_of(config, name)
+        datasets = [check.task.dataset_ids for check in checks if check.model == name]
+        if not isinstance(engine, RecordedEngine) or None in datasets:
+            continue
+        engine.read()
+        unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+        if unknown:
+            raise BadInput(
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                "were they made with another prompt or dataset?"
+            )
 
-    datasets = [check.task.dataset_ids for check in checks]
-    if not isinstance(engine, RecordedEngine) or None in datasets:
-        return
-    unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
-    if unknown:
-        raise BadInput(
-            f"model {checks[0].model}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
-            "were they made with another prompt or dataset?"
-        )
+
+def forget_result(out: Path) -> None:
+    """Remove the result and report of an earlier run: an old verdict must not stand for a run that did not end."""
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: is a file; name a folder with --out")
+    for name in (NAME, REPORT):
+        (out / name).unlink(missing_ok=True)
 
 
 async def _evaluate(

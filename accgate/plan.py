@@ -104,7 +104,7 @@ def _check(
         ("sigma", sigma, sigma is None or 0 <= sigma < math.inf, "0 or more"),
         ("discordance", discordance, discordance is None or 0 <= discordance <= 1, "from 0 to 1"),
         ("alpha", alpha, 0 < alpha < 0.5, "above 0 and below 0.5"),
-        ("beta", beta, 0 < beta < 1, "above 0 and below 1"),
+        ("beta", beta, 0 < beta <= 0.5, "above 0 and up to 0.5"),
         ("n_max", n_max, n_max is None or n_max >= 1, "1 or more"),
         ("checks", checks, checks >= 1, "1 or more"),
     ]

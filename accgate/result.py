@@ -15,6 +15,7 @@ from accgate.errors import BadInput, VerdictName, exit_code, worst
 from accgate.records import write_atomically
 
 NAME = "accgate.json"
+REPORT = "report.md"  # beside it
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +132,7 @@ def _id(row: Mapping[str, Any], path: Path, line: int) -> str:
 
 def _repeat(row: Mapping[str, Any], path: Path, line: int) -> int:
     value = row.get("repeat", 0)
-    if isinstance(value, str) and value.isascii() and value.strip().isdigit():
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise BadInput(f"{path}:{line}: repeat is {value!r}; write a whole number from 0")

@@ -170,7 +170,7 @@ def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> No
         (("--alpha", "0.5"), "alpha is 0.5; "),
         (("--alpha", "nan"), "alpha is nan; "),
         (("--alpha", "five"), "argument --alpha: invalid float value: 'five'"),
-        (("--beta", "1"), "beta is 1.0; give a number above 0 and below 1"),
+        (("--beta", "1"), "beta is 1.0; give a number above 0 and up to 0.5"),
         (("--theta", "0"), "theta is 0.0; give a number above 0"),
         (("--theta", "inf"), "theta is inf; "),
         (("--sigma", "-1"), "sigma is -1.0; give a number 0 or more"),

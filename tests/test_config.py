@@ -189,7 +189,7 @@ def test_the_schema_takes_the_example_and_refuses_what_the_reader_refuses(config
     ("key", "bad", "mend"),
     [
         *(("alpha", bad, "above 0 and below 0.5") for bad in ("0", "0.5", "0.7", "-1", "nan", "inf", "-inf")),
-        *(("beta", bad, "above 0 and below 1") for bad in ("0", "1", "nan")),
+        *(("beta", bad, "above 0 and up to 0.5") for bad in ("0", "1", "nan")),
         *(("max_failed", bad, "0 or more and below 1") for bad in ("-0.1", "1", "nan")),
         *(("alpha", bad, "write a number") for bad in ("true", '"0.05"', "2024-01-01", "10:00:00", "[0.05]", "{}")),
         *(("seed", bad, "write a whole number") for bad in ("0.5", "true", '"0"', "1979-05-27T07:32:00Z", "inf")),
@@ -264,7 +264,7 @@ def test_a_bad_task_value_names_line_key_and_mend(tmp_path: Path, line: str, mes
             f"4: models.m.variant.{what}; write text, a number or true/false"
             for what in ("a: is {'b': 1}", "c: is nan", "d: is [1]")]),
         (document(gate="beta = 2\nalpha = 2", model="variant = 1", task="sigma = -1"), [
-            "2: gate.beta: is 2; write a number below 1 (type II error rate, above 0 and below 1)",
+            "2: gate.beta: is 2; write a number up to 0.5 (type II error rate, above 0 and up to 0.5)",
             "3: gate.alpha: is 2; write a number below 0.5 (type I error rate, above 0 and below 0.5)",
             "5: models.m.variant: is 1, a whole number; write a table",
             f"9: tasks.arithmetic.sigma: {SIGMA}"]),

@@ -78,7 +78,7 @@ def test_several_checks_share_alpha() -> None:
 @given(
     theta=st.floats(0.5, 30.0),
     alpha=st.floats(0.001, 0.3),
-    beta=st.floats(0.05, 0.6),
+    beta=st.floats(0.05, 0.5),
     keys=st.fixed_dictionaries({"sigma": st.floats(0.1, 50.0)})
     | st.fixed_dictionaries({"discordance": st.floats(0.0, 1.0)})
     | st.fixed_dictionaries({"sigma": st.floats(0.1, 50.0), "test": st.sampled_from(["target", "paired"])}),

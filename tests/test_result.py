@@ -83,7 +83,6 @@ def test_the_stale_result_is_gone_when_a_run_fails_while_it_evaluates(tmp_path: 
     assert not (project.out / "accgate.json").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="a run refused before it evaluates leaves the old accgate.json, a pass")
 @pytest.mark.parametrize("fault", ["config", "reference", "engine"])
 def test_the_stale_result_is_gone_when_a_run_is_refused(tmp_path: Path, fault: str) -> None:
     project = Project(tmp_path, n=N)
@@ -99,7 +98,6 @@ def test_the_stale_result_is_gone_when_a_run_is_refused(tmp_path: Path, fault: s
     assert not (project.out / "accgate.json").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="report.md of an earlier run stands beside a run that failed")
 def test_the_stale_report_is_gone_when_a_run_fails(tmp_path: Path) -> None:
     project = Project(tmp_path, n=N)
     project.record(right_but(10, N))

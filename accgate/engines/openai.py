@@ -139,6 +139,9 @@ class OpenAIEngine:
             await asyncio.sleep(0.0 if attempt == 0 else FIRST_WAIT * 2**attempt)
             try:
                 async with self._session.get(self._base + "/models", proxy=self._proxy) as response:
+                    if response.status >= 500:  # still loading, as llama.cpp and vLLM say it
+                        fault = f"HTTP {response.status}"
+                        continue
                     body: Any = json.loads(await response.read())
                 return str(body["data"][0]["owned_by"] or "unknown")
             except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:

@@ -45,6 +45,16 @@ class RecordedEngine:
 
     async def start(self) -> None:
         """Read the file."""
+        self.read()
+
+    def read(self) -> None:
+        """Read the file.
+
+        Raises
+        ------
+        BadInput
+            With file and line, for what is no record, and for scores that may be fractions.
+        """
         rows: dict[tuple[str, int], _Row] = {}
         for line, content in read_table(self._path):
             key, row = self._row(line, content)

@@ -113,12 +113,12 @@ def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[
 
 def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> None:
     console.print()
-    console.print(Text(words.visible(words.sentence(verdict))))
+    console.print(Text(_shown(words.sentence(verdict))))
     if changed := words.changed(verdict):
         console.print(Text(f"{changed}."))
     if verdict.p_value is not None:
         for reason in verdict.reasons:
-            console.print(Text(f"- {words.visible(reason)}", style="yellow"))
+            console.print(Text(f"- {_shown(reason)}", style="yellow"))
     if verdict.verdict != "regression" or not flips or flips[0].prompt is None:
         return
     table = Table(
@@ -126,7 +126,12 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
     )
     for flip in flips[:5]:
         table.add_row(
-            escape(excerpt(flip.prompt, 40)), escape(opening(flip.expected, 24)), escape(opening(flip.before, 24)),
-            escape(opening(flip.got, 24)),
+            escape(_shown(excerpt(flip.prompt, 40))), escape(_shown(opening(flip.expected, 24))),
+            escape(_shown(opening(flip.before, 24))), escape(_shown(opening(flip.got, 24))),
         )  # fmt: skip
     console.print(table)
+
+
+def _shown(text: str) -> str:
+    """A text for a terminal or log, in which GitHub's runner must find no workflow command."""
+    return words.visible(text).replace("::", ":\u200b:").replace("##[", "##\u200b[")

@@ -99,9 +99,9 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
     Notes
     -----
-    Degenerate inputs have a defined answer and a reason. Where every difference is the same nonzero number
-    the variance is 0 and p is 0 or 1 by its sign; where every difference is 0 theta is that of 0/100 scores without
-    a flip, since no change on few samples proves little; with one sample no variance exists and p is 1.
+    Degenerate inputs have a defined answer and a reason. Where every difference is the same, no variance can be
+    estimated: p is the sign test's, 2 ** -n for a drop, there is no interval, and theta is that of 0/100 scores
+    without a flip, since no variation on few samples proves little. With one sample p is 1.
 
     References
     ----------
@@ -135,9 +135,15 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:
-    interval = Interval(value, (value, value))
-    if value == 0.0:
-        theta = paired_binary_effect(0.0, n, alpha=alpha, beta=beta)
-        return TestResult(0.0, 1.0, 0.0, theta, 0.0, interval, ("no sample changed its score",))
-    reason = f"every sample changed by exactly {value:g} points"
-    return TestResult(value, 0.0 if value < 0.0 else 1.0, 0.0, 0.0, 0.0, interval, (reason,))
+    """The answer where every sample changed by the same: the sign test's p, and theta as without any flip."""
+    p_value = 0.5**n if value < 0.0 else 1.0
+    reason = f"every sample changed by exactly {value:g} points" if value else "no sample changed its score"
+    return TestResult(
+        difference=value,
+        p_value=p_value,
+        threshold=0.0 if 0.5**n <= alpha else None,
+        theta=paired_binary_effect(0.0, n, alpha=alpha, beta=beta),
+        sigma=0.0,
+        interval=None,
+        reasons=(reason,),
+    )

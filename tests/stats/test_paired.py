@@ -10,7 +10,6 @@ from scipy.stats import binom, binomtest, multinomial, norm, ttest_1samp, ttest_
 from statsmodels.stats.contingency_tables import mcnemar
 
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
-from accgate.stats.result import Interval
 
 counts = st.integers(0, 60)
 alphas = st.sampled_from([0.001, 0.01, 0.03125, 0.05, 0.2, 0.45])
@@ -177,11 +176,16 @@ def test_one_sample_shows_no_drop_and_says_why() -> None:
     assert result.reasons == ("one sample has no variance: no drop can be seen",)
 
 
-@pytest.mark.parametrize(("value", "p_value"), [(-0.1, 0.0), (0.1, 1.0)])
-def test_the_same_change_of_every_sample_is_certain_by_its_sign(value: float, p_value: float) -> None:
-    result = paired_t(np.full(7, value), alpha=0.05, beta=0.2)
-    assert (result.difference, result.p_value, result.threshold) == (value, p_value, 0.0)
-    assert (result.theta, result.sigma, result.interval) == (0.0, 0.0, Interval(value, (value, value)))
+@pytest.mark.parametrize("n", [2, 4, 5, 7])
+@pytest.mark.parametrize("value", [-0.1, 0.1])
+def test_the_same_change_of_every_sample_is_judged_by_the_sign_test(value: float, n: int) -> None:
+    result = paired_t(np.full(n, value), alpha=0.05, beta=0.2)
+    losses = n if value < 0 else 0
+    assert result.p_value == pytest.approx(binomtest(losses, n, 0.5, alternative="greater").pvalue)
+    rejects = result.threshold is not None and result.difference < result.threshold
+    assert rejects == (result.p_value <= 0.05)
+    assert (result.difference, result.sigma, result.interval) == (value, 0.0, None)
+    assert result.theta == pytest.approx(paired_t(np.zeros(n), alpha=0.05, beta=0.2).theta)
     assert result.reasons == (f"every sample changed by exactly {value} points",)
 
 
@@ -189,7 +193,7 @@ def test_no_change_at_all_proves_as_little_as_no_flips() -> None:
     result = paired_t(np.zeros(1319), alpha=0.05, beta=0.2)
     assert (result.difference, result.p_value, result.threshold, result.sigma) == (0.0, 1.0, 0.0, 0.0)
     assert result.theta == pytest.approx(0.469, abs=5e-4)
-    assert result.interval == Interval(0.0, (0.0, 0.0))
+    assert result.interval is None
     assert result.reasons == ("no sample changed its score",)
 
 
