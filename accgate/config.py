@@ -6,6 +6,7 @@ Rules that one value can break stand with its field; rules between values stand 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
@@ -145,7 +146,7 @@ class Config:
     @property
     def references(self) -> Path:
         """The reference store."""
-        return self.path(self.gate.references)
+        return Path(os.path.normpath(self.path(self.gate.references)))
 
     def path(self, name: str) -> Path:
         """A path of the file, made relative to the file's folder."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,19 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     for record in records:
         if record.id in wanted:
             by_id.setdefault(record.id, []).append(record)
-    return tuple(_flip(id_, prompts.get((id_, 0)), by_id.get(id_, []), before) for id_ in ids)
+    flips = [_flip(id_, prompts.get((id_, 0)), by_id.get(id_, []), before) for id_ in ids]
+    head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
+    return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
+
+
+def shared_head(prompts: Sequence[str]) -> str:
+    """The whole lines with which all prompts begin, as few-shot examples do; nothing of a single prompt.
+
+    >>> shared_head(["1 + 1 = 2\\n3 + 4 =", "1 + 1 = 2\\n3 + 9 ="])
+    '1 + 1 = 2\\n'
+    """
+    head = os.path.commonprefix(list(prompts)) if len(prompts) > 1 else ""  # noqa: RUF071 (texts, not paths)
+    return head[: head.rfind("\n") + 1]
 
 
 def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, str | None], tuple[Flip, ...]]:

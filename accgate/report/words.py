@@ -50,6 +50,16 @@ def p_text(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
+def p_relation(value: float) -> str:
+    """A p-value after the letter p: equal to four digits, or below them.
+
+    >>> p_relation(0.03123), p_relation(1e-9)
+    ('= 0.0312', '< 0.0001')
+    """
+    text = p_text(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
 def visible(text: str) -> str:
     """Any text on one line, with control and direction characters shown as replacement characters, not obeyed.
 
@@ -100,10 +110,10 @@ def sentence(verdict: Verdict) -> str:
     test = TESTS.get(verdict.test or "", verdict.test or "a test")
     tested = (
         f"Tested whether the candidate's mean is {side} than {what}'s by {test} on {verdict.n:,} samples, "
-        f"at alpha {verdict.alpha_applied:g}: p = {p_text(verdict.p_value)}"
+        f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
     )
     gamma = (
-        "no result at this discordance could fail"
+        "so few samples changed that no split of them into losses and gains could fail the gate"
         if verdict.gamma is None
         else f"the gate fails {'below' if verdict.higher_is_better else 'above'} gamma = {number(verdict.gamma)}, "
         f"the mean is {number(verdict.candidate.mean)}"

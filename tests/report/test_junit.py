@@ -37,7 +37,7 @@ def test_each_check_is_a_test_case_and_what_did_not_pass_is_counted() -> None:
 def test_a_failure_says_what_was_tested_and_why() -> None:
     suite = ElementTree.fromstring(junit(result_of("regression", reasons=("first <reason>", "second & last"))))
     (failure,) = suite.findall("testcase/failure")
-    assert "p = <0.0001; the gate fails below gamma" in (failure.get("message") or "")
+    assert "p < 0.0001; the gate fails below gamma" in (failure.get("message") or "")
     assert failure.text == "first <reason>\nsecond & last"
 
 

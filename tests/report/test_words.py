@@ -113,7 +113,7 @@ def test_a_sentence_turns_round_for_lower_is_better() -> None:
         ({"test": "two-sample"}, "by a two-sample z test at the declared sigma"),
         ({"test": None}, "by a test on"),
         ({"test": "permutation"}, "by permutation on"),
-        ({"gamma": None}, "no result at this discordance could fail"),
+        ({"gamma": None}, "no split of them into losses and gains could fail the gate"),
     ],
 )
 def test_a_sentence_names_the_test_and_says_where_there_is_no_gamma(keys: dict[str, Any], part: str) -> None:
