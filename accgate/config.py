@@ -18,24 +18,10 @@ from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.records import file_name
+from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
 from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
 from accgate.tasks.library import library_names
-from accgate.tomlfile import (
-    CLOSED,
-    Count,
-    Flag,
-    Key,
-    Number,
-    Text,
-    Texts,
-    TomlFile,
-    Whole,
-    dotted,
-    located,
-    nearest,
-    read_toml,
-    validated,
-)
+from accgate.tomlfile import Key, TomlFile, dotted, located, nearest, read_toml
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded"]
 Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]

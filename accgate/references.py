@@ -19,8 +19,9 @@ from accgate.design import Mean
 from accgate.errors import BadInput
 from accgate.records import Record, file_name, read_gzip_lines, write_atomically, write_gzip_lines
 from accgate.scores import Scores, collect, read_scores, shown
+from accgate.shapes import Number, Text, Whole, validated
 from accgate.tasks.samples import Task
-from accgate.tomlfile import Number, Text, Whole, nearest, read_toml, validated
+from accgate.tomlfile import nearest, read_toml
 
 COLUMNS = ("cluster", "group", "label")
 PARTS = {

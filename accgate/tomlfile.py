@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
-
-from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from typing import Any
 
 from accgate.errors import BadInput
 
@@ -26,17 +23,7 @@ else:
 LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
 DEPTH = 100  # tables in tables; Python's own limit would come as a RecursionError from anywhere
 WHOLE_MEND = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
-T = TypeVar("T")
 Key = tuple["str | int", ...]
-
-# TOML has types, so nothing is coerced: "0.05" is text, true is not 1.
-CLOSED = ConfigDict(extra="forbid")
-Text = Annotated[str, Strict()]
-Number = Annotated[float, Strict(), AllowInfNan(False)]
-Whole = Annotated[int, Strict()]
-Flag = Annotated[bool, Strict()]
-Count = Annotated[int, Strict(), Field(ge=1)]
-Texts = tuple[Text, ...]
 
 
 @dataclass(frozen=True)
@@ -245,24 +232,6 @@ def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
             yield (key, *path), inner
 
 
-def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
-    """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
-
-    Raises
-    ------
-    BadInput
-        With one message for each fault, all at once.
-    """
-    table: Any = file.data
-    for part in key:
-        table = table.get(part, {})
-    try:
-        return TypeAdapter(shape).validate_python(dict(table))
-    except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=True)
-        raise located(file, ((key + tuple(f["loc"]), _explained(dict(f), shape)) for f in faults)) from error
-
-
 def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
     """One error with a message for each (key, fault), in the order of the file."""
     return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))
@@ -281,94 +250,3 @@ def nearest(word: str, known: Iterable[str]) -> str:
         word.lower(), names, n=1, cutoff=0.6
     )
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names) or 'none'}"
-
-
-def _explained(fault: Mapping[str, Any], shape: Any) -> str:
-    """One fault in words, with its mend."""
-    kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
-    if kind == "unexpected_keyword_argument":
-        return f"unknown key; {nearest(str(fault['loc'][-1]), _known_keys(shape, fault['loc'][:-1]))}"
-    if kind == "missing":
-        return f"is missing; {_description(shape, fault['loc']) or 'add it'}"
-    if kind == "literal_error":
-        words = re.findall(r"'([^']*)'", str(context["expected"]))
-        hint = nearest(value, words) if isinstance(value, str) else ""
-        listed = "" if hint.startswith("known") else hint
-        return f"is {value!r}; write one of {', '.join(words)}{'; ' + listed if listed else ''}"
-    limits = {
-        "greater_than": "above {gt:g}",
-        "greater_than_equal": "from {ge:g}",
-        "less_than": "below {lt:g}",
-        "less_than_equal": "up to {le:g}",
-        "finite_number": "that is finite",
-    }
-    if kind in limits:
-        return f"is {value}; write a number {limits[kind].format(**context)}{_range(shape, fault['loc'])}"
-    wanted = {
-        "float_type": "a number",
-        "int_type": "a whole number",
-        "int_from_float": "a whole number",
-        "string_type": "text in quotes",
-        "bool_type": "true or false",
-        "dict_type": "a table",
-        "dataclass_type": "a table",
-        "tuple_type": "an array",
-        "list_type": "an array",
-    }
-    if kind in wanted:
-        return f"is {_short(value)}, {_toml_kind(value)}; write {wanted[kind]}"
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    return message if kind == "value_error" else f"is {_short(value)}: {message}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _toml_kind(value: Any) -> str:
-    kinds = {
-        bool: "a boolean",
-        int: "a whole number",
-        float: "a number",
-        str: "text",
-        dict: "a table",
-        list: "an array",
-    }
-    return kinds.get(type(value), "a date or time")
-
-
-def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
-    """The dataclass at `loc`, walking through tables of tables; None where there is none."""
-    for part in loc:
-        if dataclasses.is_dataclass(shape):
-            hints = get_type_hints(shape)
-            shape = hints.get(str(part))
-        else:
-            shape = next((a for a in reversed(get_args(shape)) if a is not type(None)), None)
-        options = [a for a in get_args(shape) if dataclasses.is_dataclass(a)]
-        if not dataclasses.is_dataclass(shape) and len(options) == 1 and type(None) in get_args(shape):
-            shape = options[0]
-    return shape
-
-
-def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
-    found = _field_type(shape, loc)
-    return [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else []
-
-
-def _field_info(shape: Any, loc: Sequence[str | int]) -> Any:
-    parent = _field_type(shape, loc[:-1])
-    return getattr(parent, "__pydantic_fields__", {}).get(str(loc[-1]))
-
-
-def _description(shape: Any, loc: Sequence[str | int]) -> str:
-    info = _field_info(shape, loc)
-    return f"add it: {info.description}" if info is not None and info.description else ""
-
-
-def _range(shape: Any, loc: Sequence[str | int]) -> str:
-    """The other limit of the field, where it has one: both ends belong in the message."""
-    info = _field_info(shape, loc)
-    description = "" if info is None or not info.description else info.description
-    return f" ({description})" if description else ""

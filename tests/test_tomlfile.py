@@ -13,7 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.tomlfile import CLOSED, Count, Flag, Number, Text, Texts, TomlFile, Whole, dotted, read_toml, validated
+from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
+from accgate.tomlfile import TomlFile, dotted, read_toml
 
 if sys.version_info >= (3, 11):
     import tomllib

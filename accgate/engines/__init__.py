@@ -22,7 +22,7 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     BadInput
         When options or files of the model cannot be used.
     """
-    from accgate.tomlfile import validated
+    from accgate.shapes import validated
 
     key = ("models", name)
     if engine == "openai":

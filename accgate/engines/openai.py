@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tomlfile import CLOSED, Count, Number, Text, Whole
+from accgate.shapes import CLOSED, Count, Number, Text, Whole
 
 if TYPE_CHECKING:
     import aiohttp

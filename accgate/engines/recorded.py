@@ -13,8 +13,8 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
 from accgate.errors import BadInput
+from accgate.shapes import CLOSED, Number
 from accgate.tables import read_table
-from accgate.tomlfile import CLOSED, Number
 
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 

@@ -14,23 +14,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate import metrics
+from accgate.shapes import CLOSED, Count, Number, Text, Texts, Whole, validated
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generated import check_options, generator_names
 from accgate.tasks.prompts import template_fault
-from accgate.tomlfile import (
-    CLOSED,
-    Count,
-    Key,
-    Number,
-    Text,
-    Texts,
-    TomlFile,
-    Whole,
-    located,
-    nearest,
-    read_toml,
-    validated,
-)
+from accgate.tomlfile import Key, TomlFile, located, nearest, read_toml
 
 Rows = tuple[dict[Text, Any], ...]
 Mode = Literal["chat", "completion"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accgate import compare
@@ -85,6 +85,7 @@ def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -
 @given(text=st.text(max_size=60) | st.text(alphabet="@#<>|`\\[]()!&;:/. \nw1a-*_~$", max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
+    assume(text not in ("m", "t"))  # the name of the check beside it: its flips would stand under both
     page = rendered(text)
     assert_inert(page)
     assert [[len(row) for row in table] for table in page.tables] == [[10] * 3, [5] * 3]
