@@ -1,4 +1,4 @@
-"""Property tests try new examples at each local run; CI repeats the same ones, so that a red run is about the change."""
+"""Property tests try new examples at each local run; CI repeats the same, so that a red run is about the change."""
 
 import os
 
