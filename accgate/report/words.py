@@ -135,7 +135,8 @@ def changed(verdict: Verdict) -> str | None:
     """How many samples changed, for paired scores."""
     if verdict.discordance is None:
         return None
-    return f"{verdict.lost:,} samples got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
+    noun = "sample" if verdict.lost == 1 else "samples"
+    return f"{verdict.lost:,} {noun} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
 
 
 def row(verdict: Verdict) -> tuple[str, ...]:
