@@ -134,7 +134,7 @@ def model_path(model: str, source: TomlFile, key: Key) -> Path:
         return path
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")
     try:
-        files = metadata.files(distribution) or []
+        files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
         fault = f"package {distribution!r} is not installed; pip install --no-deps {distribution}"
         raise BadInput(source.error(key, fault)) from None
