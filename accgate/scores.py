@@ -194,7 +194,7 @@ def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tupl
     """
     if scale is None:
         for side in (reference, candidate):
-            largest = float(side.values.max())
+            largest = float(np.max(side.values))
             if 0.0 < largest <= 1.0:
                 raise BadInput(
                     f"the largest score of one side is {largest:g}: fractions or points? Give scale=100 (--scale 100) "
