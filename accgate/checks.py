@@ -68,7 +68,9 @@ class Check:
 
 
 def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]:
-    """Every check of a config, with tasks loaded and references matched; `recording` looks for no reference.
+    """Every check of a config, with tasks loaded and references matched.
+
+    `recording` looks for no reference, and sizes the samples for all checks of the file: a run will judge several.
 
     Raises
     ------
@@ -80,9 +82,10 @@ def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]
     pairs = config.pairs()
     if not pairs:
         raise BadInput(f"{config.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
+    total = config.checks_in_file if recording else len(pairs)
     for model, task in pairs:
         try:
-            checks.append(_check(config, model, task, len(pairs), recording))
+            checks.append(_check(config, model, task, total, recording))
         except BadInput as error:
             faults.extend(message for message in error.messages if message not in faults)
     if faults:
@@ -156,7 +159,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)
     test = "paired" if reference is None else chosen_test(settings.test, reference)
-    alpha = planned_alpha(design.alpha, config.gate.correction, 1 if recording else checks)
+    alpha = planned_alpha(design.alpha, config.gate.correction, checks)
     sizing = _Sizing(settings, definition, design, test, reference, alpha)
     task = _task(config, task_name, file, settings, sizing.wanted())
     task, notes = _cut(task, sizing, found, config)

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -123,6 +123,7 @@ class Config:
     tasks: Mapping[str, Task]
     source: TomlFile
     partial: bool = False  # only some of the file's tasks were chosen
+    checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve
 
     @property
     def folder(self) -> Path:
@@ -141,7 +142,7 @@ class Config:
     def without_baselines(self) -> Config:
         """The config with only the models that are no one's candidate: those a reference is recorded of."""
         own = {name: model for name, model in self.models.items() if model.baseline is None}
-        return Config(self.gate, own, self.tasks, self.source, self.partial)
+        return replace(self, models=own)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every (model, task) that is checked, in the file's order."""
@@ -169,7 +170,8 @@ def checked_config(file: TomlFile) -> Config:
     content = validated(file, AccuracyFile)
     if faults := list(_faults(content, file)):
         raise located(file, faults)
-    return Config(content.gate, content.models, content.tasks, file)
+    config = Config(content.gate, content.models, content.tasks, file)
+    return replace(config, checks_in_file=len(config.pairs()))
 
 
 def config_schema() -> dict[str, Any]:
@@ -198,7 +200,7 @@ def chosen(config: Config, models: tuple[str, ...] = (), tasks: tuple[str, ...] 
     kept_models = {k: v for k, v in config.models.items() if not models or k in models}
     kept_tasks = {k: v for k, v in config.tasks.items() if not tasks or k in tasks or set(v.tags) & set(tasks)}
     partial = config.partial or len(kept_tasks) < len(config.tasks)
-    return Config(config.gate, kept_models, kept_tasks, config.source, partial)
+    return replace(config, models=kept_models, tasks=kept_tasks, partial=partial)
 
 
 def _faults(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:

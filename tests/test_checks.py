@@ -12,6 +12,7 @@ from scipy.stats import norm
 from accgate import load_config, plan
 from accgate.checks import Check, as_rows, plan_checks
 from accgate.cli import main
+from accgate.config import chosen
 from accgate.errors import BadInput
 from tests.gates import Project, questions, right_but, write_task
 
@@ -204,3 +205,18 @@ def test_what_was_planned_is_what_the_run_decides_on(tmp_path: Path) -> None:
     assert project.run(right_but(20, N)) == 0
     assert project.check["n"] == planned.n
     assert project.check["reference"] == {"mean": planned.reference_mean, "n": planned.n}
+
+
+def test_a_reference_is_sized_for_every_check_that_the_file_will_judge(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy.toml"
+    models = "".join(
+        f'[models.m{i}]\nengine = "openai"\nmodel = "x"\noptions = {{ base_url = "http://127.0.0.1:1/v1" }}\n'
+        + ('baseline = "m0"\n' if i else "")
+        for i in range(3)
+    )
+    path.write_text(f"{models}[tasks.arithmetic]\ntheta = 5.0\n", encoding="utf-8")
+    config = load_config(path)
+    (recorded,) = plan_checks(config.without_baselines(), recording=True)
+    judged = plan_checks(config)
+    assert [check.n for check in judged] == [recorded.n] * 3
+    assert recorded.n > plan_checks(chosen(config, ("m1",)))[0].n
