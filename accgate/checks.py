@@ -14,7 +14,7 @@ from accgate.config import Config
 from accgate.config import Task as TaskSettings
 from accgate.design import Design, Mean, Target, chosen_test
 from accgate.engines import Engine, create
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics import get as get_metric
 from accgate.plan import ASSUMED_DISCORDANCE, achieved_theta, plan, planned_alpha, standard_error
 from accgate.references import Reference, baseline_of, find_reference, mismatch, missing_reference
@@ -108,20 +108,26 @@ def engine_of(config: Config, name: str) -> Engine:
 def validate(config: Config) -> tuple[Check, ...]:
     """The planned checks, with every engine's options and files checked; nothing is started.
 
+    A model whose engine this version does not have is no fault of the file: its checks carry a note.
+
     Raises
     ------
     BadInput
         With every fault of the engines, or what `plan_checks` finds.
     """
     faults: list[str] = []
+    missing: dict[str, str] = {}
     for name in config.models:
         try:
             engine_of(config, name)
         except BadInput as error:
             faults.extend(error.messages)
+        except CannotEvaluate as error:
+            missing[name] = str(error)
     if faults:
         raise BadInput(*faults)
-    return plan_checks(config)
+    checks = plan_checks(config)
+    return tuple(replace(c, notes=(*c.notes, missing[c.model])) if c.model in missing else c for c in checks)
 
 
 def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:

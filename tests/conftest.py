@@ -1,9 +1,9 @@
-"""Property tests try new examples at each local run; CI repeats the same, so that a red run is about the change."""
+"""Property tests repeat their examples; HYPOTHESIS_PROFILE=explore draws new ones."""
 
 import os
 
 from hypothesis import settings
 
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("repeat", derandomize=True)
+settings.register_profile("explore")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))

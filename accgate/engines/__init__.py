@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines.base import Engine, EngineInfo, Reply, Request, RequestFailed
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 
 if TYPE_CHECKING:
     from accgate.tomlfile import TomlFile
@@ -21,6 +21,8 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     ------
     BadInput
         When options or files of the model cannot be used.
+    CannotEvaluate
+        When this version does not have the engine.
     """
     from accgate.shapes import validated
 
@@ -41,4 +43,4 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
             raise BadInput(source.error((*key, "model"), f"there is no file {model!r} in {source.path.parent}"))
         return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))
     fault = f"is {engine!r}, which this version does not run in process; start `vllm serve` and use the openai engine"
-    raise BadInput(source.error((*key, "engine"), fault))
+    raise CannotEvaluate(source.error((*key, "engine"), fault))

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from accgate.checks import engine_of, validate
+from accgate.config import load_config
 from accgate.engines import Engine, Request, RequestFailed, base, create
 from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.engines.openai import OpenAIEngine
@@ -58,7 +60,6 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
 @pytest.mark.parametrize(
     ("engine", "model", "options", "message"),
     [
-        ("vllm", "x", "", "2: models.m.engine: is 'vllm', which this version does not run in process; start `vllm"),
         ("openai", "x", "", '4: models.m.options.base_url: is missing; add it: base_url = "http://127.0.0.1:8000/v1"'),
         ("openai", "x", "base_ulr = 1", "4: models.m.options.base_ulr: unknown key; did you mean 'base_url'?"),
         ("openai", "x", f"base_url = '{URL}', concurrency = 0", "4: models.m.options.concurrency: is 0; write a"),
@@ -146,3 +147,14 @@ def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path, monkeypat
     (tmp_path / "cpuinfo").write_text("vendor_id\t: X\nmodel name\t: Fast CPU @ 9 GHz \nmodel name\t: other\n")
     monkeypatch.setattr(base, "Path", lambda _: tmp_path / "cpuinfo")
     assert base.cpu_name() == "Fast CPU @ 9 GHz"
+
+
+def test_an_engine_of_a_later_version_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy.toml"
+    path.write_text('[models.m]\nengine = "vllm"\nmodel = "x"\n[tasks.arithmetic]\nnum_samples = 9\n', encoding="utf-8")
+    config = load_config(path)
+    (check,) = validate(config)
+    assert "3: models.m" not in check.notes[-1]
+    assert f"{path}:2: models.m.engine: is 'vllm', which this version does not run" in check.notes[-1]
+    with pytest.raises(CannotEvaluate, match="start `vllm serve`"):
+        engine_of(config, "m")
