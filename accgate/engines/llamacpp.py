@@ -42,8 +42,10 @@ class LlamaCppEngine:
         os.environ.setdefault("GOMP_SPINCOUNT", "100")
         try:
             import xllamacpp
-        except ImportError as error:
+        except ModuleNotFoundError as error:
             raise CannotEvaluate("engine llamacpp needs xllamacpp; pip install 'accgate[llamacpp]'") from error
+        except ImportError as error:
+            raise CannotEvaluate(f"xllamacpp cannot be loaded: {error}; on Debian, apt-get install libgomp1") from error
         params = xllamacpp.CommonParams()
         for name, value in DEFAULTS.items():
             setattr(params, name, value)

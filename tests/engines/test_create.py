@@ -158,3 +158,12 @@ def test_an_engine_of_a_later_version_is_no_fault_of_the_file(tmp_path: Path) ->
     assert f"{path}:2: models.m.engine: is 'vllm', which this version does not run" in check.notes[-1]
     with pytest.raises(CannotEvaluate, match="start `vllm serve`"):
         engine_of(config, "m")
+
+
+def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xllamacpp.py").write_text('raise ImportError("libgomp.so.1: cannot open shared object file")\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    (tmp_path / "weights.gguf").touch()
+    with pytest.raises(CannotEvaluate, match=r"libgomp\.so\.1.*apt-get install libgomp1"):
+        asyncio.run(made(tmp_path, "llamacpp", "weights.gguf").start())
