@@ -81,6 +81,7 @@ class Server:
         self.delay = 0.0  # seconds per reply
         self.faults: deque[Fault] = deque()  # for the next requests, in their order
         self.fault_of: Callable[[Body], Fault | None] | None = None  # for a prompt, whenever it comes
+        self.loading = 0  # so many times the list of models is answered with 503
         self.models: Any = {"data": [{"id": "toy", "owned_by": "toyserver"}]}
         self.seen: list[Seen] = []
         self.hold_after: int | None = None  # requests after so many wait until this is None
@@ -126,6 +127,9 @@ class Server:
         await runner.cleanup()
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
+        if self.loading > 0:
+            self.loading -= 1
+            return web.Response(status=503)
         if isinstance(self.models, Fault):
             return await self.models.respond(request)
         return web.json_response(self.models)
