@@ -40,12 +40,6 @@ class CannotEvaluate(AccgateError):
     exit_code = CANNOT_EVALUATE
 
 
-class Interrupted(AccgateError):
-    """The user stopped the run; what was finished is recorded."""
-
-    exit_code = INTERRUPTED
-
-
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
     """The worst of the verdicts; without any, `error`: nothing checked is not a pass.
 

@@ -9,7 +9,6 @@ from accgate.errors import (
     AccgateError,
     BadInput,
     CannotEvaluate,
-    Interrupted,
     VerdictName,
     exit_code,
     worst,
@@ -69,7 +68,7 @@ def test_a_run_exits_with_zero_only_where_every_check_does(names: list[VerdictNa
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(AccgateError("no"), 3), (BadInput("no"), 2), (CannotEvaluate("no"), 3), (Interrupted("no"), 130)],
+    [(AccgateError("no"), 3), (BadInput("no"), 2), (CannotEvaluate("no"), 3)],
 )
 def test_each_error_is_one_of_ours_with_its_exit_code(error: AccgateError, code: int) -> None:
     assert isinstance(error, AccgateError)

@@ -1,0 +1,56 @@
+"""Scores and checks of the tests of decide.py."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+from hypothesis import strategies as st
+
+from accgate.decide import Verdict
+from accgate.scores import Scores
+
+binary = st.sampled_from([0.0, 100.0])
+points = st.integers(0, 1000).map(lambda x: x / 10.0)
+pairs = st.lists(st.tuples(binary, binary), min_size=1, max_size=60) | st.lists(
+    st.tuples(points, points), min_size=1, max_size=25
+)
+rates = st.floats(0.001, 0.45)
+
+
+def one_each(values: list[float]) -> Scores:
+    return Scores(tuple(map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
+
+
+def sides(rows: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """Reference and candidate; the first sample keeps them from looking like fractions."""
+    rows = [(100.0, 100.0), *rows]
+    return [r for r, _ in rows], [c for _, c in rows]
+
+
+def flips(lost: int, gained: int, n: int) -> tuple[Scores, Scores]:
+    """0/100 scores of reference and candidate with so many samples lost and gained."""
+    reference = np.repeat([100.0, 0.0, 100.0], [lost, gained, n - lost - gained])
+    candidate = np.repeat([0.0, 100.0, 100.0], [lost, gained, n - lost - gained])
+    return one_each(reference.tolist()), one_each(candidate.tolist())
+
+
+def on_the_edge(verdict: Verdict) -> bool:
+    """Whether a continuous p-value is alpha to the last bits: the t test of 2 samples has p = 1/4 exactly."""
+    assert verdict.p_adjusted is not None
+    return verdict.p_mid is None and abs(verdict.p_adjusted - verdict.alpha) < 1e-12
+
+
+def assert_sound(verdict: Verdict) -> None:
+    """No NaN anywhere, and mean, p, interval and verdict say the same."""
+    json.dumps(asdict(verdict), allow_nan=False)
+    assert verdict.p_adjusted is not None
+    rejected = verdict.verdict == "regression"
+    assert on_the_edge(verdict) or rejected == (verdict.p_adjusted <= verdict.alpha)
+    sign = 1.0 if verdict.higher_is_better else -1.0
+    assert verdict.candidate.mean is not None
+    if verdict.gamma is not None and abs(verdict.candidate.mean - verdict.gamma) > 1e-9:
+        assert rejected == (sign * verdict.candidate.mean < sign * verdict.gamma)
+    if verdict.interval is not None:
+        low, high = verdict.interval.two_sided
+        assert low <= high
+        assert verdict.interval.one_sided == (high if verdict.higher_is_better else low)
