@@ -143,7 +143,7 @@ def _config(arguments: argparse.Namespace) -> Config:
 
 
 def _console(*, stderr: bool = False) -> Console:
-    from accgate.report.terminal import PlainConsole as Console
+    from accgate.report.console import PlainConsole as Console
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
     console = Console(stderr=stderr, highlight=False)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import os
 import random
 import time
-import urllib.parse
-import urllib.request
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -185,6 +182,8 @@ def proxy_of(url: str) -> str | None:
 
     aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate.
     """
+    import urllib.request
+
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
@@ -200,6 +199,8 @@ def retry_after(milliseconds: str | None, header: str | None, now: float) -> flo
     >>> retry_after(None, "2", now=0.0), retry_after("1500", "9", now=0.0), retry_after(None, "soon", now=0.0)
     (2.0, 1.5, 0.0)
     """
+    import email.utils
+
     for text, unit in ((milliseconds, 1000.0), (header, 1.0)):
         try:
             return max(0.0, float(text or "") / unit)

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red"}
 
 
-class PlainConsole(Console):
-    """A console that leaves a closed pipe to the command: rich itself would exit with 1, which means a regression."""
-
-    def on_broken_pipe(self) -> None:
-        """Raise it."""
-        raise BrokenPipeError
-
-
 class ProgressBar:
     """An observer that shows samples, rate, time left and the running mean; a line per check without a terminal."""
 
