@@ -140,8 +140,16 @@ class Config:
         return self.source.path_of(name)
 
     def without_baselines(self) -> Config:
-        """The config with only the models that are no one's candidate: those a reference is recorded of."""
+        """The config with only the models that are no one's candidate: those a reference is recorded of.
+
+        Raises
+        ------
+        BadInput
+            When every model is a candidate.
+        """
         own = {name: model for name, model in self.models.items() if model.baseline is None}
+        if not own:
+            raise BadInput(f"{self.source.path}: every model has a baseline; name the one to record with --models")
         return replace(self, models=own)
 
     def pairs(self) -> list[tuple[str, str]]:
