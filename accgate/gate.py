@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -97,7 +96,8 @@ def record(
     written, problems = [], []
     for item in evaluated:
         if item.problem is not None or item.evaluation is None or item.evaluation.failed:
-            problems.append(f"{item.check.model} / {item.check.task.name}: {item.problem or _failures(item)}")
+            problem = item.problem or _failures(item, "a reference needs every score")
+            problems.append(f"{item.check.model} / {item.check.task.name}: {problem}")
             continue
         about = _about(config, item.check, item.evaluation.records, infos[item.check.model], commit)
         path = write_reference(config.references, about, item.evaluation.records, reason=reason, replies=replies)
@@ -176,7 +176,7 @@ async def _evaluate(
     config: Config, check: Check, engine: Engine, out: Path, resume: bool, observer: Observer
 ) -> Evaluated:
     model = config.models[check.model]
-    sampling = Sampling(**{**_plain(model.sampling), "stop": tuple(model.sampling.stop)})
+    sampling = Sampling(**asdict(model.sampling))
     settings = {
         "engine": asdict(engine.describe()),
         "model": model.model,
@@ -190,10 +190,6 @@ async def _evaluate(
     kept = kept_records(assignment, paths, resume=resume)
     evaluation = await evaluate(engine, assignment, paths, kept=kept, observer=observer)
     return Evaluated(check, evaluation)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in Sampling.__dataclass_fields__}
 
 
 def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> tuple[Verdict, ...]:
@@ -246,20 +242,21 @@ def _undecided(check: Check, item: Evaluated | None) -> Verdict:
             reasons=check.notes, higher_is_better=design.higher_is_better,
         )  # fmt: skip
     failed = len(item.evaluation.failed) if item.evaluation else 0
+    reason = item.problem or _failures(item, "more than max_failed allows")
     return Verdict(
         check.model, check.task.name, "error", None, n, ReferenceSummary(check.reference_mean, check.reference_n),
         CandidateSummary(None, n, failed), design.alpha, design.beta, theta_target=design.theta,
-        reasons=(item.problem or _failures(item),), higher_is_better=design.higher_is_better,
+        reasons=(reason,), higher_is_better=design.higher_is_better,
     )  # fmt: skip
 
 
-def _failures(item: Evaluated) -> str:
+def _failures(item: Evaluated, consequence: str) -> str:
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats
     first = failed[0].error if failed else "none"
     return (
-        f"{len(failed)} of {total} samples failed, more than max_failed allows; the first: {first}. "
+        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
         "Mend the cause, then go on with --resume"
     )
 

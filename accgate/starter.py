@@ -29,7 +29,6 @@ EXTRA = {
     "openai": '\n[{table}.options]\nbase_url = {base_url}\n# api_key_env = "OPENAI_API_KEY"\n',
     "llamacpp": "\n[{table}.options]\nn_parallel = 8\nn_ctx = 8192\n",
     "recorded": "",
-    "vllm": "",
 }
 
 WORKFLOW = """\

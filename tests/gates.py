@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from accgate.cli import main
 from accgate.tasks.samples import load_task
 
@@ -106,3 +108,15 @@ class Project:
         """The only check of the last run."""
         (check,) = self.result["checks"]
         return check
+
+
+def recorded_project(folder: Path, n: int) -> Project:
+    """A project with a recorded reference in which 10 of n are wrong."""
+    project = Project(folder, n=n)
+    assert project.record(right_but(10, n)) == 0
+    return project
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command wrote to standard error, on one line."""
+    return " ".join(capsys.readouterr().err.split())

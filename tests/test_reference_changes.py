@@ -9,21 +9,14 @@ import pytest
 
 from accgate.references import find_reference, mismatch
 from accgate.tasks.samples import load_task
-from tests.gates import Project, questions, right_but, write_task
+from tests.gates import Project, questions, recorded_project, right_but, said, write_task
 
 N = 40
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A recorded reference with 10 of 40 wrong."""
-    project = Project(tmp_path, n=N)
-    assert project.record(right_but(10, N)) == 0
-    return project
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> str:
-    return " ".join(capsys.readouterr().err.split())
+    return recorded_project(tmp_path, N)
 
 
 CHANGES: dict[str, tuple[dict[str, Any], str, int]] = {

@@ -26,21 +26,14 @@ from accgate.references import (
 )
 from accgate.tasks.samples import load_task
 from accgate.tomlfile import read_toml
-from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
+from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 40
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A recorded reference with 10 of 40 wrong."""
-    project = Project(tmp_path, n=N)
-    assert project.record(right_but(10, N)) == 0
-    return project
-
-
-def said(capsys: pytest.CaptureFixture[str]) -> str:
-    return " ".join(capsys.readouterr().err.split())
+    return recorded_project(tmp_path, N)
 
 
 def record_of(id_: str, score: float | None, **keys: Any) -> Record:

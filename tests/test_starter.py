@@ -97,7 +97,7 @@ def test_names_that_a_model_cannot_have_are_refused(folder: Path, name: str) -> 
 
 
 def test_every_engine_has_a_start() -> None:
-    for engine in ("openai", "llamacpp", "recorded", "vllm"):
+    for engine in ("openai", "llamacpp", "recorded"):
         text = config_text(**PLAIN | {"engine": engine})
         assert tomllib.loads(text)["models"]["m"]["engine"] == engine
     with pytest.raises(BadInput, match="theta is 0"):
