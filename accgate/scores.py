@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import re
+from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.tables import read_table
+from accgate.tables import cluster_of, id_of, read_table, repeat_of, score_of
 
 Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
 LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
 SHOWN = 5  # ids a message shows before it only counts
 
@@ -25,10 +27,12 @@ class Scores:
     """Scores of one side, in points.
 
     `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
+    `clusters` has the cluster of each sample in the same order, or is None where the samples are independent.
     """
 
     ids: tuple[str, ...]
     values: Floats
+    clusters: tuple[str, ...] | None = None
 
     @property
     def n(self) -> int:
@@ -47,16 +51,23 @@ class Scores:
 
     def filled(self, score: float) -> Scores:
         """The same with every failed score replaced by `score`."""
-        return Scores(self.ids, np.where(np.isnan(self.values), score, self.values))
+        return replace(self, values=np.where(np.isnan(self.values), score, self.values))
 
     def scaled(self, factor: float) -> Scores:
         """The same with every score multiplied by `factor`."""
-        return self if factor == 1.0 else Scores(self.ids, self.values * factor)
+        return self if factor == 1.0 else replace(self, values=self.values * factor)
 
     def taken(self, ids: Sequence[str]) -> Scores:
         """The rows of these ids, in their order; the ids must be present."""
-        row = {id_: i for i, id_ in enumerate(self.ids)}
-        return Scores(tuple(ids), self.values[[row[id_] for id_ in ids]])
+        if ids == self.ids:
+            return self
+        rows = list(map(self._row.__getitem__, ids))
+        clusters = None if self.clusters is None else tuple(map(self.clusters.__getitem__, rows))
+        return Scores(tuple(ids), self.values[rows], clusters)
+
+    @cached_property
+    def _row(self) -> Mapping[str, int]:
+        return dict(zip(self.ids, range(self.n), strict=True))
 
 
 def shown(ids: Sequence[str]) -> str:
@@ -69,89 +80,109 @@ def shown(ids: Sequence[str]) -> str:
     return text if len(ids) <= SHOWN else f"{text} and {len(ids) - SHOWN} more"
 
 
-def collect(rows: Mapping[tuple[str, int], float | None], side: str) -> Scores:
+def collect(
+    rows: Mapping[tuple[str, int], float | None],
+    side: str,
+    clusters: Mapping[tuple[str, int], str | None] | None = None,
+) -> Scores:
     """Scores from (id, repeat) -> score, in order of first appearance; None marks a failed sample.
+
+    `clusters` maps the same keys to the cluster of the sample; None, empty text or no key is no cluster.
 
     Raises
     ------
     BadInput
-        When there is no sample at all, or samples have different numbers of repeats.
+        When there is no sample at all, samples have different numbers of repeats, some samples have a cluster
+        and some have not, or the repeats of one sample are of different clusters.
     """
-    if not rows:
+    of = clusters or {}
+    values = [nan if score is None else score for score in rows.values()]
+    return _grouped([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+
+
+def _grouped(ids: Sequence[str], scores: Sequence[float], clusters: Sequence[str | None], side: str) -> Scores:
+    """Scores from rows, each of one repeat, in order of the ids' first appearance."""
+    if not ids:
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
-    by_id: dict[str, list[float]] = {}
-    for (id_, _), score in rows.items():
-        by_id.setdefault(id_, []).append(math.nan if score is None else score)
-    repeats = max(len(values) for values in by_id.values())
-    uneven = [id_ for id_, values in by_id.items() if len(values) != repeats]
+    distinct = tuple(dict.fromkeys(ids))
+    rows = np.arange(len(ids))[:, None] if len(distinct) == len(ids) else _rows_of_repeats(ids, distinct, side)
+    values = np.array(scores, dtype=np.float64)[rows]
+    if not any(clusters):
+        return Scores(distinct, values)
+    columns = [[clusters[row] or None for row in column] for column in rows.T.tolist()]
+    if any(column != columns[0] for column in columns):
+        both = zip(distinct, zip(*columns, strict=True), strict=True)
+        torn = [id_ for id_, own in both if len(set(own)) > 1]
+        raise BadInput(
+            f"{side}: {len(torn)} of {len(distinct)} samples have repeats of different clusters: {shown(torn)}; "
+            "a sample belongs to one"
+        )
+    without = [id_ for id_, cluster in zip(distinct, columns[0], strict=True) if cluster is None]
+    if without:
+        raise BadInput(
+            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {shown(without)}; "
+            "give every sample its cluster, or none"
+        )
+    return Scores(distinct, values, tuple(filter(None, columns[0])))
+
+
+def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> Codes:
+    """Where the repeats of each sample stand, shape (n, repeats)."""
+    place = dict(zip(distinct, range(len(distinct)), strict=True))
+    places = np.array(list(map(place.__getitem__, ids)), dtype=np.intp)
+    counts = np.bincount(places)
+    repeats = int(counts.max())
+    uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
     if uneven:
         raise BadInput(
-            f"{side}: {len(uneven)} of {len(by_id)} samples have fewer than {repeats} repeats: {shown(uneven)}; "
+            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {shown(uneven)}; "
             "every sample needs the same number"
         )
-    return Scores(tuple(by_id), np.array(list(by_id.values()), dtype=np.float64))
+    return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
 
 
 def read_scores(path: Path, side: str) -> Scores:
-    """Scores from a JSONL file or run record (`id`, `score`, optional `repeat`) or a CSV with these columns.
+    """Scores from a JSONL file or run record (`id`, `score`, optional `repeat`, `cluster`) or a CSV with these columns.
 
     Raises
     ------
     BadInput
         With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
-        finite number, and for samples without a score: which and how many.
+        finite number; for samples without a score, and for clusters that some samples lack: which and how many.
     """
-    rows: dict[tuple[str, int], float | None] = {}
-    first_line: dict[tuple[str, int], int] = {}
+    first_line: dict[str | tuple[str, int], int] = {}  # by id alone where repeat is 0: a million tuples take long
+    scores = array("d")
+    clusters: list[str | None] = []
+    names: dict[str, str] = {}  # one string a cluster, not one a sample
     unscored: list[str] = []
     for line, row in read_table(path):
-        key = (_id(row, path, line), _repeat(row, path, line))
-        if key in rows:
+        id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
+        if type(id_) is not str or not id_:
+            id_ = id_of(row, path, line)
+        if type(repeat) is not int or repeat != 0:
+            repeat = repeat_of(row, path, line)
+        key = (id_, repeat) if repeat else id_
+        seen = first_line.setdefault(key, line)
+        if seen != line:
             raise BadInput(
-                f"{path}:{line}: id {key[0]!r} (repeat {key[1]}) stands already on line {first_line[key]}; "
-                "each sample must come once"
+                f"{path}:{line}: id {id_!r} (repeat {repeat}) stands already on line {seen}; each sample must come once"
             )
-        rows[key] = _score(row, path, line)
-        first_line[key] = line
-        if rows[key] is None:
-            unscored.append(key[0])
+        if type(score) is not float or not isfinite(score):
+            score = score_of(row, path, line)
+            if score is None:
+                unscored.append(id_)
+                score = nan
+        scores.append(score)
+        if type(cluster) is not str and cluster is not None:
+            cluster = cluster_of(row, path, line)
+        clusters.append(names.setdefault(cluster, cluster) if cluster else None)
     if unscored:
         raise BadInput(
-            f"{path}: {len(unscored)} of {len(rows)} samples have no score: {shown(unscored)}; "
+            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {shown(unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
-    return collect(rows, f"{side} {path}")
-
-
-def _id(row: Mapping[str, Any], path: Path, line: int) -> str:
-    value = row.get("id")
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise BadInput(f"{path}:{line}: id is {value!r}; every sample needs an id, text or a whole number")
-    return str(value)
-
-
-def _repeat(row: Mapping[str, Any], path: Path, line: int) -> int:
-    value = row.get("repeat", 0)
-    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{path}:{line}: repeat is {value!r}; write a whole number from 0")
-    return value
-
-
-def _score(row: Mapping[str, Any], path: Path, line: int) -> float | None:
-    if "score" not in row:
-        raise BadInput(f"{path}:{line}: has no score; write points, or null where the sample failed")
-    value = row["score"]
-    if value is None or value == "":
-        return None
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadInput(f"{path}:{line}: score is {value!r}; write a finite number of points")
-    return number
+    ids = [key if isinstance(key, str) else key[0] for key in first_line]
+    return _grouped(ids, scores, clusters, f"{side} {path}")
 
 
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
@@ -201,7 +232,7 @@ def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tupl
                     "where scores are fractions, scale=1 (--scale 1) where they are points"
                 )
         scale = 1.0
-    if not (math.isfinite(scale) and scale > 0.0):
+    if not (isfinite(scale) and scale > 0.0):
         raise BadInput(f"scale is {scale}; give a number above 0")
     sides = reference.scaled(scale), candidate.scaled(scale)
     for side in sides:
@@ -228,20 +259,105 @@ def paired(reference: Scores, candidate: Scores) -> Scores:
     Raises
     ------
     BadInput
-        Unless both hold the same ids; says how many are missing and how many are extra.
+        Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
+        unless these are the same.
     """
+    try:
+        taken = reference.taken(candidate.ids)
+    except KeyError:
+        raise _other_samples(reference, candidate) from None
+    if taken is not reference and len(set(candidate.ids)) < reference.n:
+        raise _other_samples(reference, candidate)
+    if taken.clusters is None or candidate.clusters is None or taken.clusters == candidate.clusters:
+        return taken
+    both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
+    moved = [id_ for id_, left, right in both if left != right]
+    raise BadInput(
+        f"{len(moved)} of {candidate.n} samples are of one cluster in the reference and of another in the candidate: "
+        f"{shown(moved)}; give both sides the same clusters, or only one side any"
+    )
+
+
+def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
     known, given = set(reference.ids), set(candidate.ids)
     missing = [id_ for id_ in reference.ids if id_ not in given]
     extra = [id_ for id_ in candidate.ids if id_ not in known]
-    if not missing and not extra:
-        return reference.taken(candidate.ids)
-    both = len(known & given)
-    faults = [f"{both} of the reference's {len(known)} samples are in the candidate"]
+    faults = [f"{len(known & given)} of the reference's {len(known)} samples are in the candidate"]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {shown(missing)}")
     if extra:
         faults.append(f"{len(extra)} not in the reference: {shown(extra)}")
-    raise BadInput(
+    return BadInput(
         "reference and candidate hold different samples: " + "; ".join(faults) + ". Evaluate the same samples, "
         "record the reference again, or use the unpaired test (two-sample)"
     )
+
+
+def clusters_of(
+    reference: Scores | None,
+    candidate: Scores,
+    given: Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any] | None = None,
+) -> Codes | None:
+    """The cluster of each of the candidate's samples as a code from 0, shape (n,); None where there are no clusters.
+
+    Parameters
+    ----------
+    reference, candidate : Scores
+        Where none are given the candidate's clusters hold, else the reference's, by id.
+    given : mapping of id to cluster, or array of shape (n,) in the candidate's order, optional
+        Anything hashable names a cluster. A mapping may hold more ids.
+
+    Raises
+    ------
+    BadInput
+        When a sample has no cluster (None, NaN or empty text count as none): which and how many; and when the
+        array is not one cluster a sample.
+
+    Examples
+    --------
+    >>> candidate = from_python({"a": 100, "b": 0, "c": 100}, "candidate")
+    >>> clusters_of(None, candidate, {"c": "page 1", "b": "page 2", "a": "page 1"}).tolist()
+    [0, 1, 0]
+    """
+    if given is not None:
+        labels = _given_labels(candidate.ids, given)
+    elif candidate.clusters is not None:
+        labels = candidate.clusters
+    elif reference is not None and reference.clusters is not None:
+        labels = _by_id(dict(zip(reference.ids, reference.clusters, strict=True)), candidate.ids)
+    else:
+        return None
+    without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
+    if without:
+        raise BadInput(
+            f"clusters: {len(without)} of {candidate.n} samples have none: {shown(without)}; "
+            "give every sample one, as text or a whole number"
+        )
+    codes: dict[Any, int] = {}
+    return np.array([codes.setdefault(label, len(codes)) for label in labels], dtype=np.intp)
+
+
+def _given_labels(ids: Sequence[str], given: Any) -> Sequence[Any]:
+    if isinstance(given, Mapping):
+        label_of = {str(id_): label for id_, label in given.items()}
+        if len(label_of) < len(given):
+            raise BadInput("clusters: two ids are the same text; name the cluster of each sample once")
+        return _by_id(label_of, ids)
+    labels = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(labels, (str, bytes)) or not (hasattr(labels, "__len__") and hasattr(labels, "__getitem__")):
+        raise BadInput("clusters must be a mapping of id to cluster, or an array of one cluster a sample")
+    if len(labels) != len(ids):
+        raise BadInput(f"clusters: {len(labels)} for {len(ids)} samples; give one a sample, in the candidate's order")
+    return tuple(labels)
+
+
+def _by_id(label_of: Mapping[str, Any], ids: Sequence[str]) -> Sequence[Any]:
+    return tuple(map(label_of.get, ids))
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a value names a cluster: NaN differs from itself, pandas.NA refuses to say, a list has no hash."""
+    try:
+        return value is not None and value != "" and bool(value == value) and hash(value) is not None  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return False

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
 
 Row = dict[str, Any]
+BOM = "\ufeff"
+WHOLE = 2.0**63  # orjson rounds whole numbers beyond 64 bits to floats, none of them smaller than this
 
 
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
-    """(line, row) of every row of a CSV file, by its ending, or else of a JSONL file.
+    """(line, row) of every row of a CSV file, by its ending, or else of a JSONL file, which is never held whole.
 
     Raises
     ------
@@ -23,33 +27,71 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
         With file and line, for a file that cannot be read, is not UTF-8, or holds a line that is no row.
     """
     try:
-        raw = path.read_bytes()
+        yield from _csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; give a JSONL or CSV file") from error
+
+
+def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
+    """Rows as the standard json module reads them, most of them by orjson, which is several times faster."""
+    from orjson import loads
+
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = loads(line)
+            except ValueError:  # no JSON, or what only json takes: NaN, half surrogates, deep nesting
+                text = _text(line, path, number)
+                if not text.strip():
+                    continue
+                row = _by_json(text, path, number)
+            if type(row) is not dict:
+                raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
+            for value in row.values():
+                kind = type(value)
+                if (kind is float and not -WHOLE < value < WHOLE) or ((kind is list or kind is dict) and _large(value)):
+                    row = _by_json(_text(line, path, number), path, number)
+                    break
+            yield number, row
+
+
+def _large(value: Any) -> bool:
+    """Whether a float within is so large that it may stand for a rounded whole number."""
+    rest = [value]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, float) and not -WHOLE < value < WHOLE:
+            return True
+        if isinstance(value, (list, dict)):
+            rest.extend(value.values() if isinstance(value, dict) else value)
+    return False
+
+
+def _text(line: bytes, path: Path, number: int) -> str:
     try:
-        text = raw.decode().removeprefix("\ufeff")
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}:{number}: is not UTF-8; save the file as UTF-8 text") from error
+    return text.removeprefix(BOM) if number == 1 else text
+
+
+def _by_json(text: str, path: Path, number: int) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        fault = f"is not a JSON object ({error}); is the file cut off? Write one object a line"
+        raise BadInput(f"{path}:{number}: {fault}") from error
+
+
+def _csv(path: Path) -> Iterator[tuple[int, Row]]:
+    raw = path.read_bytes()
+    try:
+        text = raw.decode().removeprefix(BOM)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text") from error
-    return _csv(text, path) if path.suffix.lower() == ".csv" else _jsonl(text, path)
-
-
-def _jsonl(text: str, path: Path) -> Iterator[tuple[int, Row]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            fault = f"is not a JSON object ({error}); is the file cut off? Write one object a line"
-            raise BadInput(f"{path}:{number}: {fault}") from error
-        if not isinstance(row, dict):
-            raise BadInput(f"{path}:{number}: is not a JSON object; write one object a line")
-        yield number, row
-
-
-def _csv(text: str, path: Path) -> Iterator[tuple[int, Row]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    del raw, text
     try:
         header = next(reader, [])
         for cells in reader:
@@ -60,3 +102,72 @@ def _csv(text: str, path: Path) -> Iterator[tuple[int, Row]]:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
+
+
+def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:
+    """The id of a row of scores, as text.
+
+    Raises
+    ------
+    BadInput
+        With file and line, where it is neither text nor a whole number.
+    """
+    value = row.get("id")
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise BadInput(f"{path}:{line}: id is {brief(value)}; every sample needs an id, text or a whole number")
+    return str(value)
+
+
+def repeat_of(row: Mapping[str, Any], path: Path, line: int) -> int:
+    """The repeat of a row of scores, 0 where it has none.
+
+    Raises
+    ------
+    BadInput
+        With file and line, where it is no whole number from 0.
+    """
+    value = row.get("repeat", 0)
+    if isinstance(value, str):
+        digits = value.strip()
+        value = int(digits) if len(digits) <= 9 and digits.isascii() and digits.isdigit() else value
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise BadInput(f"{path}:{line}: repeat is {brief(value)}; write a whole number from 0")
+    return value
+
+
+def score_of(row: Mapping[str, Any], path: Path, line: int) -> float | None:
+    """The score of a row of scores, None where its sample failed.
+
+    Raises
+    ------
+    BadInput
+        With file and line, where there is none or it is not a finite number.
+    """
+    if "score" not in row:
+        raise BadInput(f"{path}:{line}: has no score; write points, or null where the sample failed")
+    value = row["score"]
+    if value is None or value == "":
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(f"{path}:{line}: score is {brief(value)}; write a finite number of points")
+    return number
+
+
+def cluster_of(row: Mapping[str, Any], path: Path, line: int) -> str | None:
+    """The cluster of a row of scores, as text; None where it has none.
+
+    Raises
+    ------
+    BadInput
+        With file and line, where it is neither text nor a whole number.
+    """
+    value = row.get("cluster")
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise BadInput(f"{path}:{line}: cluster is {brief(value)}; write text or a whole number, or null for none")
+    return str(value)
