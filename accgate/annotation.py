@@ -1,0 +1,206 @@
+"""How many test cases to annotate when there is no dataset yet; standard library only, so that it starts fast."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.stats.bounds import (
+    hoeffding_margin,
+    hoeffding_n,
+    hoeffding_probability,
+    serfling_margin,
+    serfling_n,
+    serfling_probability,
+)
+from accgate.stats.power import ceiling, quantile
+
+FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand million test cases
+
+
+@dataclass(frozen=True)
+class AnnotationRow:
+    """What `n` test cases guarantee: the margin at the asked confidence, and the confidence of the asked margin."""
+
+    n: int
+    margin: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class AnnotationPlan:
+    """Test cases after which the mean score is within the margin of the truth, whatever the scores are.
+
+    `margin`, `low` and `high` are in the scores' units, `confidence` is a share. `n` is the answer: `n_hoeffding`,
+    or with a `population` to draw from without replacement the smaller `n_population`. `n_approximate` is what the
+    normal approximation gives at the largest standard deviation there can be; it guarantees nothing.
+    """
+
+    margin: float
+    confidence: float
+    low: float
+    high: float
+    population: int | None
+    n: int
+    n_hoeffding: int
+    n_population: int | None
+    n_approximate: int
+    curve: tuple[AnnotationRow, ...]
+
+    def sentence(self) -> str:
+        """The answer in words, what it assumes, and the approximate number beside it."""
+        asked = f"{100.0 * self.confidence:.10g}%"
+        cases = "test case" if self.n == 1 else "test cases"
+        scores = f"whatever the scores from {self.low:g} to {self.high:g} are"
+        if self.population is None:
+            answer = (
+                f"Annotate {self.n:,} {cases}, drawn at random: their mean score is then less than {self.margin:g}"
+                f" from the truth with at least {asked} confidence, {scores} (Hoeffding)."
+            )
+        elif self.n < self.population:
+            answer = (
+                f"Annotate {self.n:,} of the {self.population:,} test cases, drawn at random: their mean score is then"
+                f" less than {self.margin:g} from the mean of all with at least {asked} confidence, {scores}"
+                f" (Hoeffding and Serfling)."
+            )
+        else:
+            answer = (
+                f"Annotate all {self.n:,} {cases}: with fewer, no bound keeps their mean less than {self.margin:g}"
+                f" from the mean of all with {asked} confidence, {scores} (Hoeffding and Serfling)."
+            )
+        return (
+            f"{answer} Approximate, without that guarantee: {self.n_approximate:,} by the normal distribution at the"
+            f" worst standard deviation, {(self.high - self.low) / 2.0:g}."
+        )
+
+    def header(self) -> tuple[str, str, str]:
+        """Names of the columns of `rows`."""
+        asked = f"margin at {100.0 * self.confidence:.10g}% confidence"
+        return "test cases", asked, f"confidence that the mean is within {self.margin:g}"
+
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """The curve as text: margins rounded up and confidences down, since both are guarantees."""
+        return tuple((f"{row.n:,}", _up(row.margin), _percent(row.confidence)) for row in self.curve)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every figure, for JSON."""
+        return asdict(self)
+
+
+def annotation_plan(
+    margin: float,
+    *,
+    confidence: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    population: int | None = None,
+) -> AnnotationPlan:
+    """The test cases to annotate so that the mean score is less than `margin` from the truth.
+
+    Holds for any scores in [low, high], of test cases drawn at random: independently, or from a `population`
+    without replacement, where the truth is the mean over all of it.
+
+    Parameters
+    ----------
+    margin : float
+        Distance from the truth, in the scores' units.
+    confidence : float
+        Probability that the mean is within the margin.
+    low, high : float
+        Range of one score: 0 and 1 for right or wrong, 0 and 100 for points.
+    population : int, optional
+        Test cases there are at all, where they can be counted.
+
+    Raises
+    ------
+    BadInput
+        For arguments out of range.
+
+    References
+    ----------
+    Hoeffding 1963, JASA 58; Bardenet and Maillard 2015, Bernoulli 21 (finite population); Cochran 1977, Sampling
+    Techniques, section 4.4 (normal approximation).
+
+    Examples
+    --------
+    >>> plan = annotation_plan(0.01)
+    >>> plan.n, plan.n_approximate
+    (18445, 9604)
+    >>> annotation_plan(0.05, population=1319).n
+    474
+    """
+    _check(margin, confidence, low, high, population)
+    n_hoeffding = hoeffding_n(margin, confidence=confidence, low=low, high=high)
+    n_population = None
+    if population is not None:
+        n_population = serfling_n(margin, population=population, confidence=confidence, low=low, high=high)
+    n = n_hoeffding if n_population is None else n_population
+
+    def row(cases: int) -> AnnotationRow:
+        if population is None:
+            reached = hoeffding_margin(cases, confidence=confidence, low=low, high=high)
+            missed = hoeffding_probability(cases, margin, low, high)
+        else:
+            reached = serfling_margin(cases, population=population, confidence=confidence, low=low, high=high)
+            missed = serfling_probability(cases, margin, population=population, low=low, high=high)
+        return AnnotationRow(cases, reached, 1.0 - missed)
+
+    return AnnotationPlan(
+        margin=margin,
+        confidence=confidence,
+        low=low,
+        high=high,
+        population=population,
+        n=n,
+        n_hoeffding=n_hoeffding,
+        n_population=n_population,
+        n_approximate=_normal_n(margin, confidence, (high - low) / 2.0, population),
+        curve=tuple(row(cases) for cases in _round_numbers(n, population)),
+    )
+
+
+def _check(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:
+    if not (math.isfinite(high - low) and low < high):
+        raise BadInput(f"range is {low:g} to {high:g}; give the lowest and the highest score, such as 0 1")
+    faults = []
+    width = high - low
+    if not FINEST * width <= margin < width:
+        limits = f"from {FINEST * width:g} to below {width:g}, the width of the range"
+        faults.append(f"margin is {margin:g}; give a number {limits}")
+    if not 0.0 < confidence < 1.0:
+        faults.append(f"confidence is {confidence:g}; give a share above 0 and below 1, such as 0.95")
+    if population is not None and population < 1:
+        faults.append(f"population is {population}; give 1 or more test cases, or leave it out")
+    if faults:
+        raise BadInput(*faults)
+
+
+def _normal_n(margin: float, confidence: float, deviation: float, population: int | None) -> int:
+    needed = (quantile((1.0 + confidence) / 2.0) * deviation / margin) ** 2
+    if population is not None:
+        needed /= 1.0 + max(0.0, needed - 1.0) / population
+    return max(1, ceiling(needed))
+
+
+def _round_numbers(n: int, population: int | None) -> list[int]:
+    """50, 100, 200, 500 and so on up to three times n, or from 10 where n is small, with n and the population."""
+    most = population if population is not None else 3 * n
+    powers = range(1, len(str(most)))
+    steps = [step * 10**power for power in powers for step in (1, 2, 5)]
+    least = 10 if n < 100 else 50
+    return sorted({n, most if population is not None else n, *(step for step in steps if least <= step <= most)})
+
+
+def _up(value: float) -> str:
+    """Four significant digits, rounded up."""
+    if value <= 0.0:
+        return "0"
+    digits = 3 - math.floor(math.log10(value))
+    return f"{math.ceil(value * 10**digits * (1.0 - 1e-12)) / 10**digits:g}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent with at most four decimals, rounded down."""
+    return f"{math.floor(share * 1e6 * (1.0 + 1e-12)) / 1e4:.10g}%"

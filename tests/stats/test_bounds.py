@@ -1,0 +1,163 @@
+"""The concentration bounds: published figures, the formulas by hand, and exact tail probabilities."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, hypergeom
+
+from accgate.stats.bounds import (
+    hoeffding_margin,
+    hoeffding_margin_of_ranges,
+    hoeffding_n,
+    hoeffding_probability,
+    hoeffding_probability_of_ranges,
+    serfling_margin,
+    serfling_n,
+    serfling_probability,
+)
+
+confidences = st.floats(0.5, 0.9999)
+margins = st.floats(0.005, 0.5)
+sizes = st.integers(1, 10**5)
+sides = st.booleans()
+
+
+@pytest.mark.parametrize(("margin", "n"), [(0.05, 738), (0.01, 18_445), (0.001, 1_844_440)])
+def test_the_numbers_at_95_percent_are_the_published_ones(margin: float, n: int) -> None:
+    assert hoeffding_n(margin, confidence=0.95) == n
+    assert hoeffding_n(100 * margin, confidence=0.95, low=0.0, high=100.0) == n
+
+
+def test_380_samples_are_within_a_tenth_with_the_published_confidence() -> None:
+    assert 1.0 - hoeffding_probability(380, 0.1) == pytest.approx(0.998999, abs=5e-7)
+
+
+@given(margin=margins, confidence=confidences, two_sided=sides)
+@settings(deadline=None)
+def test_n_is_the_least_whose_bound_reaches_the_confidence(margin: float, confidence: float, two_sided: bool) -> None:
+    n = hoeffding_n(margin, confidence=confidence, two_sided=two_sided)
+    missed = 1.0 - confidence
+    assert hoeffding_probability(n, margin, two_sided=two_sided) <= missed * (1 + 1e-9)
+    assert n == 1 or hoeffding_probability(n - 1, margin, two_sided=two_sided) > missed * (1 - 1e-9)
+
+
+@given(n=sizes, confidence=confidences, low=st.floats(-5, 5), width=st.floats(0.1, 100), two_sided=sides)
+@settings(deadline=None)
+def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width, two_sided) -> None:
+    high = low + width
+    margin = hoeffding_margin(n, confidence=confidence, low=low, high=high, two_sided=two_sided)
+    if margin < (high - low) * (1 - 1e-9):
+        missed = hoeffding_probability(n, margin, low, high, two_sided)
+        assert missed == pytest.approx(1.0 - confidence, rel=1e-6)
+
+
+@pytest.mark.parametrize("two_sided", [True, False])
+@pytest.mark.parametrize("n", [1, 7, 40])
+@pytest.mark.parametrize("p", [0.03, 0.5, 0.8])
+def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float, two_sided: bool) -> None:
+    for margin in (0.05, 0.1, 0.2, 0.4):
+        off = sum(
+            binom.pmf(k, n, p) for k in range(n + 1) if (abs(k / n - p) if two_sided else k / n - p) >= margin - 1e-12
+        )
+        assert off <= hoeffding_probability(n, margin, two_sided=two_sided)
+
+
+def test_scores_with_ranges_of_their_own_are_never_off_more_often_than_the_bound() -> None:
+    ranges = [(0.0, 1.0), (0.0, 0.5), (-1.0, 1.0), (0.2, 0.3), (0.0, 2.0), (0.0, 0.5), (0.5, 1.0), (0.0, 1.0)]
+    upper = 0.3  # each score is its upper limit with this probability, else its lower one
+    truth = math.fsum(a + upper * (b - a) for a, b in ranges) / len(ranges)
+    for margin in (0.1, 0.2, 0.3, 0.4):
+        off = 0.0
+        for tops in itertools.product((0, 1), repeat=len(ranges)):
+            mean = math.fsum(r[top] for r, top in zip(ranges, tops, strict=True)) / len(ranges)
+            if abs(mean - truth) >= margin:
+                off += upper ** sum(tops) * (1 - upper) ** (len(ranges) - sum(tops))
+        assert off <= hoeffding_probability_of_ranges(ranges, margin)
+
+
+def test_ranges_enter_the_bound_by_the_sum_of_their_squares() -> None:
+    ranges = [(0.0, 0.5)] * 200 + [(1.0, 3.0)] * 100
+    squares = 200 * 0.25 + 100 * 4.0
+    by_hand = 2 * math.exp(-2 * 300**2 * 0.2**2 / squares)
+    assert hoeffding_probability_of_ranges(ranges, 0.2) == pytest.approx(by_hand, rel=1e-12)
+    assert hoeffding_probability_of_ranges(ranges, 0.2, two_sided=False) == pytest.approx(by_hand / 2, rel=1e-12)
+    margin = math.sqrt(squares * math.log(2 / 0.05) / 2) / 300
+    assert hoeffding_margin_of_ranges(ranges, confidence=0.95) == pytest.approx(margin, rel=1e-12)
+
+
+@given(n=st.integers(1, 300), confidence=confidences, width=st.floats(0.1, 10), two_sided=sides)
+@settings(deadline=None)
+def test_equal_ranges_give_the_plain_bound(n: int, confidence: float, width: float, two_sided: bool) -> None:
+    plain = hoeffding_margin(n, confidence=confidence, high=width, two_sided=two_sided)
+    ranges = [(0.0, width)] * n
+    assert hoeffding_margin_of_ranges(ranges, confidence=confidence, two_sided=two_sided) == pytest.approx(plain)
+    general = hoeffding_probability_of_ranges(ranges, 0.05, two_sided=two_sided)
+    assert general == pytest.approx(hoeffding_probability(n, 0.05, 0.0, width, two_sided), rel=1e-9)
+
+
+def test_scores_without_any_range_are_never_off() -> None:
+    assert hoeffding_probability_of_ranges([(0.4, 0.4)] * 3, 0.01) == 0.0
+    assert hoeffding_margin_of_ranges([(0.4, 0.4)] * 3, confidence=0.95) == 0.0
+
+
+def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
+    assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
+    assert hoeffding_margin_of_ranges([(0.0, 1.0)], confidence=0.95) == 1.0
+    assert serfling_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
+    assert hoeffding_probability(1, 0.01) == 1.0
+    assert serfling_probability(1, 0.01, population=10) == 1.0
+
+
+def left_by_hand(n: int, population: int) -> float:
+    """The factor of Serfling up to half the population, that of Bardenet and Maillard above."""
+    if n <= population / 2:
+        return 1 - (n - 1) / population
+    return (1 - n / population) * (1 + 1 / n)
+
+
+@pytest.mark.parametrize(("n", "population"), [(1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
+def test_the_finite_population_bound_is_the_published_formula(n: int, population: int) -> None:
+    by_hand = 2 * math.exp(-2 * n * 0.1**2 / left_by_hand(n, population))
+    assert serfling_probability(n, 0.1, population=population) == pytest.approx(min(1, by_hand), rel=1e-9)
+    margin = math.sqrt(left_by_hand(n, population) * math.log(2 / 0.05) / (2 * n))
+    assert serfling_margin(n, population=population, confidence=0.95) == pytest.approx(min(1, margin), rel=1e-9)
+
+
+@pytest.mark.parametrize("population", [5, 24, 61])
+def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(population: int) -> None:
+    for right in range(0, population + 1, 3):
+        for n in range(1, population + 1, 2):
+            counts = range(max(0, n - population + right), min(n, right) + 1)
+            for margin in (0.05, 0.1, 0.25):
+                off = sum(
+                    hypergeom.pmf(k, population, right, n)
+                    for k in counts
+                    if abs(k / n - right / population) >= margin - 1e-12
+                )
+                assert off <= serfling_probability(n, margin, population=population) + 1e-12
+
+
+@given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences, two_sided=sides)
+@settings(deadline=None, max_examples=50)
+def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence, two_sided) -> None:
+    n = serfling_n(margin, population=population, confidence=confidence, two_sided=two_sided)
+    exponent = math.log((2 if two_sided else 1) / (1 - confidence)) / (2 * margin**2)
+    least = next(k for k in range(1, population + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
+    assert n == least
+    assert n <= hoeffding_n(margin, confidence=confidence, two_sided=two_sided)
+
+
+def test_the_whole_population_has_no_margin() -> None:
+    assert serfling_margin(1319, population=1319, confidence=0.95) == 0.0
+    assert serfling_probability(1319, 1e-9, population=1319) == 0.0
+    assert serfling_n(1e-9, population=1319, confidence=0.95) == 1319
+
+
+def test_an_endless_population_gives_hoeffding_s_bound() -> None:
+    endless = 10**15
+    assert serfling_n(0.01, population=endless, confidence=0.95) == 18_445
+    margin = hoeffding_margin(500, confidence=0.9)
+    assert serfling_margin(500, population=endless, confidence=0.9) == pytest.approx(margin, rel=1e-9)
