@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtrc, betaincinv, stdtr, stdtrit
+from scipy.special import bdtrc, stdtr, stdtrit
 
+from accgate.stats.difference import exact_difference_interval
 from accgate.stats.mcnemar import Floats, mcnemar_critical
 from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
@@ -40,13 +41,12 @@ def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) 
 
     Notes
     -----
-    The interval is Clopper and Pearson's for the share of losses among the m discordant pairs, scaled by m / n:
-    conditional on m, as the test is, so its upper limit is below 0 exactly where the test rejects. With m = 0
-    it is the exact bound for an event never seen in n samples.
+    The interval is exact for the difference of the two shares, and its upper limit is below 0 exactly where the test
+    rejects (`exact_difference_interval`).
 
     References
     ----------
-    McNemar 1947, Psychometrika 12; Lancaster 1961, JASA 56 (mid-p); Clopper and Pearson 1934, Biometrika 26.
+    McNemar 1947, Psychometrika 12; Lancaster 1961, JASA 56 (mid-p).
 
     Examples
     --------
@@ -68,23 +68,12 @@ def mcnemar_exact(lost: int, gained: int, n: int, *, alpha: float, beta: float) 
         threshold=-100.0 * (2 * critical - m - 1) / n if critical <= m else None,
         theta=theta,
         sigma=None if variance is None else math.sqrt(max(variance, 0.0)),
-        interval=_conditional_interval(lost, gained, n, alpha),
+        interval=exact_difference_interval(lost, gained, n, alpha=alpha),
         reasons=reasons,
         p_mid=0.5 * (p_value + p_above),
         lost=lost,
         gained=gained,
     )
-
-
-def _conditional_interval(lost: int, gained: int, n: int, alpha: float) -> Interval:
-    m = lost + gained
-    if m == 0:
-        unseen = 100.0 * -math.expm1(math.log(alpha) / n)
-        return Interval(unseen, (-unseen, unseen))
-    least_share = float(betaincinv(lost, gained + 1, alpha)) if lost else 0.0
-    most_share = float(betaincinv(lost + 1, gained, 1.0 - alpha)) if gained else 1.0
-    low, high = (100.0 * m / n * (1.0 - 2.0 * share) for share in (most_share, least_share))
-    return Interval(high, (low, high))
 
 
 def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:

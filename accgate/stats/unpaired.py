@@ -1,13 +1,13 @@
-"""Tests that need only a mean of the reference, with a declared standard deviation.
+"""Tests that need no more of the reference than its mean: z with a declared standard deviation, t with estimated ones.
 
-Source: the accuracy suite's README of TensorRT-LLM (two samples of equal size); the rest is the z test.
+Source of the z tests: the accuracy suite's README of TensorRT-LLM (two samples of equal size).
 """
 
 from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr, stdtrit
 
 from accgate.stats.power import detectable_effect, quantile
 from accgate.stats.result import Interval, TestResult
@@ -64,6 +64,142 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
         p_value=p_value,
         threshold=-margin,
         theta=detectable_effect(sigma, 1.0 / inverse_n, alpha=alpha, beta=beta),
+        sigma=sigma,
+        interval=Interval(difference + margin, (difference - margin, difference + margin)),
+        reasons=reasons,
+    )
+
+
+def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, beta: float) -> TestResult:
+    """One-sided one-sample t test that the candidate's mean is lower than an absolute target (points).
+
+    Parameters
+    ----------
+    mean, sd, n : float, float, int
+        Candidate's mean and standard deviation (ddof 1) in points, and its number of samples.
+    target : float
+        The mean that must hold, points.
+    alpha, beta : float
+        Type I and type II error rates.
+
+    Notes
+    -----
+    `sigma` is the sample's own standard deviation, and theta the drop that a z test with it would see. Without any
+    spread it is `least_sd`, with a reason. With one sample p is 1.
+
+    References
+    ----------
+    Student 1908, Biometrika 6.
+
+    Examples
+    --------
+    >>> r = student_t(41.0, 49.2, 400, 44.0, alpha=0.05, beta=0.2)
+    >>> round(r.p_value, 4), round(r.threshold, 4)
+    (0.1117, -4.0558)
+    """
+    if n < 2:
+        return _no_variance(mean - target)
+    used, reasons = _with_floor("candidate", mean, sd, n, alpha)
+    return _t_test(mean - target, used / math.sqrt(n), n - 1.0, used, alpha, beta, reasons)
+
+
+def welch_t(
+    mean: float,
+    sd: float,
+    n: int,
+    reference_mean: float,
+    reference_sd: float,
+    reference_n: int,
+    *,
+    alpha: float,
+    beta: float,
+) -> TestResult:
+    """One-sided Welch t test that the candidate's mean is lower than the reference's, each with its own variance.
+
+    Parameters
+    ----------
+    mean, sd, n : float, float, int
+        Candidate's mean and standard deviation (ddof 1) in points, and its number of samples.
+    reference_mean, reference_sd, reference_n : float, float, int
+        The same for the reference.
+    alpha, beta : float
+        Type I and type II error rates.
+
+    Notes
+    -----
+    Degrees of freedom are Welch and Satterthwaite's. `sigma` is reported pooled, the root of the two variances'
+    mean weighted by n - 1; the test itself pools nothing. theta is the drop that a z test with this standard error
+    would see. A side without any spread has `least_sd`, with a reason. With one sample on a side p is 1.
+
+    References
+    ----------
+    Welch 1947, Biometrika 34; Satterthwaite 1946, Biometrics Bulletin 2.
+
+    Examples
+    --------
+    >>> r = welch_t(41.0, 49.2, 1319, 44.0, 49.7, 1319, alpha=0.05, beta=0.2)
+    >>> round(r.p_value, 4), round(r.threshold, 4)
+    (0.0597, -3.1684)
+    """
+    if n < 2 or reference_n < 2:
+        return _no_variance(mean - reference_mean)
+    used, reasons = _with_floor("candidate", mean, sd, n, alpha)
+    reference_used, reference_reasons = _with_floor("reference", reference_mean, reference_sd, reference_n, alpha)
+    a, b = used**2 / n, reference_used**2 / reference_n
+    df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (reference_n - 1))
+    pooled = math.sqrt(((n - 1) * used**2 + (reference_n - 1) * reference_used**2) / (n + reference_n - 2))
+    difference = mean - reference_mean
+    return _t_test(difference, math.sqrt(a + b), df, pooled, alpha, beta, reasons + reference_reasons)
+
+
+def least_sd(value: float, n: int, *, alpha: float) -> float:
+    """Standard deviation (points) to work with where all n scores are the same `value`.
+
+    The one at which the t limit of the mean at alpha is the exact limit for scores between 0 and 100: had the mean
+    been further than (1 - alpha ** (1 / n)) of the way to the end of the scale, n scores at `value` or beyond would
+    have a probability under alpha. It is Clopper and Pearson's limit where all are wrong or all right, about 300 / n
+    points at alpha 0.05, and more than pseudo-observations would give. The further end counts.
+
+    References
+    ----------
+    Clopper and Pearson 1934, Biometrika 26; Hanley and Lippman-Hand 1983, JAMA 249 (the rule of three).
+
+    Examples
+    --------
+    >>> round(least_sd(0.0, 100, alpha=0.05), 2)
+    17.77
+    """
+    margin = max(abs(value), 100.0 - value) * -math.expm1(math.log(alpha) / n)
+    return margin * math.sqrt(n) / float(stdtrit(n - 1, 1.0 - alpha))
+
+
+def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tuple[float, tuple[str, ...]]:
+    if sd > 1e-12 * max(abs(mean), 1.0):  # what rounding leaves of equal scores is no spread
+        return sd, ()
+    used = least_sd(mean, n, alpha=alpha)
+    return used, (f"every score of the {side} is {mean:g}: a standard deviation of {used:.3g} was taken",)
+
+
+def _no_variance(difference: float) -> TestResult:
+    reason = "one sample has no variance: no drop can be seen"
+    return TestResult(difference, 1.0, None, None, None, None, (reason,))
+
+
+def _t_test(
+    difference: float,
+    error: float,
+    df: float,
+    sigma: float,
+    alpha: float,
+    beta: float,
+    reasons: tuple[str, ...],
+) -> TestResult:
+    margin = float(stdtrit(df, 1.0 - alpha)) * error
+    return TestResult(
+        difference=difference,
+        p_value=float(stdtr(df, difference / error)),
+        threshold=-margin,
+        theta=detectable_effect(error, 1, alpha=alpha, beta=beta),
         sigma=sigma,
         interval=Interval(difference + margin, (difference - margin, difference + margin)),
         reasons=reasons,

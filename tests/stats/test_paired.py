@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, multinomial, norm, ttest_1samp, ttest_rel
 from statsmodels.stats.contingency_tables import mcnemar
 
+from accgate.stats.difference import exact_difference_interval
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
 
 counts = st.integers(0, 60)
@@ -71,20 +72,8 @@ def test_theta_solves_the_designs_equation(lost: int, gained: int, same: int, al
     assert theta == pytest.approx((norm.isf(alpha) + norm.isf(beta)) * 100.0 * math.sqrt(share / n), rel=1e-9)
 
 
-@given(lost=counts, gained=counts, same=counts, alpha=alphas)
-@settings(deadline=None)
-def test_the_interval_is_clopper_and_pearsons_of_the_share_of_losses(lost, gained, same, alpha) -> None:
-    m, n = lost + gained, lost + gained + same + 1
-    interval = binary(lost, gained, n, alpha).interval
-    assert interval is not None
-    if m == 0:
-        unseen = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
-        expected = (-unseen, unseen)
-    else:
-        share = binomtest(lost, m).proportion_ci(1.0 - 2.0 * alpha)
-        expected = (100.0 * m / n * (1.0 - 2.0 * share.high), 100.0 * m / n * (1.0 - 2.0 * share.low))
-    assert interval.two_sided == pytest.approx(expected, abs=1e-6)
-    assert interval.one_sided == interval.two_sided[1]
+def test_the_interval_is_the_exact_one_of_the_difference() -> None:
+    assert binary(53, 26, 1319, 0.05).interval == exact_difference_interval(53, 26, 1319, alpha=0.05)
 
 
 @given(lost=counts, gained=counts, alpha=st.floats(0.001, 0.45))

@@ -1,0 +1,250 @@
+"""Confidence limits for the difference of two paired shares: exact ones, and Tango's score limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtrc, gammaln, ndtri, xlogy
+
+from accgate.stats.mcnemar import Floats, mcnemar_critical
+from accgate.stats.noise import clopper_pearson
+from accgate.stats.power import quantile
+from accgate.stats.result import Interval
+
+Number = TypeVar("Number", float, Floats)
+Statistic = Callable[[float, float, int, float], float]
+
+EXACT_UP_TO = 100_000  # discordant pairs; past them the exact and the score limit differ by about one sample
+NUISANCE = 1e-6  # share of alpha spent on a true discordance outside the interval that is searched
+SLACK = 2e-3  # share of alpha kept for a maximum between the discordances tried; the most ever missed was half of it
+GRID = 48  # discordances tried at each difference
+REACH = 5.0  # standard deviations of the discordant count that are summed; what lies beyond counts in full
+TINY = 1e-300  # in place of 0 under a logarithm
+
+
+def tango_interval(lost: int, gained: int, n: int, *, alpha: float) -> Interval:
+    """Tango's score limits for the difference of two paired shares, in points; asymptotic.
+
+    Parameters
+    ----------
+    lost, gained, n : int
+        Samples right in the reference and wrong in the candidate, the reverse, and pairs in all.
+    alpha : float
+        Error of each limit, under 1/2; the two-sided interval has confidence 1 - 2 alpha.
+
+    References
+    ----------
+    Tango 1998, Statistics in Medicine 17.
+
+    Examples
+    --------
+    >>> low, high = tango_interval(16, 6, 161, alpha=0.025).two_sided
+    >>> round(low, 2), round(high, 2)
+    (-12.4, -0.54)
+    """
+    low, high = -_asymptotic_limit(_score, gained, lost, n, alpha), _asymptotic_limit(_score, lost, gained, n, alpha)
+    return Interval(100.0 * high, (100.0 * low, 100.0 * high))
+
+
+def exact_difference_interval(lost: int, gained: int, n: int, *, alpha: float) -> Interval:
+    """Exact limits for the difference of two paired shares, in points, that agree with McNemar's exact test.
+
+    Each limit covers with probability at least 1 - alpha, whatever the shares of samples lost and gained, and with
+    the number of discordant pairs random as it is. `one_sided` is below 0 exactly where `mcnemar_exact` rejects.
+
+    Parameters
+    ----------
+    lost, gained, n : int
+        Samples right in the reference and wrong in the candidate, the reverse, and pairs in all.
+    alpha : float
+        Error of each limit, under 1/2; the two-sided interval has confidence 1 - 2 alpha.
+
+    Notes
+    -----
+    Buehler's limit: outcomes are ordered, those that McNemar's test rejects first and then by the limit that the signed
+    root of the likelihood ratio gives, and the limit is the largest difference at which some discordance gives the
+    outcomes up to the one seen a probability above alpha. The discordance is searched over its own exact interval,
+    whose error is taken off alpha (Berger and Boos). The order's sets keep an outcome when a sample is lost instead of
+    unchanged or gained, so that their probability falls as the difference grows (Barnard's convexity). Past
+    `EXACT_UP_TO` discordant pairs it is Tango's limit, on McNemar's side of 0.
+
+    References
+    ----------
+    Buehler 1957, JASA 52; Lloyd and Moldovan 2007, Statistics in Medicine 26; Berger and Boos 1994, JASA 89;
+    Tango 1998, Statistics in Medicine 17.
+
+    Examples
+    --------
+    >>> interval = exact_difference_interval(53, 26, 1319, alpha=0.05)
+    >>> round(interval.one_sided, 2), round(interval.two_sided[0], 2)
+    (-0.95, -3.2)
+    """
+    low, high = -_upper_limit(gained, lost, n, alpha), _upper_limit(lost, gained, n, alpha)
+    return Interval(100.0 * high, (100.0 * low, 100.0 * high))
+
+
+@lru_cache(maxsize=8192)
+def _upper_limit(lost: int, gained: int, n: int, alpha: float) -> float:
+    seen = lost + gained
+    rejected = lost >= int(mcnemar_critical(seen, alpha))
+    if seen > EXACT_UP_TO:
+        limit = _asymptotic_limit(_score, lost, gained, n, alpha)
+    else:
+        order = _asymptotic_limit(_signed_root, lost, gained, n, alpha)
+        q_low, q_high = clopper_pearson(seen, n, confidence=1.0 - NUISANCE * alpha)
+        first, last = _beyond(q_low, n, -REACH), _beyond(q_high, n, REACH)
+        least = _least_losses(np.arange(first, last + 1.0), lost, gained, n, order, alpha)
+        outcomes = _Outcomes(first, least, n, q_low, q_high)
+        aim, width = float(ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
+        limit = _crossing(outcomes.probit, aim, order, (-q_high, q_high), max(width, 1e-3 / n), 1e-5)
+    # Exact still: McNemar's outcomes come first and have probability at most alpha at each difference d >= 0, and by
+    # their likelihood ratio at most alpha (1 - d) ** log2(1 / alpha): past the least limit of the others, there is
+    # room for the share that the nuisance may spend.
+    if rejected:
+        return min(limit, math.nextafter(0.0, -1.0))
+    return max(limit, -math.expm1(math.log1p(-NUISANCE) / -math.log2(alpha)))
+
+
+def _asymptotic_limit(statistic: Statistic, lost: int, gained: int, n: int, alpha: float) -> float:
+    """The difference, a share, at which a statistic that is near normal equals z_alpha."""
+    if gained == n:
+        return 1.0
+    z, estimate = quantile(alpha), (gained - lost) / n
+    width = -z * math.sqrt(lost + gained + z * z) / n
+    return _crossing(lambda d: statistic(lost, gained, n, d), z, estimate + width, (estimate, 1.0), width, 1e-9)
+
+
+def _crossing(
+    falling: Callable[[float], float],
+    aim: float,
+    start: float,
+    bracket: tuple[float, float],
+    width: float,
+    share: float,
+) -> float:
+    """Where a falling function, near linear with slope aim / width, passes the aim: by secants, from above.
+
+    The answer is past the root by at most `share` of the width.
+    """
+    (low, high), slope, tolerance = bracket, aim / width, share * width
+    d = min(max(start, low + tolerance), high - tolerance)
+    before: tuple[float, float] | None = None
+    for step in range(100):
+        excess = float(falling(d)) - aim
+        low, high = (d, high) if excess > 0.0 else (low, d)
+        if high - low <= tolerance or slope * tolerance < excess <= 0.0:
+            break
+        if before is not None and (excess - before[1]) / (d - before[0]) < 0.0:
+            slope = (excess - before[1]) / (d - before[0])
+        before = d, excess
+        d -= excess / slope - tolerance / 3.0  # just past the root: the end above it is what is returned
+        if step > 10 or not low < d < high:
+            d = 0.5 * (low + high)
+    return high
+
+
+def _likeliest_lost(lost: Number, gained: Number, n: int, d: float) -> Number:
+    """Share lost of greatest likelihood where the difference is d; plain arithmetic, which is fast on scalars."""
+    b = (2.0 * n + lost - gained) * d - lost - gained
+    share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
+    return share
+
+
+def _score(lost: float, gained: float, n: int, d: float) -> float:
+    """Tango's score."""
+    variance = n * (2.0 * _likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
+    return (gained - lost - n * d) / math.sqrt(max(variance, TINY))
+
+
+def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
+    """Signed root of the likelihood ratio."""
+    share, same = _likeliest_lost(lost, gained, n, d), n - lost - gained
+    pairs = ((lost, share), (gained, share + d), (same, 1.0 - d - 2.0 * share))
+    deviance = sum(xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
+    root: Number = np.sign(gained - lost - n * d) * np.sqrt(2.0 * np.maximum(deviance, 0.0))
+    return root
+
+
+def _beyond(q: float, n: int, deviations: float) -> int:
+    """The count so many standard deviations (and a few) from its mean n q, within 0 and n."""
+    return min(max(round(n * q + deviations * (math.sqrt(n * q * (1.0 - q)) + 2.0)), 0), n)
+
+
+def _least_losses(m: Floats, lost: int, gained: int, n: int, limit: float, alpha: float) -> Floats:
+    """For each count m of discordant pairs, the least losses that the order puts no later than what was seen."""
+    z, seen = quantile(alpha) + 1e-7, lost + gained - int(m[0])  # a little more than the limit's own rounding
+
+    def no_later(losses: Floats) -> npt.NDArray[np.bool_]:
+        return _signed_root(losses, m - losses, n, limit) <= z
+
+    deviation = np.sqrt(np.maximum(m - n * limit * limit, 1.0))
+    least = np.clip(0.5 * (m - n * limit - z * deviation), 0.0, m)
+    for _ in range(2):
+        step = 0.5 * deviation * (_signed_root(least, m - least, n, limit) - z)
+        least = np.clip(least + step, 0.0, m)
+    least = np.ceil(least)
+    while np.any(more := (least > 0.0) & no_later(np.maximum(least - 1.0, 0.0))):
+        least = least - more
+    while np.any(fewer := (least <= m) & ~no_later(np.minimum(least, m))):
+        least = least + fewer
+    least[seen] = min(least[seen], lost)
+    critical = mcnemar_critical(m, alpha)
+    least = np.maximum(least, critical) if lost >= critical[seen] else np.minimum(least, critical)
+    # A larger set is safe: fill what rounding left open under a loss in place of a gain, and of no change.
+    least = np.minimum.accumulate(least[::-1])[::-1]
+    return np.minimum.accumulate(least - m) + m
+
+
+class _Outcomes:
+    """The outcomes with at least `least[i]` losses among `first + i` discordant pairs, and their probability."""
+
+    def __init__(self, first: int, least: Floats, n: int, q_low: float, q_high: float) -> None:
+        m = first + np.arange(len(least), dtype=np.float64)
+        self.first, self.fewest, self.q_low, self.q_high = first, float(least[0]), q_low, q_high
+        self.changed, self.same = m[:, np.newaxis], n - m[:, np.newaxis]
+        self.log_choose = (gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0))[:, np.newaxis]
+        # From m to m + 1 pairs `least` stays or grows by one, and the binomial tail gains or loses one term.
+        m, least, grows = m[:-1], least[:-1], np.diff(least) > 0.5
+        term = least - ~grows
+        self.sign = np.where(grows, -1.0, 1.0)[:, np.newaxis]
+        self.log_term = (gammaln(m + 1.0) - gammaln(term + 1.0) - gammaln(m - term + 1.0))[:, np.newaxis]
+        self.losses, self.gains = least[:, np.newaxis], (m + 1.0 - least)[:, np.newaxis]
+
+    def probit(self, d: float) -> float:
+        """Normal quantile of the largest probability, over the discordance, at difference d."""
+        return float(ndtri(min(max(self._probability(d), TINY), 1.0 - 1e-16)))
+
+    def _probability(self, d: float) -> float:
+        size = abs(d)
+        low, room = max(self.q_low, size), max(1.0 - size, TINY)
+        ends = [math.asin(math.sqrt(min(max(q - size, 0.0) / room, 1.0))) for q in (low, self.q_high)]
+        # Even in the scale that steadies the variance of the rarer of lost and gained.
+        q = size + room * np.sin(np.linspace(ends[0], ends[1], GRID)) ** 2
+        p = self._at(np.clip(q, max(low, TINY), self.q_high), d)
+        i = int(np.argmax(p))  # and a parabola through the points around it
+        if 0 < i < GRID - 1 and (bend := 2.0 * p[i] - p[i - 1] - p[i + 1]) > 0.0:
+            return float(p[i] + (p[i + 1] - p[i - 1]) ** 2 / (8.0 * bend))
+        return float(p[i])
+
+    def _at(self, q: Floats, d: float) -> Floats:
+        loss_share, gain_share = (np.clip(0.5 * (1.0 + side * d / q), TINY, 1.0) for side in (-1.0, 1.0))
+        weight = self.changed * np.log(q)
+        weight += self.same * np.log(np.maximum(1.0 - q, TINY))
+        weight += self.log_choose
+        np.exp(weight, out=weight)
+        tail = np.empty_like(weight)
+        certain, never = self.fewest <= 0.0, self.fewest > self.first
+        tail[0] = float(certain) if certain or never else bdtrc(self.fewest - 1.0, self.first, loss_share)
+        np.multiply(self.losses, np.log(loss_share), out=tail[1:])
+        tail[1:] += self.gains * np.log(gain_share)
+        tail[1:] += self.log_term
+        np.exp(tail[1:], out=tail[1:])
+        tail[1:] *= self.sign
+        np.cumsum(tail, axis=0, out=tail)
+        beyond = np.maximum(1.0 - weight.sum(axis=0), 0.0)
+        return np.asarray(np.einsum("ij,ij->j", weight, tail) + beyond)

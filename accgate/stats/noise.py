@@ -1,0 +1,238 @@
+"""How noisy a task is: sigma, the flips between two runs of one model, and what repeated answers tell apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, chdtri, stdtrit
+
+from accgate.stats.mcnemar import Floats
+from accgate.stats.power import quantile
+
+KURTOSIS_FROM = 5  # scores; fewer tell nothing of the tails
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with the limits of its two-sided confidence interval; None where a figure does not exist."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VarianceParts:
+    """The variance of repeated scores by its source (points squared), and what more repeats would buy (points).
+
+    `between` is the variance of the questions' expected scores, `within` that of repeated answers to one question.
+    `error_now` is the standard error of the mean with the repeats there are, `error_2x` and `error_4x` with two and
+    four times as many, `error_limit` with no end of them: what only more questions can lower.
+    """
+
+    between: float | None
+    within: float | None
+    error_now: float | None
+    error_2x: float | None
+    error_4x: float | None
+    error_limit: float | None
+    reasons: tuple[str, ...] = ()
+
+
+def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float, float]:
+    """Exact two-sided interval of a share, from `count` of `n`.
+
+    References
+    ----------
+    Clopper and Pearson 1934, Biometrika 26.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(0, 10, confidence=0.95)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    error = 0.5 * (1.0 - confidence)
+    low = float(betaincinv(count, n - count + 1.0, error)) if count > 0 else 0.0
+    high = float(betaincinv(count + 1.0, n - count, 1.0 - error)) if count < n else 1.0
+    return low, high
+
+
+def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
+    """Standard deviation of one score, in points.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Scores of one run, points.
+    confidence : float
+        Of the two-sided interval.
+
+    Notes
+    -----
+    Where every score is 0 or 100 the value is 100 sqrt(p (1 - p)) at the share right p, and the limits are its least
+    and greatest over the exact interval of p, so 50 where that holds 1/2. Other scores have Bonett's interval, which
+    takes the tails into account: chi-square limits hold for normal scores only. Under 5 scores tell nothing of their
+    tails, and have the chi-square limits.
+
+    References
+    ----------
+    Bonett 2006, Computational Statistics and Data Analysis 50; Clopper and Pearson 1934, Biometrika 26.
+
+    Examples
+    --------
+    >>> sigma = estimate_sigma(np.repeat([0.0, 100.0], [800, 519]))
+    >>> round(sigma.value, 2), round(sigma.low, 2), round(sigma.high, 2)
+    (48.85, 48.2, 49.36)
+    """
+    n = len(scores)
+    if n == 0:
+        return Estimate(None, None, None, ("there are no scores",))
+    if np.all((scores == 0.0) | (scores == 100.0)):
+        return _binary_sigma(int(np.count_nonzero(scores)), n, confidence)
+    if n == 1:
+        return Estimate(None, None, None, ("one score has no standard deviation",))
+    if np.ptp(scores) == 0.0:
+        return Estimate(0.0, 0.0, None, (f"every score is {scores[0]:g}: no spread was seen, and none is excluded",))
+    low, high = _sigma_limits(scores, confidence)
+    few = (f"{n} scores tell nothing of their tails: the limits take them as normal",) if n < KURTOSIS_FROM else ()
+    return Estimate(float(np.std(scores, ddof=1)), low, high, few)
+
+
+def _binary_sigma(right: int, n: int, confidence: float) -> Estimate:
+    shares = clopper_pearson(right, n, confidence=confidence)
+    ends = [100.0 * math.sqrt(p * (1.0 - p)) for p in shares]
+    high = 50.0 if shares[0] <= 0.5 <= shares[1] else max(ends)
+    if n == 1:
+        return Estimate(None, min(ends), high, ("one score has no standard deviation",))
+    reasons = () if 0 < right < n else (f"every score is {100 * right // n}",)
+    return Estimate(100.0 * math.sqrt(right * (n - right)) / n, min(ends), high, reasons)
+
+
+def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
+    n = len(scores)
+    z = quantile(0.5 + 0.5 * confidence)
+    squares = float(np.sum((scores - scores.mean()) ** 2))
+    if n < max(KURTOSIS_FROM, z + 1.0):
+        low, high = (
+            math.sqrt(squares / float(chdtri(n - 1, p))) for p in (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
+        )
+        return low, high
+    cut = int(n / (2.0 * math.sqrt(n - 4.0)))
+    trimmed_mean = np.sort(scores)[cut : n - cut].mean()
+    kurtosis = n * float(np.sum((scores - trimmed_mean) ** 4)) / squares**2
+    c = n / (n - z)
+    error = c * math.sqrt(max(kurtosis - (n - 3.0) / n, 0.0) / (n - 1.0))
+    middle = math.sqrt(c * squares / (n - 1.0))
+    return middle * math.exp(-0.5 * z * error), middle * math.exp(0.5 * z * error)
+
+
+def estimate_discordance(a: Floats, b: Floats, *, confidence: float = 0.95) -> Estimate:
+    """Share of samples whose score differs between two runs, with its exact interval.
+
+    Parameters
+    ----------
+    a, b : arrays of shape (n,)
+        Scores of two runs on the same samples, in the same order.
+    confidence : float
+        Of the two-sided interval.
+
+    Examples
+    --------
+    >>> q = estimate_discordance(np.zeros(100), np.repeat([0.0, 100.0], [97, 3]))
+    >>> q.value, round(q.low, 4), round(q.high, 4)
+    (0.03, 0.0062, 0.0852)
+    """
+    if len(a) != len(b):
+        raise ValueError(f"two runs on the same samples have as many scores: {len(a)} and {len(b)}")
+    n = len(a)
+    if n == 0:
+        return Estimate(None, None, None, ("there are no scores",))
+    count = int(np.count_nonzero(a != b))
+    return Estimate(count / n, *clopper_pearson(count, n, confidence=confidence))
+
+
+def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estimate:
+    """Expected share of samples whose score differs between two repeats of one run.
+
+    Parameters
+    ----------
+    values : array of shape (n, k)
+        Scores of n samples, each answered k times.
+    confidence : float
+        Of the two-sided interval.
+
+    Notes
+    -----
+    The mean over samples of the share of their pairs of repeats that differ. With two repeats the interval is that of
+    `estimate_discordance`; more repeats say more of each sample, and the interval is the exact one at the number of
+    samples that would be as accurate.
+
+    References
+    ----------
+    Korn and Graubard 1998, Survey Methodology 24.
+
+    Examples
+    --------
+    >>> discordance_of_repeats(np.array([[0.0, 0.0, 100.0, 0.0], [100.0, 100.0, 100.0, 100.0]])).value
+    0.25
+    """
+    n, k = values.shape
+    if n == 0 or k == 0:
+        return Estimate(None, None, None, ("there are no scores",))
+    if k == 1:
+        return Estimate(None, None, None, ("one repeat does not show what the next would change",))
+    pairs = k * (k - 1) // 2
+    differing = np.zeros(n)
+    for lag in range(1, k):
+        differing += np.count_nonzero(values[:, lag:] != values[:, :-lag], axis=1)
+    shares = differing / pairs
+    share = float(shares.mean())
+    as_good_as = float(n)
+    if n > 1 and 0.0 < share < 1.0:
+        worst = share * (1.0 - share)  # the variance of a share that is 0 or 1: one pair a sample
+        few = (quantile(0.5 + 0.5 * confidence) / float(stdtrit(n - 1, 0.5 + 0.5 * confidence))) ** 2
+        as_good_as = n * max(1.0, few * worst / max(float(shares.var()), worst / pairs))
+    return Estimate(share, *clopper_pearson(share * as_good_as, as_good_as, confidence=confidence))
+
+
+def variance_parts(values: Floats) -> VarianceParts:
+    """Variance between questions and within one, of questions that were each answered several times.
+
+    Parameters
+    ----------
+    values : array of shape (n, k)
+        Scores in points of n questions, each answered k times.
+
+    Notes
+    -----
+    One-way random effects by the method of moments: the mean square within is `within`, and the mean square between
+    less it, over k, is `between`, or 0 where that is negative. The mean's variance is (between + within / k) / n.
+
+    References
+    ----------
+    Searle, Casella and McCulloch 1992, Variance Components, chapter 3; Miller 2024, arXiv 2411.00640, section 3.
+
+    Examples
+    --------
+    >>> parts = variance_parts(np.array([[0.0, 100.0], [100.0, 100.0], [0.0, 0.0], [0.0, 0.0]]))
+    >>> round(parts.between, 1), parts.within, round(parts.error_now, 2), round(parts.error_limit, 2)
+    (1666.7, 1250.0, 23.94, 20.41)
+    """
+    n, k = values.shape
+    if n == 0 or k == 0:
+        return VarianceParts(None, None, None, None, None, None, ("there are no scores",))
+    within = float(values.var(axis=1, ddof=1).mean()) if k > 1 else None
+    if n == 1:
+        return VarianceParts(None, within, None, None, None, None, ("one question has no variance between questions",))
+    of_means = float(values.mean(axis=1).var(ddof=1))
+    if within is None:
+        reason = "one repeat: what varies between questions and what within one cannot be told apart"
+        return VarianceParts(None, None, math.sqrt(of_means / n), None, None, None, (reason,))
+    between = max(of_means - within / k, 0.0)
+    reasons = () if of_means >= within / k else ("no more varies between questions than repeats explain",)
+    now, at_2x, at_4x, limit = (math.sqrt((between + within / (k * more)) / n) for more in (1, 2, 4, math.inf))
+    return VarianceParts(between, within, now, at_2x, at_4x, limit, reasons)

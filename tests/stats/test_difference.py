@@ -1,0 +1,201 @@
+"""Limits for a paired difference, against published intervals and full enumeration of the outcomes."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import binom, binomtest, multinomial, norm
+
+from accgate.stats import difference
+from accgate.stats.difference import EXACT_UP_TO, exact_difference_interval, tango_interval
+from accgate.stats.paired import mcnemar_exact
+
+alphas = st.sampled_from([0.001, 0.01, 0.05, 0.2])
+
+
+def outcomes(n: int) -> list[tuple[int, int]]:
+    return [(lost, gained) for lost in range(n + 1) for gained in range(n + 1 - lost)]
+
+
+def chances(pairs: list[tuple[int, int]], n: int, d: float, q: np.ndarray) -> np.ndarray:
+    """Probability of each outcome (columns) at difference d and each discordance q (rows); shares, not points."""
+    counts = np.array([(lost, gained, n - lost - gained) for lost, gained in pairs])
+    shares = np.clip(np.column_stack([(q - d) / 2.0, (q + d) / 2.0, 1.0 - q]), 0.0, 1.0)
+    return np.array([multinomial.pmf(counts, n, p / p.sum()) for p in shares])
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "n", "alpha", "published"),
+    [
+        (7, 1, 21, 0.025, (-0.517, -0.026)),  # Bentur et al. 2009, in Fagerland, Lydersen and Laake 2014
+        (16, 6, 161, 0.025, (-0.1240, -0.0054)),  # Cavo et al. 2012, R's contingencytables
+        (25, 28, 618, 0.05, (-0.0148, 0.0247)),  # R's PropCIs
+    ],
+)
+def test_tangos_limits_are_the_published_ones(lost, gained, n, alpha, published) -> None:
+    digits = 3 if n == 21 else 4
+    limits = tango_interval(lost, gained, n, alpha=alpha).two_sided
+    assert tuple(round(x / 100.0, digits) for x in limits) == published
+
+
+def constrained(lost: int, gained: int, n: int, d: float) -> tuple[float, float]:
+    """Likeliest share lost where the difference is d, by a general maximiser, and minus its log likelihood."""
+
+    def cost(share: float) -> float:
+        return -float(xlogy(lost, share) + xlogy(gained, share + d) + xlogy(n - lost - gained, 1.0 - d - 2.0 * share))
+
+    least, most = max(0.0, -d), (1.0 - d) / 2.0
+    inside = minimize_scalar(cost, bounds=(least, most), options={"xatol": 1e-12}).x
+    share = min([least, inside, most], key=cost)
+    return share, cost(share)
+
+
+def score(lost: int, gained: int, n: int, d: float) -> float:
+    share, _ = constrained(lost, gained, n, d)
+    return (gained - lost - n * d) / math.sqrt(n * (2.0 * share + d * (1.0 - d)))
+
+
+def signed_root(lost: int, gained: int, n: int, d: float) -> float:
+    deviance = 2.0 * (constrained(lost, gained, n, d)[1] - constrained(lost, gained, n, (gained - lost) / n)[1])
+    return math.copysign(math.sqrt(max(deviance, 0.0)), gained - lost - n * d)
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "n"), [(0, 0, 9), (3, 0, 9), (0, 3, 9), (2, 4, 9), (53, 26, 1319), (9, 0, 9)]
+)
+@pytest.mark.parametrize("alpha", [0.01, 0.2])
+def test_tangos_limits_are_where_a_brute_force_score_passes_its_quantile(lost, gained, n, alpha) -> None:
+    interval, estimate = tango_interval(lost, gained, n, alpha=alpha), (gained - lost) / n
+    high = brentq(lambda d: score(lost, gained, n, d) - norm.ppf(alpha), estimate + 1e-9, 1.0 - 1e-9)
+    assert interval.one_sided == pytest.approx(100.0 * high, abs=1e-3)
+    if lost < n:
+        low = brentq(lambda d: score(lost, gained, n, d) - norm.isf(alpha), -1.0 + 1e-9, estimate - 1e-9)
+        assert interval.two_sided[0] == pytest.approx(100.0 * low, abs=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@pytest.mark.parametrize("n", [1, 5, 10, 20, 40])
+def test_each_limit_covers_for_every_share_of_samples_lost_and_gained(n: int, alpha: float) -> None:
+    pairs = outcomes(n)
+    upper = np.array([exact_difference_interval(*pair, n, alpha=alpha).one_sided for pair in pairs]) / 100.0
+    q = np.sin(np.linspace(0.0, math.pi / 2.0, 12 if n == 40 else 40)) ** 2
+    # A limit covers least often just above one of its own values.
+    values = np.unique(upper)[:: 1 + n // 20 * 6]
+    for d in [*np.linspace(-0.95, 0.95, 5), *(values[values < 1.0 - 1e-9] + 1e-9)]:
+        inside = np.append(q[q > abs(d)], max(abs(d), 1e-12))
+        covered = chances(pairs, n, d, inside)[:, upper >= d].sum(axis=1)
+        assert covered.min() >= 1.0 - alpha - 1e-9
+
+
+@pytest.mark.parametrize(("p_lost", "p_gained"), [(0.02, 0.0), (0.06, 0.01)])
+def test_both_limits_cover_large_effects_at_three_hundred_samples(p_lost: float, p_gained: float) -> None:
+    n, alpha, missed_low, missed_high = 300, 0.05, 0.0, 0.0
+    truth = 100.0 * (p_gained - p_lost)
+    for lost in range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p_lost) + np.array([0, 1]))):
+        for gained in range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p_gained) + np.array([0, 1]))):
+            chance = multinomial.pmf([lost, gained, n - lost - gained], n, [p_lost, p_gained, 1.0 - p_lost - p_gained])
+            low, high = exact_difference_interval(lost, gained, n, alpha=alpha).two_sided
+            missed_low += chance * (low > truth)
+            missed_high += chance * (high < truth)
+    assert max(missed_low, missed_high) <= alpha - 2e-4  # what was left out of the sum
+
+
+@given(counts=st.tuples(*[st.integers(0, 60)] * 3), alpha=st.floats(0.001, 0.45))
+@settings(deadline=None, max_examples=50)
+def test_the_limit_is_below_zero_exactly_where_mcnemars_test_rejects(counts, alpha: float) -> None:
+    lost, gained, same = counts
+    n = lost + gained + same + 1
+    interval = exact_difference_interval(lost, gained, n, alpha=alpha)
+    low, high = interval.two_sided
+    assert (interval.one_sided < 0.0) == (mcnemar_exact(lost, gained, n, alpha=alpha, beta=0.2).p_value <= alpha)
+    assert (low > 0.0) == (mcnemar_exact(gained, lost, n, alpha=alpha, beta=0.2).p_value <= alpha)
+    assert -100.0 <= low <= 100.0 * (gained - lost) / n <= high <= 100.0
+    assert interval.one_sided == high
+
+
+@pytest.mark.parametrize("pairs", [(5, 0, 5), (5, 0, 500)])
+def test_a_tie_of_p_and_alpha_rejects_in_the_interval_too(pairs: tuple[int, int, int]) -> None:
+    assert exact_difference_interval(*pairs, alpha=2.0**-5).one_sided < 0.0
+    assert exact_difference_interval(*pairs, alpha=2.0**-5 * (1.0 - 1e-9)).one_sided >= 0.0
+
+
+@given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 300), alpha=alphas)
+@settings(deadline=None, max_examples=30)
+def test_reference_and_candidate_swapped_mirror_the_interval(lost, gained, same, alpha) -> None:
+    n = lost + gained + same
+    low, high = exact_difference_interval(lost, gained, n, alpha=alpha).two_sided
+    assert exact_difference_interval(gained, lost, n, alpha=alpha).two_sided == (-high, -low)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 1319])
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+def test_no_flips_have_the_exact_bound_of_an_event_never_seen(n: int, alpha: float) -> None:
+    unseen = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
+    interval = exact_difference_interval(0, 0, n, alpha=alpha)
+    assert unseen <= interval.one_sided <= unseen * (1.0 + 2e-3)
+    assert interval.two_sided == (-interval.one_sided, interval.one_sided)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100, 1319])
+def test_every_sample_lost_has_the_limit_of_all_being_lost(n: int) -> None:
+    # (lost, gained) = (n, 0) has probability at most ((1 - d) / 2) ** n at difference d.
+    exact = 100.0 * (1.0 - 2.0 * 0.05 ** (1.0 / n))
+    low, high = exact_difference_interval(n, 0, n, alpha=0.05).two_sided
+    assert low == -100.0
+    assert exact <= high <= exact + 0.1
+    assert exact_difference_interval(0, n, n, alpha=0.05).two_sided == (-high, 100.0)
+
+
+def order(n: int, alpha: float) -> dict[tuple[int, int], tuple[bool, float]]:
+    """Where each outcome stands: McNemar's rejections first, then by the likelihood ratio's limit."""
+
+    def limit(lost: int, gained: int) -> float:
+        def excess(d: float) -> float:
+            return signed_root(lost, gained, n, d) - norm.ppf(alpha)
+
+        return 1.0 if gained == n else brentq(excess, (gained - lost) / n + 1e-9, 1.0 - 1e-9)
+
+    return {pair: (bool(binom.sf(pair[0] - 1, sum(pair), 0.5) > alpha), limit(*pair)) for pair in outcomes(n)}
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.1])
+def test_the_limit_is_the_least_that_the_order_of_the_outcomes_allows(alpha: float) -> None:
+    n, places = 6, order(6, alpha)
+    for (lost, gained), (kept, place) in places.items():
+        earlier = [pair for pair, (k, p) in places.items() if (k, p) <= (kept, place + 1e-6)]
+        limit = exact_difference_interval(lost, gained, n, alpha=alpha).one_sided / 100.0
+        plausible = binomtest(lost + gained, n).proportion_ci(1.0 - 1e-6 * alpha)
+        for d, is_excluded in ((limit + 1e-6, True), (limit - 2e-3, False)):
+            if abs(d) < plausible.high and (d > 0.0) == kept:  # elsewhere McNemar's test has the say
+                q = np.linspace(max(plausible.low, abs(d)), plausible.high, 300)
+                assert (chances(earlier, n, d, q).sum(axis=1).max() <= alpha) == is_excluded
+
+
+@pytest.mark.parametrize(("lost", "gained"), [(53, 26), (30, 20), (12, 14), (150, 110)])
+def test_at_the_size_of_gsm8k_exactness_costs_under_two_percent_of_tangos_width(lost: int, gained: int) -> None:
+    exact, tango = (f(lost, gained, 1319, alpha=0.05).two_sided for f in (exact_difference_interval, tango_interval))
+    assert 1.0 <= (exact[1] - exact[0]) / (tango[1] - tango[0]) < 1.02
+
+
+def test_a_million_samples_with_fifty_thousand_flips_have_limits_close_to_tangos() -> None:
+    exact, tango = (f(26_000, 24_000, 10**6, alpha=0.05) for f in (exact_difference_interval, tango_interval))
+    assert exact.two_sided == pytest.approx(tango.two_sided, abs=1e-4)
+
+
+def test_past_the_largest_count_of_flips_the_limits_are_tangos() -> None:
+    lost = EXACT_UP_TO // 2 + 400
+    args = (lost, EXACT_UP_TO - lost + 1, 10**6)
+    assert exact_difference_interval(*args, alpha=0.05) == tango_interval(*args, alpha=0.05)
+
+
+def test_past_it_they_still_agree_with_mcnemars_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difference, "EXACT_UP_TO", -1)
+    difference._upper_limit.cache_clear()
+    for lost in range(40, 60):
+        rejected = mcnemar_exact(lost, 30, 1000, alpha=0.05, beta=0.2).p_value <= 0.05
+        assert (exact_difference_interval(lost, 30, 1000, alpha=0.05).one_sided < 0.0) == rejected
+    difference._upper_limit.cache_clear()

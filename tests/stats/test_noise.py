@@ -1,0 +1,251 @@
+"""Sigma, discordance and variance parts, against other implementations, published figures and small simulations."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2, kurtosis, norm
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+from statsmodels.stats.proportion import proportion_confint
+
+from accgate.stats.noise import (
+    Estimate,
+    clopper_pearson,
+    discordance_of_repeats,
+    estimate_discordance,
+    estimate_sigma,
+    variance_parts,
+)
+
+confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.999])
+
+
+def binary(right: int, n: int) -> np.ndarray:
+    return np.repeat([100.0, 0.0], [right, n - right])
+
+
+@given(n=st.integers(1, 5000), data=st.data(), confidence=confidences)
+@settings(deadline=None)
+def test_the_interval_of_a_share_is_scipys(n: int, data: st.DataObject, confidence: float) -> None:
+    count = data.draw(st.integers(0, n))
+    oracle = binomtest(count, n).proportion_ci(confidence)
+    assert clopper_pearson(count, n, confidence=confidence) == pytest.approx((oracle.low, oracle.high), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "low", "high"), [(0.90, 0.3592, 0.9359), (0.95, 0.3263, 1.0841), (0.99, 0.2607, 1.5109)]
+)
+def test_bonetts_published_example_comes_out(confidence: float, low: float, high: float) -> None:
+    sigma = estimate_sigma(np.array([15.83, 16.01, 16.24, 16.42, 15.33, 15.44, 16.88, 16.31]), confidence=confidence)
+    assert (sigma.value, sigma.low, sigma.high) == pytest.approx((0.5168, low, high), abs=5e-5)
+    assert sigma.reasons == ()
+
+
+@pytest.mark.parametrize("draw", ["uniform", "exponential", "normal"])
+def test_at_a_million_scores_the_limits_of_sigma_are_those_of_the_kurtosis(draw: str) -> None:
+    scores = getattr(np.random.default_rng(1), draw)(size=10**6)
+    sd = scores.std(ddof=1)
+    margin = norm.isf(0.025) * sd * math.sqrt((kurtosis(scores, fisher=False) - 1.0) / (4.0 * len(scores)))
+    sigma = estimate_sigma(scores)
+    assert sigma.value == pytest.approx(sd)
+    assert (sigma.low, sigma.high) == pytest.approx((sd - margin, sd + margin), abs=0.02 * margin)
+
+
+def test_the_interval_of_sigma_covers_for_scores_like_rouge() -> None:
+    rng = np.random.default_rng(2)
+    estimates = [estimate_sigma(100.0 * rng.beta(2.0, 5.0, size=40)) for _ in range(1000)]
+    truth = 100.0 * math.sqrt(2.0 * 5.0 / (7.0**2 * 8.0))
+    covered = sum(e.low <= truth <= e.high for e in estimates if e.low is not None and e.high is not None)
+    assert 0.92 <= covered / 1000 <= 0.98
+
+
+@given(n=st.integers(2, 400), data=st.data(), confidence=confidences)
+@settings(deadline=None)
+def test_sigma_of_right_and_wrong_spans_every_share_that_is_not_excluded(n, data, confidence) -> None:
+    right = data.draw(st.integers(0, n))
+    sigma = estimate_sigma(binary(right, n), confidence=confidence)
+    low, high = proportion_confint(right, n, alpha=1.0 - confidence, method="beta")
+    shares = np.append(np.linspace(low, high, 2001), 0.5 if low <= 0.5 <= high else low)
+    sigmas = 100.0 * np.sqrt(shares * (1.0 - shares))
+    assert (sigma.low, sigma.high) == pytest.approx((sigmas.min(), sigmas.max()), abs=1e-6)
+    assert sigma.value == pytest.approx(binary(right, n).std())
+    assert sigma.value is not None
+    assert sigma.low - 1e-9 <= sigma.value <= sigma.high + 1e-9
+
+
+def test_all_right_and_all_wrong_have_no_spread_but_may_have_had_one() -> None:
+    right, wrong = estimate_sigma(binary(100, 100)), estimate_sigma(binary(0, 100))
+    assert (right.value, right.low, right.high) == pytest.approx((wrong.value, wrong.low, wrong.high))
+    share = 1.0 - 0.025**0.01
+    assert (wrong.value, wrong.low, wrong.high) == pytest.approx((0.0, 0.0, 100.0 * math.sqrt(share * (1.0 - share))))
+    assert (right.reasons, wrong.reasons) == (("every score is 100",), ("every score is 0",))
+
+
+def test_equal_scores_in_between_give_no_upper_limit() -> None:
+    sigma = estimate_sigma(np.full(50, 33.3))
+    assert (sigma.value, sigma.low, sigma.high) == (0.0, 0.0, None)
+    assert sigma.reasons == ("every score is 33.3: no spread was seen, and none is excluded",)
+
+
+def test_one_score_has_no_sigma_and_none_at_all_neither() -> None:
+    assert estimate_sigma(np.array([42.0])) == Estimate(None, None, None, ("one score has no standard deviation",))
+    assert estimate_sigma(np.array([])) == Estimate(None, None, None, ("there are no scores",))
+    one_right = estimate_sigma(np.array([100.0]))
+    assert (one_right.value, one_right.low, one_right.high) == (None, 0.0, 50.0)
+    assert one_right.reasons == ("one score has no standard deviation",)
+
+
+@pytest.mark.parametrize("scores", [[10.0, 30.0], [10.0, 30.0, 35.0], [10.0, 30.0, 35.0, 90.0]])
+def test_few_scores_have_the_limits_of_normal_ones_and_say_so(scores: list[float]) -> None:
+    sigma, n = estimate_sigma(np.array(scores), confidence=0.9), len(scores)
+    limits = np.std(scores, ddof=1) * np.sqrt((n - 1) / chi2.isf([0.05, 0.95], n - 1))
+    assert (sigma.low, sigma.high) == pytest.approx(tuple(limits))
+    assert sigma.reasons == (f"{n} scores tell nothing of their tails: the limits take them as normal",)
+
+
+def test_an_extreme_confidence_on_few_scores_is_still_answered() -> None:
+    sigma = estimate_sigma(np.array([1.0, 2.0, 3.0, 4.0, 9.0]), confidence=1.0 - 1e-6)
+    assert sigma.low is not None
+    assert sigma.high is not None
+    assert 0.0 < sigma.low < 3.0 < sigma.high < math.inf
+
+
+def test_discordance_counts_the_samples_that_changed() -> None:
+    a, b = np.array([0.0, 100.0, 100.0, 40.0]), np.array([0.0, 0.0, 100.0, 40.5])
+    oracle = binomtest(2, 4).proportion_ci(0.9)
+    discordance = estimate_discordance(a, b, confidence=0.9)
+    assert (discordance.value, discordance.low, discordance.high) == pytest.approx((0.5, oracle.low, oracle.high))
+
+
+def test_runs_without_samples_or_of_different_lengths_have_no_discordance() -> None:
+    assert estimate_discordance(np.array([]), np.array([])).reasons == ("there are no scores",)
+    with pytest.raises(ValueError, match="as many scores: 1 and 3"):
+        estimate_discordance(np.zeros(1), np.zeros(3))
+
+
+values = st.tuples(st.integers(1, 6), st.integers(2, 5)).flatmap(
+    lambda shape: st.lists(
+        st.lists(st.sampled_from([0.0, 25.0, 100.0]), min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+
+
+@given(values=values)
+@settings(deadline=None)
+def test_discordance_of_repeats_is_the_mean_over_every_pair_of_repeats(values: list[list[float]]) -> None:
+    array = np.array(values)
+    pairs = itertools.combinations(range(array.shape[1]), 2)
+    each = [estimate_discordance(array[:, i], array[:, j]).value for i, j in pairs]
+    estimate = discordance_of_repeats(array)
+    assert estimate.value == pytest.approx(np.mean(each))
+    assert estimate.value is not None
+    assert 0.0 <= estimate.low <= estimate.value + 1e-12
+    assert estimate.value - 1e-12 <= estimate.high <= 1.0
+
+
+@given(flips=st.lists(st.booleans(), min_size=1, max_size=60), confidence=confidences)
+@settings(deadline=None)
+def test_two_repeats_are_two_runs(flips: list[bool], confidence: float) -> None:
+    a = np.zeros(len(flips))
+    b = np.where(flips, 100.0, 0.0)
+    both = discordance_of_repeats(np.column_stack([a, b]), confidence=confidence)
+    assert (both.value, both.low, both.high) == pytest.approx(
+        [getattr(estimate_discordance(a, b, confidence=confidence), name) for name in ("value", "low", "high")]
+    )
+
+
+def test_the_interval_of_the_discordance_covers_and_narrows_with_more_repeats() -> None:
+    rng, truth = np.random.default_rng(3), 2.0 * 0.5 * 1.0 / (1.5 * 2.5)  # E[2 p (1 - p)] of beta(0.5, 1)
+    widths = {}
+    for k in (2, 8):
+        estimates = []
+        for _ in range(400):
+            p = rng.beta(0.5, 1.0, size=(150, 1))
+            estimates.append(discordance_of_repeats(100.0 * (rng.random((150, k)) < p), confidence=0.9))
+        covered = np.mean([e.low <= truth <= e.high for e in estimates])
+        assert 0.86 <= covered <= 0.96
+        widths[k] = np.mean([e.high - e.low for e in estimates])
+    assert widths[8] < 0.8 * widths[2]
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (4, 3)])
+def test_repeats_that_never_differ_have_the_bound_of_an_event_never_seen(shape: tuple[int, int]) -> None:
+    estimate = discordance_of_repeats(np.full(shape, 100.0))
+    oracle = binomtest(0, shape[0]).proportion_ci(0.95)
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.0, 0.0, oracle.high))
+
+
+def test_repeats_that_always_differ_are_all_discordant() -> None:
+    estimate = discordance_of_repeats(np.array([[0.0, 50.0, 100.0], [1.0, 2.0, 3.0]]))
+    assert (estimate.value, estimate.high) == (1.0, 1.0)
+
+
+def test_one_repeat_shows_no_discordance_and_says_why() -> None:
+    reason = ("one repeat does not show what the next would change",)
+    assert discordance_of_repeats(np.zeros((5, 1))) == Estimate(None, None, None, reason)
+    assert discordance_of_repeats(np.zeros((0, 3))).reasons == ("there are no scores",)
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 2), (7, 3), (40, 4)])
+def test_the_parts_are_those_of_statsmodels_analysis_of_variance(n: int, k: int) -> None:
+    rng = np.random.default_rng(n)
+    scores = 50.0 + 20.0 * rng.normal(size=(n, 1)) + 5.0 * rng.normal(size=(n, k))
+    table = pd.DataFrame({"score": scores.ravel(), "question": np.repeat(np.arange(n), k)})
+    squares = anova_lm(ols("score ~ C(question)", table).fit())["mean_sq"]
+    parts = variance_parts(scores)
+    assert parts.within == pytest.approx(squares["Residual"])
+    assert parts.between == pytest.approx((squares["C(question)"] - squares["Residual"]) / k)
+    assert parts.error_now == pytest.approx(scores.mean(axis=1).std(ddof=1) / math.sqrt(n))
+    assert parts.reasons == ()
+
+
+def test_what_more_repeats_buy_is_what_they_bring() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.beta(2.0, 2.0, size=(200_000, 1))
+    now, then = (100.0 * (rng.random((200_000, k)) < p) for k in (3, 12))
+    parts, more = variance_parts(now), variance_parts(then)
+    assert parts.within == pytest.approx(1e4 * 0.2, rel=0.01)  # E[p (1 - p)] of beta(2, 2)
+    assert parts.between == pytest.approx(1e4 * 0.05, rel=0.03)
+    assert parts.error_4x == pytest.approx(more.error_now, rel=0.01)
+    assert parts.error_limit == pytest.approx(100.0 * p.std() / math.sqrt(200_000), rel=0.02)
+    assert parts.error_now > parts.error_2x > parts.error_4x > parts.error_limit
+
+
+def test_no_more_between_questions_than_within_is_taken_as_none() -> None:
+    parts = variance_parts(np.array([[0.0, 100.0], [100.0, 0.0], [0.0, 100.0]]))
+    assert (parts.between, parts.within, parts.error_limit) == (0.0, 5000.0, 0.0)
+    assert parts.error_now == pytest.approx(math.sqrt(5000.0 / 6.0))
+    assert parts.error_2x == pytest.approx(math.sqrt(5000.0 / 12.0))
+    assert parts.reasons == ("no more varies between questions than repeats explain",)
+
+
+def test_answers_that_never_change_leave_nothing_for_repeats_to_buy() -> None:
+    parts = variance_parts(np.array([[0.0, 0.0], [100.0, 100.0], [100.0, 100.0]]))
+    assert parts.within == 0.0
+    assert parts.error_now == parts.error_2x == parts.error_4x == parts.error_limit
+    assert parts.error_now == pytest.approx(np.std([0.0, 100.0, 100.0], ddof=1) / math.sqrt(3))
+
+
+def test_one_repeat_does_not_tell_the_parts_apart() -> None:
+    parts = variance_parts(np.array([[0.0], [100.0], [100.0]]))
+    assert (parts.between, parts.within, parts.error_2x, parts.error_4x, parts.error_limit) == (None,) * 5
+    assert parts.error_now == pytest.approx(np.std([0.0, 100.0, 100.0], ddof=1) / math.sqrt(3))
+    (reason,) = parts.reasons
+    assert reason == "one repeat: what varies between questions and what within one cannot be told apart"
+
+
+@pytest.mark.parametrize(("shape", "within"), [((1, 1), None), ((1, 4), 0.0), ((0, 3), None), ((3, 0), None)])
+def test_fewer_than_two_questions_have_no_standard_error(shape: tuple[int, int], within: float | None) -> None:
+    parts = variance_parts(np.zeros(shape))
+    assert (parts.between, parts.within) == (None, within)
+    assert (parts.error_now, parts.error_2x, parts.error_4x, parts.error_limit) == (None,) * 4
+    assert parts.reasons == (
+        "one question has no variance between questions" if shape[0] == 1 else "there are no scores",
+    )
