@@ -12,14 +12,29 @@ import numpy as np
 
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
-from accgate.design import Design, Mean, Target, chosen_test
+from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
 from accgate.engines import Engine, create
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics import get as get_metric
-from accgate.plan import ASSUMED_DISCORDANCE, achieved_theta, plan, planned_alpha, standard_error
-from accgate.references import Reference, baseline_of, find_reference, mismatch, missing_reference
+from accgate.plan import (
+    ASSUMED_DISCORDANCE,
+    achieved_theta,
+    fixed_n,
+    maximum_n,
+    plan,
+    planned_alpha,
+    standard_error,
+)
+from accgate.references import (
+    Reference,
+    ReferenceFile,
+    baseline_of,
+    find_reference,
+    mismatch,
+    missing_reference,
+)
 from accgate.scores import Scores
-from accgate.stats.names import TestName
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
 from accgate.stats.power import quantile, two_sample_n
 from accgate.tasks.definition import DefinitionFile, read_definition
 from accgate.tasks.library import library_file
@@ -31,7 +46,8 @@ class Check:
     """One (model, task): the samples to evaluate, what judges them, and what that can see.
 
     `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at
-    `discordance`; None where there is nothing to compute them from.
+    `discordance`; None where there is nothing to compute them from. `expected_n_healthy` and `expected_n_dropped` are
+    the mean samples of a sequential test when nothing changed and after a drop of theta, None at a fixed n.
     """
 
     model: str
@@ -46,6 +62,8 @@ class Check:
     discordance: float | None = None
     theta: float | None = None
     gamma: float | None = None
+    expected_n_healthy: float | None = None
+    expected_n_dropped: float | None = None
     max_tokens: int = 0
     notes: tuple[str, ...] = ()
 
@@ -148,6 +166,8 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
             "theta": check.theta,
             "theta_target": check.design.theta,
             "gamma": check.gamma,
+            "expected_n_healthy": check.expected_n_healthy,
+            "expected_n_dropped": check.expected_n_dropped,
             "reference": {"mean": check.reference_mean, "n": check.reference_n},
             "max_tokens": check.max_tokens,
             "notes": list(check.notes),
@@ -164,22 +184,41 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     baseline = baseline_of(model_name, model.variant, model.baseline)
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)
-    test = "paired" if reference is None else chosen_test(settings.test, reference)
+    known = reference if reference is not None else Scores((), np.zeros((0, 1)))  # recording: paired, as it will be
+    test = sequential_test(design, known) or chosen_test(settings.test, known)
     alpha = planned_alpha(design.alpha, config.gate.correction, checks)
-    sizing = _Sizing(settings, definition, design, test, reference, alpha)
+    sizing = _Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
     task = _task(config, task_name, file, settings, sizing.wanted())
     task, notes = _cut(task, sizing, found, config)
-    if any(sample.cluster is not None for sample in task.samples):
-        notes = (*notes, "samples come in clusters, which this version treats as independent: alpha may not hold")
+    clusters = {sample.cluster for sample in task.samples if sample.cluster is not None}
+    if clusters and len(clusters) < FEWEST_CLUSTERS and test in SEQUENTIAL_TESTS:
+        notes = (*notes, f"{len(clusters)} clusters: no early stop with under {FEWEST_CLUSTERS}")
     if reference is not None and isinstance(reference, Scores):
         reference = reference.taken([sample.id for sample in task.samples])
     if not recording and reference is None:
         notes = (missing_reference(config.references, baseline, task_name),)
+    design = replace(design, discordance=sizing.known_discordance)
     check = Check(
         model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
         max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
     )  # fmt: skip
-    return _foreseen(check, sizing)
+    check = _foreseen(check, sizing)
+    return replace(check, notes=(*check.notes, *_chance_notes(check)))
+
+
+def _chance_notes(check: Check) -> tuple[str, ...]:
+    """A reference no better than guessing cannot fall: the gate would pass whatever happened."""
+    mean, chance, n = check.reference_mean, check.task.chance, check.reference_n
+    if mean is None or chance is None or n is None or not check.design.higher_is_better:
+        return ()
+    sigma = check.design.sigma if check.design.sigma is not None else math.sqrt(max(chance * (100.0 - chance), 0.0))
+    room, error = mean - chance, sigma / math.sqrt(n)
+    if room > max(2.0 * error, check.theta or 0.0):
+        return ()
+    return (
+        f"the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly show; "
+        "take a task that the model can do",
+    )
 
 
 def _design(config: Config, settings: TaskSettings, definition: DefinitionFile) -> Design:
@@ -191,6 +230,8 @@ def _design(config: Config, settings: TaskSettings, definition: DefinitionFile) 
         sigma=definition.sigma if settings.sigma is None else settings.sigma,
         theta=settings.theta,
         higher_is_better=get_metric(definition.metric).higher_is_better,
+        early_stopping=gate.early_stopping and settings.theta is not None,  # it stops on what would rule out theta
+        seed=gate.seed,
     )
 
 
@@ -224,11 +265,17 @@ class _Sizing:
     test: TestName
     reference: Scores | Mean | Target | None
     alpha: float
+    about: ReferenceFile | None = None
+
+    @property
+    def known_discordance(self) -> float | None:
+        """The discordance given for the task, or measured when its reference was recorded."""
+        measured = None if self.about is None else self.about.discordance
+        return measured if self.settings.discordance is None else self.settings.discordance
 
     @property
     def discordance(self) -> float:
-        given = self.settings.discordance
-        return ASSUMED_DISCORDANCE if given is None else given
+        return ASSUMED_DISCORDANCE if self.known_discordance is None else self.known_discordance
 
     @property
     def binary(self) -> bool:
@@ -258,10 +305,11 @@ class _Sizing:
     def planned(self, theta: float) -> int | None:
         """Samples that see theta; None where the reference is too small for any number."""
         design = self.design
-        if self.test == "paired":
+        if self.test in PAIRED_TESTS:
             sigma = self.paired_sigma()
             q = self.discordance if sigma is None else None
-            return plan(theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta, test="paired").n
+            fixed = fixed_n(self.test, theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta)
+            return maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
         if design.sigma is None:
             return self.definition.num_samples
         if isinstance(self.reference, Mean):
@@ -306,7 +354,7 @@ def _cut(task: Task, sizing: _Sizing, found: Reference | None, config: Config) -
 
 def _foreseen(check: Check, sizing: _Sizing) -> Check:
     """The check with the theta and gamma that its plan expects."""
-    paired = check.test == "paired"
+    paired = check.test in PAIRED_TESTS
     sigma = sizing.paired_sigma() if paired else check.design.sigma
     discordance = sizing.discordance if paired and sigma is None else None
     if sigma is None and discordance is None:
@@ -321,9 +369,24 @@ def _foreseen(check: Check, sizing: _Sizing) -> Check:
         beta=check.design.beta,
         reference_n=known,
     )
+    if check.test in SEQUENTIAL_TESTS:  # its bounds are drawn for the target
+        theta = max(theta, check.design.theta or 0.0)
     gamma = None
     if check.reference_mean is not None:
         error = standard_error(check.test, check.n, sigma=sigma, discordance=discordance, reference_n=known)
         margin = quantile(alpha) * error
         gamma = check.reference_mean + (margin if check.design.higher_is_better else -margin)
-    return replace(check, theta=theta, gamma=gamma, discordance=discordance)
+    healthy, dropped = _expected(check, sigma, discordance)
+    return replace(
+        check, theta=theta, gamma=gamma, discordance=discordance, expected_n_healthy=healthy, expected_n_dropped=dropped
+    )
+
+
+def _expected(check: Check, sigma: float | None, discordance: float | None) -> tuple[float | None, float | None]:
+    if check.test not in SEQUENTIAL_TESTS or check.design.theta is None:
+        return None, None
+    found = plan(
+        check.design.theta, sigma=sigma, discordance=discordance, alpha=check.alpha_planned, beta=check.design.beta,
+        test=check.test, n_max=check.n,
+    )  # fmt: skip
+    return found.expected_n_healthy, found.expected_n_dropped

@@ -76,7 +76,9 @@ def parser() -> argparse.ArgumentParser:
 
     _init_arguments(add("init", _init, "write a starter accuracy.toml and workflow"))
     _config_arguments(add("validate", _validate, "check accuracy.toml and say what it means"))
-    _config_arguments(add("plan", _plan, "samples, theta and gamma of each check, and what it costs"))
+    plan = add("plan", _plan, "samples, theta and gamma of each check, or how many test cases to annotate")
+    _config_arguments(plan)
+    _annotation_arguments(plan)
     run = add("run", _run, "evaluate, decide and report")
     _config_arguments(run)
     _evaluation_arguments(run, "accgate-out")
@@ -86,6 +88,13 @@ def parser() -> argparse.ArgumentParser:
     record.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
     record.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     _compare_arguments(add("compare", _compare, "decide from two files of per-sample scores, without a model"))
+    sigma = add("sigma", _sigma, "estimate sigma from a run, and from two runs of one model how many scores change")
+    sigma.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
+    sigma.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
+    sigma.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
+    sigma.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
+    sigma.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
+    sigma.add_argument("--json", action="store_true", help="print only JSON on standard output")
     report = add("report", _report, "render a result")
     report.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
     report.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
@@ -100,6 +109,14 @@ def _config_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--models", action="append", default=[], metavar="NAMES", help="only these, comma-separated")
     command.add_argument("--tasks", action="append", default=[], metavar="NAMES", help="only these names or tags")
     command.add_argument("--json", action="store_true", help="print only JSON on standard output")
+
+
+def _annotation_arguments(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("without a dataset yet: test cases to annotate so that the mean is known to")
+    group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
+    group.add_argument("--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="of a score")
+    group.add_argument("--population", type=int, metavar="N", help="test cases there are at all, where that is known")
 
 
 def _evaluation_arguments(command: argparse.ArgumentParser, out: str) -> None:
@@ -119,15 +136,18 @@ def _init_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _compare_arguments(command: argparse.ArgumentParser) -> None:
-    from accgate.stats.names import AVAILABLE_TESTS
+    from accgate.stats.names import TESTS
 
-    command.add_argument("reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id and score")
+    command.add_argument("reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score, maybe cluster")
     command.add_argument("candidate", type=Path, metavar="CANDIDATE")
-    command.add_argument("--test", default="auto", choices=[test for test in AVAILABLE_TESTS if test != "target"])
+    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"])
     command.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
     command.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
     command.add_argument("--theta", type=float, help="drop in points that must be detectable")
+    command.add_argument("--early-stopping", action="store_true", help="use as few samples as the evidence allows")
+    command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
+    command.add_argument("--seed", type=int, default=0, help="of the order of samples and of resampling (0)")
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
     command.add_argument("--lower-is-better", action="store_true", help="as for perplexity")
     command.add_argument("--json", action="store_true", help="print only JSON on standard output")
@@ -183,10 +203,47 @@ def _validate(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
+    if arguments.margin is not None:
+        return _plan_annotation(arguments)
     from accgate.checks import plan_checks
 
     config = _config(arguments)
     return _show_checks(arguments, config, plan_checks(config), table=True)
+
+
+def _plan_annotation(arguments: argparse.Namespace) -> int:
+    from accgate.annotation import annotation_plan
+
+    low, high = arguments.range
+    plan = annotation_plan(
+        arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
+    )
+    if arguments.json:
+        import json
+
+        print(json.dumps(plan.as_dict(), indent=2))
+    else:
+        from accgate.report.plans import print_annotation
+
+        print_annotation(_console(), plan)
+    return PASSED
+
+
+def _sigma(arguments: argparse.Namespace) -> int:
+    from accgate.noise import noise_of
+
+    noise = noise_of(
+        arguments.records, theta=arguments.theta, alpha=arguments.alpha, beta=arguments.beta, scale=arguments.scale
+    )
+    if arguments.json:
+        from accgate.result import plain_json
+
+        print(plain_json(noise))
+    else:
+        from accgate.report.noise import print_noise
+
+        print_noise(_console(), noise)
+    return PASSED
 
 
 def _show_checks(arguments: argparse.Namespace, config: Config, checks: Sequence[Any], *, table: bool) -> int:
@@ -267,7 +324,8 @@ def _compare(arguments: argparse.Namespace) -> int:
     )
     design = Design(
         test=arguments.test, alpha=arguments.alpha, beta=arguments.beta, sigma=arguments.sigma,
-        theta=arguments.theta, higher_is_better=not arguments.lower_is_better,
+        theta=arguments.theta, higher_is_better=not arguments.lower_is_better, discordance=arguments.discordance,
+        early_stopping=arguments.early_stopping, seed=arguments.seed,
     )  # fmt: skip
     result = result_of_verdict(compare_scores(reference, candidate, design))
     if arguments.json:

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from accgate.errors import BadInput
 from accgate.records import file_name
 from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
-from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
+from accgate.stats.names import PAIRED_TESTS, Correction, TestName
 from accgate.tasks.library import library_names
 from accgate.tomlfile import Key, TomlFile, dotted, located, nearest, read_toml
 
@@ -270,11 +270,9 @@ def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key,
 
 
 def _test_faults(task: Task) -> Iterator[tuple[Key, str]]:
-    if task.test not in AVAILABLE_TESTS:
-        yield ("test",), f"is {task.test!r}, which this version does not have; use {', '.join(AVAILABLE_TESTS)}"
     if task.test == "target" and task.target is None:
         yield ("test",), "is target, but no target is set; add target = ..., the mean that must hold"
     if task.test not in ("target", "auto") and task.target is not None:
         yield ("test",), f"is {task.test!r}, but a target is set; use target, or remove the target"
-    if task.test == "paired" and task.reference is not None:
-        yield ("test",), "is paired, but only the reference's mean is given; use two-sample, or record a reference"
+    if task.test in PAIRED_TESTS and task.reference is not None:
+        yield ("test",), f"is {task.test}, but only a reference's mean is given; use two-sample, or record one"

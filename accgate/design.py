@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.stats.names import TestName
+from accgate.stats.names import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+
+FEWEST_CLUSTERS = 30  # under which there is no early stop
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A reference of which only the mean (points) and the number of samples are known."""
+    """A reference of which only the mean, the number of samples and maybe the standard deviation are known."""
 
     mean: float
     n: int
+    sigma: float | None = None
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Design:
-    """The error rates and the test that the user chose for a check; sigma and theta in points."""
+    """The error rates and the test that the user chose for a check; sigma and theta in points.
+
+    `discordance` is the share of samples expected to change. With `early_stopping` a paired `auto` test is
+    sequential.
+    """
 
     test: TestName = "auto"
     alpha: float = 0.05
@@ -33,23 +40,37 @@ class Design:
     sigma: float | None = None
     theta: float | None = None
     higher_is_better: bool = True
+    discordance: float | None = None
+    early_stopping: bool = False
+    seed: int = 0
 
 
 def chosen_test(test: TestName, reference: object) -> TestName:
-    """The test that `auto` stands for: paired where per-sample reference scores exist.
+    """The kind of test that `auto` stands for: paired where per-sample reference scores exist.
 
     Raises
     ------
     BadInput
         When the test asked for does not fit what is known of the reference.
     """
+    if test not in TESTS:
+        raise BadInput(f"test is {test!r}; use one of {', '.join(TESTS)}")
     if isinstance(reference, Target):
         natural: TestName = "target"
     else:
         natural = "two-sample" if isinstance(reference, Mean) else "paired"
-    if test in ("auto", natural):
-        return natural
+    if test in ("auto", natural) or (test in PAIRED_TESTS and natural == "paired"):
+        return natural if test == "auto" else test
     if test == "two-sample" and not isinstance(reference, Target):
         return test
-    needs = {"paired": "the reference's score of each sample", "target": "an absolute target"}
-    raise BadInput(f"the {test} test needs {needs.get(test, 'a reference')}; use {natural}, or auto")
+    needs = {"two-sample": "a reference", "target": "an absolute target"}
+    needed = needs.get(test, "the reference's score of each sample")
+    raise BadInput(f"the {test} test needs {needed}; use {natural}, or auto")
+
+
+def sequential_test(design: Design, reference: object) -> TestName | None:
+    """The sequential test that a design asks for with this reference; None for a test at a fixed n."""
+    test = chosen_test(design.test, reference)
+    if test in SEQUENTIAL_TESTS:
+        return test
+    return DEFAULT_SEQUENTIAL if design.early_stopping and design.test == "auto" and test == "paired" else None

@@ -22,6 +22,8 @@ from accgate.records import (
 )
 from accgate.tasks.samples import Sample, Task
 
+STOPPED = "stopped_with"  # scored records of a run that was decided early, in its settings
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -59,15 +61,27 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The records of one (model, task), in the fixed order; `complete` unless too many samples failed."""
+    """The records of one (model, task), in the fixed order; `complete` unless too many samples failed.
+
+    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
+    """
 
     records: tuple[Record, ...]
     complete: bool
+    stopped: bool = False
 
     @property
     def failed(self) -> tuple[Record, ...]:
         """Records without a score."""
         return tuple(record for record in self.records if record.score is None)
+
+
+class Judge(Protocol):
+    """Says whether the first samples of the order, all finished, decide the check already."""
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether they do; `records` holds every repeat of the first samples, in the order."""
+        ...
 
 
 class Observer(Protocol):
@@ -95,7 +109,8 @@ def refuse_unfinished(paths: RecordPaths) -> None:
         When there are such records: how many, and how to go on.
     """
     scored = _scored_records(paths)
-    if scored and _settings_of_run(paths).get("records") != len(scored):
+    settings = _settings_of_run(paths) if scored else {}
+    if scored and settings.get("records") != len(scored) and settings.get(STOPPED) != len(scored):
         raise BadInput(
             f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
             "--out, or delete it"
@@ -135,7 +150,7 @@ def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) ->
 
 def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
     earlier, now = _settings_of_run(paths), json.loads(_settings_text(assignment))
-    changed = sorted(key for key in {*earlier, *now} if earlier.get(key) != now.get(key))
+    changed = sorted(key for key in {*earlier, *now} - {STOPPED} if earlier.get(key) != now.get(key))
     if changed:
         raise BadInput(
             f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
@@ -156,9 +171,11 @@ def _settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     return settings
 
 
-def _settings_text(assignment: Assignment) -> str:
+def _settings_text(assignment: Assignment, *, stopped: int | None = None) -> str:
     fingerprint = {f"task {part}": digest for part, digest in assignment.task.fingerprint.items()}
     settings = {**assignment.settings, **fingerprint, "records": assignment.total}
+    if stopped is not None:
+        settings[STOPPED] = stopped
     return json.dumps(settings, sort_keys=True, default=str, indent=1)
 
 
@@ -169,12 +186,14 @@ async def evaluate(
     *,
     kept: Sequence[Record] = (),
     observer: Observer,
+    judge: Judge | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
     """Ask what is not kept, score it and write it down.
 
     Stops early, with `complete` False, once more than `max_failed` of the records have failed: the check is an
-    error whatever follows.
+    error whatever follows. Stops early with `stopped` once `judge` says that the finished beginning of the order
+    decides; answers still awaited are then dropped, since those that come first are no random subset.
 
     Raises
     ------
@@ -195,25 +214,77 @@ async def evaluate(
     most_failed = math.floor(assignment.max_failed * assignment.total + 1e-9)
     failed = 0
 
+    prefix = None if judge is None else _Prefix(judge, [(s.id, r) for s, r in assignment.keys()], assignment.repeats)  # noqa: SIM118
+    decided = asyncio.Event()
+
     async def work() -> None:
         nonlocal failed
         for sample, repeat in open_keys:
-            if failed > most_failed:
+            if failed > most_failed or decided.is_set():
                 return
             record = await _ask(engine, assignment, sample, repeat, clock)
             writer.append(record)
             records[record.key] = record
             failed += record.score is None
             observer.finished(record)
+            if prefix is not None and prefix.decides(records):
+                decided.set()
 
     observer.started(assignment.model, task.name, assignment.total, kept)
     try:
         with writer:
-            await _all_or_first_error([asyncio.create_task(work()) for _ in range(engine.concurrency)])
+            if prefix is not None and kept and prefix.decides(records):
+                decided.set()
+            await _until_decided([asyncio.create_task(work()) for _ in range(engine.concurrency)], decided)
     finally:
         observer.ended()
+    if decided.is_set() and prefix is not None:
+        scored = sum(record.score is not None for record in records.values())
+        write_atomically(paths.settings, _settings_text(assignment, stopped=scored).encode())
+        return Evaluation(tuple(prefix.records(records)), complete=failed <= most_failed, stopped=True)
     ordered = (records.get((sample.id, repeat)) for sample, repeat in assignment.keys())  # noqa: SIM118
     return Evaluation(tuple(r for r in ordered if r is not None), complete=failed <= most_failed)
+
+
+class _Prefix:
+    """The finished beginning of the order, and whether it decides; asked again when it has grown by a fiftieth."""
+
+    def __init__(self, judge: Judge, keys: Sequence[tuple[str, int]], repeats: int) -> None:
+        self._judge, self._keys, self._repeats = judge, keys, repeats
+        self._finished = 0
+        self._asked = 0
+
+    def decides(self, records: Mapping[tuple[str, int], Record]) -> bool:
+        """Whether what is finished now decides."""
+        while self._finished < len(self._keys) and self._keys[self._finished] in records:
+            self._finished += 1
+        samples = self._finished // self._repeats
+        all_there = self._finished == len(self._keys)
+        if all_there or samples < self._asked + max(1, self._asked // 50):
+            return False
+        self._asked = samples
+        return self._judge(self.records(records))
+
+    def records(self, records: Mapping[tuple[str, int], Record]) -> list[Record]:
+        """The records of the beginning that was judged last."""
+        return [records[key] for key in self._keys[: self._asked * self._repeats]]
+
+
+async def _until_decided(workers: Sequence[asyncio.Task[None]], decided: asyncio.Event) -> None:
+    """Wait for all workers, or until the check is decided; the rest is then cancelled."""
+    watch = asyncio.create_task(decided.wait())
+    everyone = asyncio.create_task(_all_or_first_error(workers))
+    try:
+        await asyncio.wait([watch, everyone], return_when=asyncio.FIRST_COMPLETED)
+        if not everyone.done():
+            everyone.cancel()
+            await asyncio.gather(everyone, return_exceptions=True)
+            return
+        await everyone
+    finally:
+        watch.cancel()
+        everyone.cancel()
+        await asyncio.gather(watch, everyone, return_exceptions=True)
 
 
 async def _all_or_first_error(workers: Sequence[asyncio.Task[None]]) -> None:

@@ -14,11 +14,21 @@ import numpy as np
 from accgate import __version__
 from accgate.checks import Check, engine_of, plan_checks
 from accgate.config import Config
-from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
+from accgate.decide import CandidateSummary, ReferenceSummary, Verdict, decide
 from accgate.engines import Engine, EngineInfo
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
-from accgate.evaluate import Assignment, Evaluation, Observer, Sampling, evaluate, kept_records, refuse_unfinished
+from accgate.evaluate import (
+    Assignment,
+    Evaluation,
+    Judge,
+    Observer,
+    Sampling,
+    evaluate,
+    kept_records,
+    refuse_unfinished,
+)
+from accgate.evidence import early_judge, evidence_of
 from accgate.records import Record, file_name, paths_of, write_gzip_lines
 from accgate.references import (
     ReferenceFile,
@@ -58,7 +68,13 @@ def run(
     judged = [check for check in checks if check.reference is not None]
     if not config.partial:
         refuse_unknown_ids(config, checks)
-    evaluated, infos = evaluate_checks(config, judged, out=out, resume=resume, observer=observer or Silent())
+    judges = {
+        (check.model, check.task.name): early_judge(check, correction=config.gate.correction, checks=len(checks))
+        for check in judged
+    }
+    evaluated, infos = evaluate_checks(
+        config, judged, out=out, resume=resume, observer=observer or Silent(), judges=judges
+    )
     verdicts = decide_checks(config, checks, evaluated)
     result = summary(config, verdicts, evaluated, infos)
     seconds = round(time.monotonic() - clock, 3)
@@ -108,9 +124,17 @@ def record(
 
 
 def evaluate_checks(
-    config: Config, checks: Sequence[Check], *, out: Path, resume: bool, observer: Observer
+    config: Config,
+    checks: Sequence[Check],
+    *,
+    out: Path,
+    resume: bool,
+    observer: Observer,
+    judges: Mapping[tuple[str, str], Judge | None] | None = None,
 ) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
+
+    `judges` stop the evaluation of a (model, task) as soon as it is decided.
 
     Raises
     ------
@@ -131,7 +155,8 @@ def evaluate_checks(
                 await engine.start()
                 infos[name] = engine.describe()
                 while waiting:
-                    evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer))
+                    judge = (judges or {}).get((name, waiting[0].task.name))
+                    evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer, judge))
                     waiting.pop(0)
             except CannotEvaluate as error:
                 evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
@@ -173,7 +198,7 @@ def forget_result(out: Path) -> None:
 
 
 async def _evaluate(
-    config: Config, check: Check, engine: Engine, out: Path, resume: bool, observer: Observer
+    config: Config, check: Check, engine: Engine, out: Path, resume: bool, observer: Observer, judge: Judge | None
 ) -> Evaluated:
     model = config.models[check.model]
     sampling = Sampling(**asdict(model.sampling))
@@ -188,7 +213,7 @@ async def _evaluate(
     assignment = Assignment(check.model, check.task, check.repeats, sampling, settings, config.gate.max_failed)
     paths = paths_of(out, check.model, check.task.name)
     kept = kept_records(assignment, paths, resume=resume)
-    evaluation = await evaluate(engine, assignment, paths, kept=kept, observer=observer)
+    evaluation = await evaluate(engine, assignment, paths, kept=kept, observer=observer, judge=judge)
     return Evaluated(check, evaluation)
 
 
@@ -196,7 +221,9 @@ def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[E
     """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
     done = {(item.check.model, item.check.task.name): item for item in evaluated}
     decidable = {
-        key: _evidence(item) for key, item in done.items() if item.evaluation is not None and item.evaluation.complete
+        key: evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
+        for key, item in done.items()
+        if item.evaluation is not None and item.evaluation.complete
     }
     decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
     verdicts = dict(zip(decidable, decided, strict=True))
@@ -205,21 +232,6 @@ def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[E
         else _undecided(check, done.get(key))
         for check in checks
     )  # fmt: skip
-
-
-def _evidence(item: Evaluated) -> Evidence:
-    check = item.check
-    assert check.reference is not None
-    assert item.evaluation is not None
-    return Evidence(
-        candidate=scores_of(item.evaluation.records, check.task),
-        reference=check.reference,
-        design=check.design,
-        model=check.model,
-        task=check.task.name,
-        worst=check.task.metric.worst,
-        best=check.task.metric.best,
-    )
 
 
 def _annotated(verdict: Verdict, check: Check, config: Config) -> Verdict:

@@ -6,8 +6,16 @@ import math
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.stats.names import AVAILABLE_TESTS, Correction, TestName
-from accgate.stats.power import one_sample_n, paired_binary_effect, quantile_sum, two_sample_n
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
+from accgate.stats.power import (
+    E_PROCESS_MAXIMUM,
+    GSPRT_LEAST,
+    GSPRT_MAXIMUM,
+    one_sample_n,
+    paired_binary_effect,
+    quantile_sum,
+    two_sample_n,
+)
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -16,9 +24,10 @@ ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to
 class Plan:
     """Samples of a check and what they detect; theta in points.
 
-    `theta` is what `n` samples see with probability 1 - beta. Where `reachable` is False the target cannot be
-    reached with the samples there are. `expected_n_healthy` and `expected_n_dropped` are what a run takes on
-    average when nothing changed and after a drop of theta: n itself in a fixed-n test.
+    `theta` is what `n` samples see with probability 1 - beta; of a sequential test `n` is the most it takes. Where
+    `reachable` is False the target cannot be reached with the samples there are. `expected_n_healthy` and
+    `expected_n_dropped` are what a run takes on average when nothing changed and after a drop of theta: n itself in
+    a fixed-n test.
     """
 
     test: TestName
@@ -58,7 +67,8 @@ def plan(
     alpha, beta : float
         Type I and type II error rates.
     test : str
-        `auto` is paired, or two-sample where only sigma is given.
+        `auto` is paired, or two-sample where only sigma is given. The sequential tests are `gsprt`,
+        `group-sequential` and `e-process`.
     n_max : int, optional
         Most samples there are; n is at most that.
     checks : int
@@ -73,6 +83,9 @@ def plan(
     --------
     >>> plan(2.0, sigma=50.0).n, plan(2.0, discordance=0.05).n
     (7729, 833)
+    >>> p = plan(2.0, discordance=0.05, test="gsprt")
+    >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
+    (1192, 412, 534)
     """
     _check(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     chosen: TestName = test
@@ -81,12 +94,18 @@ def plan(
     if chosen in ("two-sample", "target") and sigma is None:
         raise BadInput(f"a plan for the {chosen} test needs sigma, the standard deviation of one score in points")
     level = alpha / checks
-    if chosen == "paired" and sigma is None and discordance is None:
+    if chosen in PAIRED_TESTS and sigma is None and discordance is None:
         discordance = ASSUMED_DISCORDANCE
-    needed = _needed(chosen, theta, sigma, discordance, level, beta)
-    n = needed if n_max is None else min(needed, n_max)
+    fixed = fixed_n(chosen, theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    most, least = maximum_n(chosen, fixed, alpha=level, beta=beta)
+    n = most if n_max is None else min(most, n_max)
     reached = achieved_theta(chosen, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
-    return Plan(chosen, n, reached, level, beta, theta, discordance, sigma, n, n, n >= needed)
+    if chosen in SEQUENTIAL_TESTS:  # its bounds are drawn for the target
+        reached = max(reached, theta)
+    sd = 100.0 * math.sqrt(max(discordance, theta / 100.0)) if discordance is not None else sigma or 0.0
+    ideal = one_sample_n(theta, sd=sd, alpha=level, beta=beta)
+    healthy, dropped = expected_n(chosen, n, fixed, ideal, alpha=level, beta=beta)
+    return Plan(chosen, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
 
 
 def _check(
@@ -109,19 +128,20 @@ def _check(
         ("checks", checks, checks >= 1, "1 or more"),
     ]
     faults = [f"{name} is {value}; give a number {rule}" for name, value, ok, rule in rules if not ok]
-    if test not in AVAILABLE_TESTS:
-        faults.append(f"test is {test!r}; this version has {', '.join(AVAILABLE_TESTS)}")
+    if test not in TESTS:
+        faults.append(f"test is {test!r}; use one of {', '.join(TESTS)}")
     if faults:
         raise BadInput(*faults)
 
 
-def _needed(
-    test: TestName, theta: float, sigma: float | None, discordance: float | None, alpha: float, beta: float
+def fixed_n(
+    test: TestName, theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float
 ) -> int:
+    """Samples that a test at a fixed n needs; of a sequential test's kind, the paired one."""
     if test == "two-sample":
         assert sigma is not None
         return two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
-    if discordance is not None and test == "paired":
+    if discordance is not None and test in PAIRED_TESTS:
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
         from accgate.stats.mcnemar import mcnemar_n
@@ -129,6 +149,50 @@ def _needed(
         return mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
     assert sigma is not None
     return one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
+
+
+def maximum_n(test: TestName, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
+    """(most samples that a test is planned with, fewest that give its power), from those of the fixed-n test."""
+    if test == "gsprt":
+        return math.ceil(GSPRT_MAXIMUM * fixed), math.ceil(GSPRT_LEAST * fixed)
+    cost = _cost(test, alpha, beta)
+    return math.ceil(cost * fixed), math.ceil(cost * fixed)
+
+
+def _cost(test: TestName, alpha: float, beta: float) -> float:
+    """Samples a test needs for its power, times those of the fixed-n test."""
+    if test == "gsprt":
+        return GSPRT_LEAST
+    if test == "group-sequential":
+        from accgate.stats.group_sequential import LOOKS, group_design
+
+        return group_design(LOOKS, alpha, beta).inflation
+    return E_PROCESS_MAXIMUM if test == "e-process" else 1.0
+
+
+def expected_n(test: TestName, n: int, fixed: int, ideal: int, *, alpha: float, beta: float) -> tuple[float, float]:
+    """Mean samples when nothing changed and after a drop of theta, of `n` planned.
+
+    `fixed` is what the fixed-n test needs, `ideal` the same by the normal approximation.
+
+    For `gsprt` and `e-process` Wald's approximation, with bounds as these tests have them: within about a tenth of the
+    simulated means (benchmarks/decisions.py prints both).
+    """
+    if test not in SEQUENTIAL_TESTS:
+        return float(n), float(n)
+    if test == "group-sequential":
+        from accgate.stats.group_sequential import LOOKS, expected_shares
+
+        healthy, dropped = expected_shares(LOOKS, alpha, beta)
+        return healthy * n, dropped * n
+    short = max(0.0, GSPRT_MAXIMUM - n / fixed) if test == "gsprt" else 0.0
+    extra_pass, extra_fail = (0.3 + max(0.0, beta - 0.2), 0.35) if test == "gsprt" else (0.35, 0.6)
+    passes = -math.log(beta) + extra_pass + 1.1 * short
+    fails = math.log((1.0 - beta) / alpha) + extra_fail + 0.6 * short
+    scale = 2.0 * ideal / quantile_sum(alpha, beta) ** 2
+    healthy = scale * ((1.0 - alpha) * passes - alpha * fails)
+    dropped = scale * ((1.0 - beta) * fails - beta * passes)
+    return min(healthy, float(n)), min(dropped, float(n))
 
 
 def achieved_theta(
@@ -142,18 +206,19 @@ def achieved_theta(
     reference_n: int | None = None,
 ) -> float:
     """Drop in points that `n` samples see with probability 1 - beta; `reference_n` is n where unset."""
-    if test == "paired" and discordance is not None:
-        return paired_binary_effect(discordance, n, alpha=alpha, beta=beta)
+    n_fixed = n / _cost(test, alpha, beta)
+    if test in PAIRED_TESTS and discordance is not None:
+        return paired_binary_effect(discordance, n_fixed, alpha=alpha, beta=beta)
     return quantile_sum(alpha, beta) * standard_error(
-        test, n, sigma=sigma, discordance=discordance, reference_n=reference_n
+        test, n_fixed, sigma=sigma, discordance=discordance, reference_n=reference_n
     )
 
 
 def standard_error(
-    test: TestName, n: int, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
+    test: TestName, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
 ) -> float:
     """Standard error in points of the difference that a test looks at; `reference_n` is n where unset."""
-    if test == "paired" and discordance is not None:
+    if test in PAIRED_TESTS and discordance is not None:
         return 100.0 * math.sqrt(discordance / n)
     assert sigma is not None
     return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)

@@ -43,6 +43,7 @@ class ReferenceFile:
     n: Whole
     sigma: Number | None = None
     repeats: Whole = 1
+    discordance: Number | None = None
     date: Text = ""
     commit: Text = ""
     engine: Text = ""
@@ -66,7 +67,7 @@ class Reference:
     @property
     def evidence(self) -> Scores | Mean:
         """What a decision takes: the scores where they are recorded, else the mean."""
-        return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n)
+        return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n, self.about.sigma)
 
     @property
     def replies_path(self) -> Path:
@@ -208,8 +209,10 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     BadInput
         When a sample of the task has no record, or an uneven number of repeats.
     """
-    scores = collect({record.key: record.score for record in records}, "the run")
-    missing = [sample.id for sample in task.samples if sample.id not in set(scores.ids)]
+    clusters = {record.key: record.cluster for record in records}
+    scores = collect({record.key: record.score for record in records}, "the run", clusters)
+    present = set(scores.ids)
+    missing = [sample.id for sample in task.samples if sample.id not in present]
     if missing:
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {shown(missing)}")
     return scores.taken([sample.id for sample in task.samples])

@@ -39,6 +39,11 @@ class Result:
 
 def to_json(value: Result | Verdict) -> str:
     """The JSON text of a result or of one verdict; a figure that does not exist is null, never NaN."""
+    return plain_json(value)
+
+
+def plain_json(value: Any) -> str:
+    """The JSON text of a dataclass; a figure that does not exist is null, never NaN."""
     return json.dumps(_finite(asdict(value)), indent=2, ensure_ascii=False, allow_nan=False)
 
 

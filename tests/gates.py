@@ -61,7 +61,7 @@ class Project:
         self.store = folder / "references"
         for task in tasks:
             write_task(folder, task, questions(n))
-        self.gate: dict[str, Any] = {}
+        self.gate: dict[str, Any] = {"early_stopping": False}  # so that scores may stand in any order
         self.models: dict[str, dict[str, Any]] = {"m": {"engine": "recorded", "model": "m.jsonl"}}
         self.tasks: dict[str, dict[str, Any]] = {task: {"file": f"{task}.toml", **keys} for task in tasks}
         self.write()

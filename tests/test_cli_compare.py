@@ -176,7 +176,7 @@ def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> No
         (("--sigma", "-1"), "sigma is -1.0; give a number 0 or more"),
         (("--scale", "0"), "scale is 0.0; give a number above 0"),
         (("--scale", "nan"), "scale is nan; "),
-        (("--test", "two-sample"), "the two-sample test needs sigma"),
+        (("--discordance", "2"), "discordance is 2.0; give a number from 0 to 1"),
         (("--test", "target"), "argument --test: invalid choice: 'target'"),
         (("--tset", "auto"), "unrecognized arguments: --tset auto"),
     ],

@@ -227,13 +227,15 @@ def test_a_bad_gate_value_names_line_key_and_mend(tmp_path: Path, key: str, bad:
         ("reference = 60", "reference: needs reference_num_samples beside it: the reference's own error counts"),
         ("reference_num_samples = 9", "reference_num_samples: needs reference, the mean in points, beside it"),
         ("num_samples = 9\nlimit = 8", "limit: is 8, less than num_samples = 9; remove one of the two"),
-        ("test = 'gsprt'", "test: is 'gsprt', which this version does not have; use auto, two-sample, target, paired"),
+        ("test = 'sgprt'",
+         "test: is 'sgprt'; write one of auto, two-sample, target, paired, permutation, bootstrap, gsprt, "
+         "group-sequential, e-process; did you mean 'gsprt'?"),
         ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
         ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
         ("reference = 1\nreference_num_samples = 2\ntarget = 9",
          "target: stands beside reference; one task is judged against one of the two"),
         ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
-         "test: is paired, but only the reference's mean is given; use two-sample, or record a reference"),
+         "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
     ],
 )  # fmt: skip
 def test_a_bad_task_value_names_line_key_and_mend(tmp_path: Path, line: str, message: str) -> None:

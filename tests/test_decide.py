@@ -79,10 +79,11 @@ def test_zero_and_hundred_scores_get_the_exact_test() -> None:
 
 
 @pytest.mark.parametrize(("side", "value"), [(0, 50.0), (1, 50.0), (0, 99.9), (1, 0.1)])
-def test_one_score_between_makes_it_a_t_test(side: int, value: float) -> None:
+def test_one_score_between_makes_it_no_longer_mcnemars(side: int, value: float) -> None:
     both = [[100.0, 100.0, 0.0, 100.0], [0.0, 100.0, 0.0, 100.0]]
     both[side][1] = value
-    verdict = compare(*both)
+    verdict = compare(*both, test="paired")
+    assert compare(*both).test == "permutation"
     assert verdict.p_value == pytest.approx(ttest_rel(both[1], both[0], alternative="less").pvalue)
     assert verdict.p_mid is None
 
@@ -126,7 +127,7 @@ def test_repeats_are_averaged_before_pairing() -> None:
     ids = ("a", "b", "c")
     reference = Scores(ids, np.array([[100.0, 100.0], [100.0, 0.0], [0.0, 100.0]]))
     candidate = Scores(("c", "b", "a"), np.array([[0.0, 0.0], [0.0, 100.0], [100.0, 0.0]]))
-    verdict = compare_scores(reference, candidate, Design())
+    verdict = compare_scores(reference, candidate, Design(test="paired"))
     oracle = ttest_rel([50.0, 50.0, 0.0], [100.0, 50.0, 50.0], alternative="less")
     assert (verdict.p_value, verdict.n, verdict.p_mid) == (pytest.approx(oracle.pvalue), 3, None)
     assert (verdict.flips, verdict.reference.n) == (("c", "a"), 3)

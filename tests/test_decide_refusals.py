@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp, ttest_ind, ttest_ind_from_stats
 
 from accgate.decide import Evidence, compare, decide
 from accgate.design import Design, Mean, Target, chosen_test
@@ -26,12 +27,11 @@ from tests.decisions import one_each
         ({"theta": math.nan}, "theta is nan; give"),
         ({"theta": math.inf}, "theta is inf; give"),
         ({"alpha": 1.0, "theta": -1.0}, "alpha is 1.0; give a number above 0 and below 0.5\ntheta is -1.0; give"),
-        ({"test": "gsprt"}, "test is 'gsprt'; this version has auto, two-sample, target, paired"),
-        ({"test": "t"}, "test is 't'; this version has"),
+        ({"test": "t"}, "test is 't'; use one of auto, two-sample, target, paired, permutation"),
         ({"test": "target", "sigma": 50.0}, "the target test needs an absolute target; use paired, or auto"),
-        ({"test": "two-sample"}, "the two-sample test needs sigma, the standard deviation of one score in points"),
-        ({"early_stopping": True}, "early stopping: this version has fixed-n tests"),
-        ({"clusters": ["a", "b", "b"]}, "clusters: this version has fixed-n tests"),
+        ({"discordance": -0.1}, "discordance is -0.1; give a number from 0 to 1"),
+        ({"discordance": math.nan}, "discordance is nan; give a number from 0 to 1"),
+        ({"clusters": ["a", "b"]}, "clusters"),
         ({"scale": 0.0}, "scale is 0.0; give a number above 0"),
     ],
 )
@@ -81,10 +81,25 @@ def test_a_test_that_does_not_fit_the_reference_is_refused(test: TestName, refer
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("reference", [MEAN, TARGET])
-def test_tests_of_means_need_sigma(reference: Mean | Target) -> None:
-    with pytest.raises(BadInput, match=r"test needs sigma, the standard deviation of one score in points \(50 for"):
-        decide([Evidence(one_each([50.0]), reference, Design())])
+def test_without_a_declared_sigma_the_means_are_judged_by_the_scores_own() -> None:
+    candidate = [40.0, 50.0, 70.0, 20.0, 35.0]
+    reference = [60.0, 55.0, 71.0, 42.0, 40.0, 80.0]
+    target, welch, pooled = decide(
+        [
+            Evidence(one_each(candidate), Target(60.0), Design()),
+            Evidence(one_each(candidate), one_each(reference), Design(test="two-sample")),
+            Evidence(one_each(candidate), Mean(60.0, 6, sigma=float(np.std(reference, ddof=1))), Design()),
+        ]
+    )
+    assert target.p_value == pytest.approx(ttest_1samp(candidate, 60.0, alternative="less").pvalue)
+    oracle = ttest_ind(candidate, reference, equal_var=False, alternative="less").pvalue
+    assert welch.p_value == pytest.approx(oracle)
+    assert pooled.p_value == pytest.approx(
+        ttest_ind_from_stats(
+            np.mean(candidate), np.std(candidate, ddof=1), 5, 60.0, np.std(reference, ddof=1), 6,
+            equal_var=False, alternative="less",
+        ).pvalue
+    )  # fmt: skip
 
 
 REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}

@@ -113,7 +113,7 @@ def test_the_planned_samples_see_the_target_and_half_of_them_see_less(
         ({"discordance": -0.1}, "discordance is -0.1"),
         ({"n_max": 0}, "n_max is 0"),
         ({"checks": 0}, "checks is 0"),
-        ({"test": "sgprt"}, "test is 'sgprt'; this version has"),
+        ({"test": "sgprt"}, "test is 'sgprt'; use one of auto"),
         ({"test": "two-sample"}, "a plan for the two-sample test needs sigma"),
         ({"test": "target", "discordance": 0.1}, "a plan for the target test needs sigma"),
         ({"theta": 101.0, "discordance": 0.1}, "cannot drop by more than 100 points"),

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from accgate.annotation import AnnotationPlan
 from accgate.checks import Check
 from accgate.config import Config
 from accgate.report import words
@@ -19,12 +20,8 @@ def gate_sentence(config: Config, checks: int) -> str:
     gate = config.gate
     several = f", {gate.correction} over the checks" if checks > 1 and gate.correction != "none" else ""
     count = f"{checks} check{'s' if checks > 1 else ''}"
-    fixed = (
-        " Every check takes all its planned samples: early stopping is not in this version."
-        if gate.early_stopping
-        else ""
-    )
-    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{fixed}"
+    early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
+    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
@@ -34,6 +31,17 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
         console.print(_table(checks))
     for check in checks:
         console.print(Text(plan_sentence(check)))
+
+
+def print_annotation(console: Console, plan: AnnotationPlan) -> None:
+    """How many test cases to annotate, and the curve over their number."""
+    console.print(Text(plan.sentence()))
+    table = Table(box=None, pad_edge=False)
+    for heading in plan.header():
+        table.add_column(heading, justify="right")
+    for row in plan.rows():
+        table.add_row(*row)
+    console.print(table)
 
 
 def _table(checks: Sequence[Check]) -> Table:
@@ -53,10 +61,12 @@ def plan_sentence(check: Check) -> str:
     """What a check's plan means, in words."""
     name = f"{check.model} / {check.task.name}"
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
-    sees = (
-        "nothing is known of its standard deviation: set sigma"
-        if check.theta is None
-        else f"{check.n:,} samples see a drop of {check.theta:.2f} points with probability "
-        f"{1 - check.design.beta:g}{basis}"
-    )
+    if check.theta is None:
+        sees = "nothing is known of its standard deviation: set sigma"
+    else:
+        seen = f"see a drop of {check.theta:.2f} points with probability {1 - check.design.beta:g}{basis}"
+        sees = f"{check.n:,} samples {seen}"
+        if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
+            means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
+            sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
     return f"{name}: {'; '.join([sees, *check.notes])}."

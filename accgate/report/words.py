@@ -12,8 +12,13 @@ if TYPE_CHECKING:
 SYMBOLS = {"pass": "✅", "regression": "❌", "inconclusive": "❔", "no-reference": "🚫", "error": "⚠️"}
 TESTS = {
     "paired": "a paired test of the same samples",
-    "two-sample": "a two-sample z test at the declared sigma",
-    "target": "a z test against the target at the declared sigma",
+    "permutation": "a sign-flip permutation test of the same samples",
+    "bootstrap": "a studentised bootstrap of the same samples",
+    "gsprt": "a sequential probability ratio test of the same samples",
+    "group-sequential": "a group-sequential test of the same samples",
+    "e-process": "a test by betting on the same samples",
+    "two-sample": "a two-sample test of the means",
+    "target": "a test of the mean against the target",
 }
 
 
@@ -109,17 +114,35 @@ def sentence(verdict: Verdict) -> str:
     what = "the target" if verdict.test == "target" else "the reference"
     test = TESTS.get(verdict.test or "", verdict.test or "a test")
     tested = (
-        f"Tested whether the candidate's mean is {side} than {what}'s by {test} on {verdict.n:,} samples, "
+        f"Tested whether the candidate's mean is {side} than {what}'s by {test} on {_samples(verdict)}, "
         f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
     )
-    gamma = (
-        "so few samples changed that no split of them into losses and gains could fail the gate"
-        if verdict.gamma is None
-        else f"the gate fails {'below' if verdict.higher_is_better else 'above'} gamma = {number(verdict.gamma)}, "
-        f"the mean is {number(verdict.candidate.mean)}"
-    )
     seen = "" if verdict.theta is None else f". {can_see(verdict)}"
-    return f"{tested}; {gamma}{seen}."
+    return f"{tested}; {_gamma(verdict)}{_stopped(verdict)}{seen}."
+
+
+def _samples(verdict: Verdict) -> str:
+    early = verdict.n_max is not None and verdict.n < verdict.n_max
+    return f"the first {verdict.n:,} of {verdict.n_max:,} samples" if early else f"{verdict.n:,} samples"
+
+
+def _gamma(verdict: Verdict) -> str:
+    if verdict.gamma is not None:
+        side = "below" if verdict.higher_is_better else "above"
+        return f"the gate fails {side} gamma = {number(verdict.gamma)}, the mean is {number(verdict.candidate.mean)}"
+    if verdict.stop is not None:
+        return "so few samples changed by then that no split of them into losses and gains could fail the gate"
+    return "so few samples changed that no split of them into losses and gains could fail the gate"
+
+
+def _stopped(verdict: Verdict) -> str:
+    """Why a sequential test ended where it did."""
+    kind = "drop" if verdict.higher_is_better else "rise"
+    if verdict.stop == "futility":
+        return f". It stopped there because a {kind} of {number(verdict.theta)} points is ruled out"
+    if verdict.stop == "regression" and verdict.n_max is not None and verdict.n < verdict.n_max:
+        return ". It stopped there because so much was lost"
+    return ""
 
 
 def can_see(verdict: Verdict) -> str:

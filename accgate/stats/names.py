@@ -7,5 +7,8 @@ from typing import Literal
 TestName = Literal[
     "auto", "two-sample", "target", "paired", "permutation", "bootstrap", "gsprt", "group-sequential", "e-process"
 ]
-AVAILABLE_TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", "paired")
+SEQUENTIAL_TESTS: tuple[TestName, ...] = ("gsprt", "group-sequential", "e-process")
+PAIRED_TESTS: tuple[TestName, ...] = ("paired", "permutation", "bootstrap", *SEQUENTIAL_TESTS)
+TESTS: tuple[TestName, ...] = ("auto", "two-sample", "target", *PAIRED_TESTS)
+DEFAULT_SEQUENTIAL: TestName = "gsprt"
 Correction = Literal["none", "bonferroni", "holm", "bh"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+GSPRT_MAXIMUM = 1.43  # samples planned at most by `gsprt`, times those of the exact fixed-n test
+GSPRT_LEAST = 1.1  # with fewer than so many times the fixed-n test's samples it does not reach its power
+E_PROCESS_MAXIMUM = 3.0  # samples planned by `e_process` likewise: the price of a guarantee at any time
 N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not reachable"
 
 
@@ -37,7 +40,7 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
     return quantile_sum(alpha, beta) * sd / math.sqrt(n)
 
 
-def paired_binary_effect(discordance: float, n: int, *, alpha: float, beta: float) -> float:
+def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float) -> float:
     """Smallest drop (points) that paired 0/100 scores show at this share of changed samples.
 
     Solves theta = k * 100 * sqrt(max(q, theta / 100) / n) with k the sum of quantiles: a drop of theta needs

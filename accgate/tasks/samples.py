@@ -13,6 +13,7 @@ from typing import Any
 from accgate import metrics
 from accgate.errors import BadInput
 from accgate.metrics import Metric
+from accgate.order import order_key
 from accgate.tables import Row
 from accgate.tasks.datasets import hub_rows, read_rows
 from accgate.tasks.definition import Definition, DefinitionFile, Extract, Mode, read_definition
@@ -71,7 +72,11 @@ class Task:
 
     def first(self, n: int) -> Task:
         """The same task with the first n samples of the order: the random subset, the same everywhere."""
-        return replace(self, samples=self.samples[:n])
+        return self.of(self.samples[:n])
+
+    def of(self, samples: Sequence[Sample]) -> Task:
+        """The same task with only these samples."""
+        return replace(self, samples=tuple(samples))
 
 
 def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
@@ -81,12 +86,6 @@ def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
     '69dc3a0c0980ceb6'
     """
     return hashlib.sha256(f"{task}\0{prompt}\0{target}\0{occurrence}".encode()).hexdigest()[:16]
-
-
-def order_key(seed: int, sample: Sample) -> tuple[str, str]:
-    """Place in the order: by the cluster's hash first, so that a cluster stays whole, then by the id's."""
-    cluster = "" if sample.cluster is None else _sha(f"{seed}:{sample.cluster}")
-    return cluster, _sha(f"{seed}:{sample.id}")
 
 
 def load_task(
@@ -115,7 +114,8 @@ def load_task(
     rows = _rows(definition, options or {}, seed, count)
     content = definition.content
     examples = _examples(definition, options or {}, seed)
-    samples = sorted(_samples(name, definition, rows, examples), key=lambda sample: order_key(seed, sample))
+    samples = _samples(name, definition, rows, examples)
+    samples.sort(key=lambda sample: order_key(seed, sample.id, sample.cluster))
     used = mode or content.mode
     return Task(
         name=name,

@@ -109,10 +109,10 @@ def test_a_sentence_turns_round_for_lower_is_better() -> None:
 @pytest.mark.parametrize(
     ("keys", "part"),
     [
-        ({"test": "target"}, "lower than the target's by a z test against the target"),
-        ({"test": "two-sample"}, "by a two-sample z test at the declared sigma"),
+        ({"test": "target"}, "lower than the target's by a test of the mean against the target"),
+        ({"test": "two-sample"}, "by a two-sample test of the means"),
         ({"test": None}, "by a test on"),
-        ({"test": "permutation"}, "by permutation on"),
+        ({"test": "permutation"}, "by a sign-flip permutation test of the same samples on"),
         ({"gamma": None}, "no split of them into losses and gains could fail the gate"),
     ],
 )

@@ -1,0 +1,163 @@
+"""Samples that come in clusters (questions on one passage, turns of one dialogue): the cluster is the unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+
+from accgate.stats.power import paired_binary_effect
+from accgate.stats.resampling import sign_flip
+from accgate.stats.result import Interval, TestResult
+from accgate.stats.signs import Floats
+from accgate.stats.totals import alike_result, robust_error, unit_result
+
+FEW_CLUSTERS = 30
+
+
+def cluster_totals(values: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Sum of the values and number of samples in each cluster, in the order of the codes.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        One value per sample, points.
+    codes : int array of shape (n,)
+        Which cluster each sample belongs to, from 0; a code that no sample has is no cluster.
+
+    Examples
+    --------
+    >>> totals, sizes = cluster_totals([100.0, -100.0, -100.0], [0, 4, 4])
+    >>> totals.tolist(), sizes.tolist()
+    ([100.0, -200.0], [1.0, 2.0])
+    """
+    labels = np.asarray(codes)
+    sizes = np.bincount(labels).astype(np.float64)
+    totals = np.bincount(labels, weights=np.asarray(values, dtype=np.float64)).astype(np.float64)
+    return totals[sizes > 0.0], sizes[sizes > 0.0]
+
+
+def cluster_robust_error(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
+    """Standard error of the mean difference (points) where samples of one cluster change together.
+
+    sqrt(G / (G - 1) * sum over clusters of (sum of the deviations in the cluster) ** 2) / n; None for one cluster.
+
+    References
+    ----------
+    Liang and Zeger 1986, Biometrika 73; Miller 2024, arXiv 2411.00640 (clustered evaluations).
+
+    Examples
+    --------
+    >>> round(cluster_robust_error([-100.0, -100.0, 0.0, 0.0, 100.0, 0.0], [0, 0, 1, 1, 2, 2]), 4)
+    44.0959
+    """
+    return robust_error(*cluster_totals(differences, codes))
+
+
+def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
+    """How many times larger the variance of the mean is than if all samples were independent.
+
+    None where there is one cluster only, or no variance.
+
+    >>> design_effect([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
+    2.5
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    error = cluster_robust_error(d, codes)
+    variance = float(np.var(d, ddof=1)) if len(d) > 1 else 0.0
+    return None if error is None or variance == 0.0 else error**2 * len(d) / variance
+
+
+def effective_n(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
+    """Number of independent samples that would tell as much about the mean; None where `design_effect` is.
+
+    >>> effective_n([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
+    2.4
+    """
+    effect = design_effect(differences, codes)
+    return len(np.asarray(codes)) / effect if effect else None
+
+
+def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
+    """One-sided t test that the mean difference is below 0, with the cluster-robust standard error.
+
+    Parameters
+    ----------
+    differences : array of shape (n,)
+        Candidate minus reference, points.
+    codes : int array of shape (n,)
+        Which cluster each sample belongs to, from 0.
+    alpha, beta : float
+        Type I and type II error rates.
+
+    Notes
+    -----
+    Student's t with G - 1 degrees of freedom for G clusters; sigma is the standard error times sqrt(n). With one
+    cluster p is 1. Where every sample changed by the same, the answer is that of `paired_t` for G samples.
+
+    References
+    ----------
+    Miller 2024, arXiv 2411.00640; Cameron and Miller 2015, J. Human Resources 50 (degrees of freedom).
+
+    Examples
+    --------
+    >>> d, codes = [-3.0, -1.0, -2.0, -4.0, 0.0, 1.0], [0, 0, 1, 1, 2, 2]
+    >>> r = clustered_t(d, codes, alpha=0.05, beta=0.2)
+    >>> round(r.p_value, 4), r.reasons
+    (0.1431, ('3 clusters are the units of the test: under 30 the error rates are rough',))
+    """
+    totals, sizes = cluster_totals(differences, codes)
+    n, clusters = int(sizes.sum()), len(totals)
+    difference, error = float(totals.sum()) / n, robust_error(totals, sizes)
+    if not error:
+        return _with_clusters(alike_result(totals, sizes, alpha, beta), clusters)
+    margin = float(stdtrit(clusters - 1, 1.0 - alpha)) * error
+    limits = Interval(difference + margin, (difference - margin, difference + margin))
+    p_value = float(stdtr(clusters - 1, difference / error))
+    return _with_clusters(unit_result(difference, p_value, -margin, error, n, limits, alpha, beta), clusters)
+
+
+def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
+    """One-sided exact test of clustered 0/100 scores: sign flips of whole clusters.
+
+    Parameters
+    ----------
+    differences : array of shape (n,)
+        Candidate minus reference, points: -100, 0 or 100.
+    codes, alpha, beta
+        As for `clustered_t`.
+
+    Notes
+    -----
+    Exact where a cluster is as likely to change by T as by -T; McNemar's test where every cluster is one sample.
+    theta is that of McNemar's test with the effective number of samples in place of n.
+
+    References
+    ----------
+    Fisher 1935, The Design of Experiments; Miller 2024, arXiv 2411.00640.
+
+    Examples
+    --------
+    >>> d, codes = [-100.0] * 8 + [100.0] + [0.0] * 11, [0, 0, 1, 1, 2, 2, 3, 3, 4] + [5] * 11
+    >>> clustered_exact(d, codes, alpha=0.1, beta=0.2).p_value
+    0.0625
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    totals, sizes = cluster_totals(d, codes)
+    n, clusters = len(d), len(totals)
+    result = sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=beta)
+    if 1 < clusters < n:
+        independent = max(1, int(n / max(design_effect(d, codes) or 1.0, 1.0)))
+        theta = paired_binary_effect(np.count_nonzero(d) / n, independent, alpha=alpha, beta=beta)
+        result = replace(result, theta=theta)
+    return _with_clusters(result, clusters)
+
+
+def _with_clusters(result: TestResult, clusters: int) -> TestResult:
+    """The result with what is to be said of the number of clusters."""
+    if clusters < 2:
+        return replace(result, reasons=("one cluster has no variance: no drop can be seen",))
+    rough = f": under {FEW_CLUSTERS} the error rates are rough" if clusters < FEW_CLUSTERS else ""
+    return replace(result, reasons=(f"{clusters:,} clusters are the units of the test{rough}", *result.reasons))

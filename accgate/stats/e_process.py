@@ -1,0 +1,70 @@
+"""Sequential test by betting: valid at any time, for any discordance, skewness and dependence on the past."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accgate.stats.betting import betting_path, confidence_sequence
+from accgate.stats.power import E_PROCESS_MAXIMUM
+from accgate.stats.sequential import SequentialResult, Units, achieved_effect
+from accgate.stats.walk import Stop
+
+
+def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """Test that the mean difference is below 0 by betting, after every unit.
+
+    Parameters
+    ----------
+    units : Units
+        Paired differences in the order in which they are looked at (`units_of`).
+    bound : float
+        Largest possible |difference| of one sample, points; 100 for bounded scores.
+    theta : float
+        Drop in points that must be seen.
+    alpha, beta : float
+        Bounds on the type I error, and on the chance that a run with a drop of theta is passed for futility.
+
+    Notes
+    -----
+    The p-value and interval hold whenever and for whatever reason the run stopped.
+
+    References
+    ----------
+    Waudby-Smith and Ramdas 2024, JRSS B 86; Ville 1939.
+
+    Examples
+    --------
+    >>> from accgate.stats.sequential import units_of
+    >>> r = e_process(units_of(np.zeros(1319)), bound=100.0, theta=2.0, alpha=0.05, beta=0.2)
+    >>> r.stop
+    'futility'
+    """
+    left = units.n_max - int(units.sizes.sum())
+    planned = np.append(units.sizes, left) if left > 0 else units.sizes
+    path = betting_path(units.totals, planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
+    used = path.stop
+    stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
+    stop = stops[path.decision]
+    n = int(units.samples[used - 1])
+    difference = float(units.totals[:used].sum()) / n
+    interval = confidence_sequence(units.totals, planned, bound=bound, alpha=alpha, stop=used, theta=theta)
+    threshold = difference - interval.one_sided  # where the upper limit would be 0
+    if (stop == "regression") != (difference < threshold):
+        threshold = float(np.nextafter(difference, math.inf if stop == "regression" else -math.inf))
+    visible = achieved_effect(units, used - 1, alpha=alpha, beta=beta, cost=E_PROCESS_MAXIMUM)
+    spread = units.totals[:used] - difference * units.sizes[:used]
+    return SequentialResult(
+        difference=difference,
+        p_value=path.p_value,
+        threshold=threshold,
+        theta=max(theta, visible) if stop == "end" else theta,
+        sigma=math.sqrt(float(np.sum(spread**2)) / n * used / (used - 1)) if used > 1 else None,
+        interval=interval,
+        reasons=() if units.totals[:used].any() else ("no sample changed its score",),
+        n=n,
+        n_max=units.n_max,
+        stop=stop,
+        open=stop == "end" and left > 0,
+    )

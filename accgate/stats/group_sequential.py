@@ -1,0 +1,212 @@
+"""Group-sequential test: Lan and DeMets' O'Brien-Fleming spending with non-binding futility, any number of looks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from accgate.stats.power import quantile_sum
+from accgate.stats.sequential import FEW, FEWEST_CHANGES, SequentialResult, Units, lost_sums, result_at
+from accgate.stats.walk import NONE, Floats, Ints, fair_walk
+
+LOOKS = 20  # more hardly stop earlier: they cost 2% of the maximum and save less than 1% of the mean
+STEP = 0.05  # of the grid on which bounds are integrated, in standard errors; finer grids change no fifth digit
+
+
+def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
+    """Type I error that may be spent at these fractions of the information: 2 - 2 Phi(z_{1-alpha/2} / sqrt(t)).
+
+    References
+    ----------
+    Lan and DeMets 1983, Biometrika 70.
+
+    >>> obrien_fleming_spending(np.array([0.5, 1.0]), 0.05).round(4)
+    array([0.0056, 0.05  ])
+    """
+    spent: Floats = 2.0 * ndtr(ndtri(alpha / 2.0) / np.sqrt(fraction))
+    return spent
+
+
+def lan_demets_bounds(fractions: Floats, alpha: float) -> Floats:
+    """One-sided O'Brien-Fleming bounds on z at these information fractions, by Lan and DeMets' spending.
+
+    Parameters
+    ----------
+    fractions : array of shape (K,)
+        Increasing shares of the information, the last at most 1.
+    alpha : float
+        One-sided type I error.
+
+    References
+    ----------
+    O'Brien and Fleming 1979, Biometrics 35; Lan and DeMets 1983, Biometrika 70; Armitage, McPherson and Rowe 1969,
+    JRSS A 132 (the recursive integration).
+
+    Examples
+    --------
+    >>> lan_demets_bounds(np.arange(1, 6) / 5, 0.05).round(3)
+    array([4.229, 2.888, 2.298, 1.962, 1.74 ])
+    """
+    spent = obrien_fleming_spending(np.asarray(fractions, float), alpha)
+    return _bounds(np.asarray(fractions, float), np.diff(spent, prepend=0.0), drift=0.0, absorbing=None)
+
+
+def _bounds(fractions: Floats, spending: Floats, *, drift: float, absorbing: Floats | None) -> Floats:
+    """Upper bounds that spend so much at each look; with `absorbing` upper bounds given, lower ones (under drift)."""
+    lower_wanted = absorbing is not None
+    bounds = np.empty(len(fractions))
+    grid, density = np.zeros(1), np.ones(1)  # of the score B(t) = z sqrt(t), among walks still alive
+    before = 0.0
+    for look, fraction in enumerate(fractions):
+        sd, shift, root = math.sqrt(fraction - before), drift * (fraction - before), math.sqrt(fraction)
+        bounds[look] = _crossing(grid + shift, density, sd, float(spending[look]), upper=not lower_wanted) / root
+        low = (bounds[look] if lower_wanted else -9.0 + drift * root) * root
+        high = (absorbing[look] if absorbing is not None else bounds[look]) * root
+        low, high = max(low, -9.0 * root + min(drift, 0.0)), min(high, 9.0 * root + max(drift, 0.0) * fraction)
+        if high <= low or look == len(fractions) - 1:
+            bounds[look + 1 :] = bounds[look]
+            break
+        points = np.linspace(low, high, max(int((high - low) / (STEP * root)) | 1, 3))
+        weights = np.full(len(points), 2.0)
+        weights[1::2], weights[[0, -1]] = 4.0, 1.0  # Simpson's rule
+        weights *= (points[1] - points[0]) / 3.0
+        kernel = np.exp(-0.5 * ((points[:, None] - grid[None, :] - shift) / sd) ** 2) / (sd * math.sqrt(2.0 * math.pi))
+        grid, density, before = points, (kernel @ density) * weights, float(fraction)
+    return bounds
+
+
+def _crossing(means: Floats, density: Floats, sd: float, wanted: float, *, upper: bool) -> float:
+    """The score beyond which the walks' mass at the next look is `wanted`."""
+    low, high = float(means.min()) - 12.0 * sd, float(means.max()) + 12.0 * sd
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        beyond = float(density @ ndtr((means - middle) / sd if upper else (middle - means) / sd))
+        low, high = (middle, high) if (beyond > wanted) == upper else (low, middle)
+    return 0.5 * (low + high)
+
+
+@dataclass(frozen=True)
+class GroupDesign:
+    """Bounds on z by look, and the maximum information in units of what the fixed-n test needs.
+
+    `futility` are lower bounds less the drift's mean, so that they serve at any information: a run passes at a look
+    where z - E[z | drop of theta] is at most that.
+    """
+
+    fractions: Floats
+    efficacy: Floats
+    futility: Floats
+    inflation: float
+
+
+@lru_cache(maxsize=64)
+def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
+    """O'Brien-Fleming efficacy and futility bounds with power 1 - beta, beta spent as alpha is, futility non-binding.
+
+    Examples
+    --------
+    >>> round(group_design(5, 0.05, 0.2).inflation, 2)
+    1.18
+    """
+    fractions = np.arange(1, looks + 1) / looks
+    efficacy = lan_demets_bounds(fractions, alpha)
+    spending = np.diff(obrien_fleming_spending(fractions, beta), prepend=0.0)
+    low, high = quantile_sum(alpha, beta), 2.0 * quantile_sum(alpha, beta)
+    for _ in range(30):  # the drift at which the bounds meet at the last look
+        drift = 0.5 * (low + high)
+        lower = _bounds(fractions, spending, drift=drift, absorbing=efficacy)
+        low, high = (drift, high) if lower[-1] < efficacy[-1] else (low, drift)
+    futility = lower - drift * np.sqrt(fractions)
+    return GroupDesign(fractions, efficacy, futility, (drift / quantile_sum(alpha, beta)) ** 2)
+
+
+@lru_cache(maxsize=64)
+def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float]:
+    """Mean share of the maximum that a run takes when nothing changed, and after a drop of theta.
+
+    From 20,000 simulated walks of the normal approximation each, with a standard error under 0.003.
+
+    >>> [round(share, 1) for share in expected_shares(20, 0.05, 0.2)]
+    [0.5, 0.7]
+    """
+    design = group_design(looks, alpha, beta)
+    drift = math.sqrt(design.inflation) * quantile_sum(alpha, beta)
+    steps = np.random.default_rng(0).standard_normal((20_000, looks)) / math.sqrt(looks)
+    noise = np.cumsum(steps, axis=1) / np.sqrt(design.fractions)
+    shares = []
+    for mean in (0.0, drift):
+        z = noise + mean * np.sqrt(design.fractions)
+        stops = (z >= design.efficacy) | (z <= design.futility + drift * np.sqrt(design.fractions))
+        stops[:, -1] = True
+        shares.append(float(np.mean(design.fractions[np.argmax(stops, axis=1)])))
+    return shares[0], shares[1]
+
+
+def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS) -> SequentialResult:
+    """Group-sequential test that the mean difference is below 0, at `looks` equally spaced looks.
+
+    Parameters
+    ----------
+    units : Units
+        Paired differences in the order in which they are looked at (`units_of`).
+    theta : float
+        Drop in points that must be seen with probability 1 - beta.
+    alpha, beta : float
+        Type I and type II error rates.
+    looks : int
+        Number of looks, the last at the end.
+
+    Notes
+    -----
+    The error spent by each look is Lan and DeMets'; what it lets reject is computed by the exact walk of the changes
+    instead of the normal approximation, so that the type I error of 0/100 scores is at most alpha at any discordance.
+    Futility is non-binding: the error holds also where a run goes on past it.
+
+    References
+    ----------
+    Lan and DeMets 1983, Biometrika 70; Pampallona, Tsiatis and Kim 2001, Drug Inf. J. 35 (spending of beta).
+
+    Examples
+    --------
+    >>> from accgate.stats.sequential import units_of
+    >>> group_sequential(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2).stop
+    'futility'
+    """
+    design = group_design(min(looks, units.n_max), alpha, beta)
+    looks_at = _look_units(units, len(design.fractions))
+    looks_at = looks_at[looks_at < len(units.totals)]
+    n = units.samples[looks_at].astype(float)
+    at, (scale, steps) = units.events, units.lattice()
+    changed = np.searchsorted(at, looks_at, side="right")  # events up to each look
+    squares = np.concatenate([[0.0], np.cumsum((scale * steps) ** 2.0)])[changed]
+    floor = (changed < FEW) | units.exact
+    error = np.sqrt(np.where(floor, np.maximum(squares, 100.0 * theta * n), squares))
+    total = np.concatenate([[0], np.cumsum(steps)])[changed]
+    highest = design.futility[: len(n)] * error + theta * n  # largest sum lost, in points, that passes
+    passing = np.maximum(np.floor((highest / scale + total) / 2.0), NONE).astype(np.int64)
+    spent = obrien_fleming_spending(design.fractions, alpha)[: len(n)]
+    ended = int(units.samples[-1]) >= units.n_max
+    early = int(np.sum(looks_at < len(units.totals) - 1)) if ended else len(n)
+    cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
+    for look in range(early):
+        event = int(changed[look])
+        cuts[event] = max(cuts[event], passing[look])
+        if event and (units.exact or event >= FEWEST_CHANGES):
+            allowed[event - 1] = spent[look]
+    outcome = fair_walk(steps, lost_sums(units, steps), allowed, cuts, alpha=alpha, binding=False)
+    unit = len(units.totals) - 1
+    if not outcome.at_end:  # of the looks with so many changes, the first that allows it
+        allows = spent >= outcome.p_value if outcome.stop == "regression" else passing >= outcome.position
+        unit = int(looks_at[np.argmax((changed == outcome.event) & allows)])
+    cost = design.inflation
+    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=cost, ended=ended)
+
+
+def _look_units(units: Units, looks: int) -> Ints:
+    """Index of the unit that completes each look's share of the run's samples; past the end if none does."""
+    wanted = np.ceil(np.arange(1, looks + 1) * units.n_max / looks)
+    return np.searchsorted(units.samples, wanted)

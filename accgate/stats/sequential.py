@@ -1,0 +1,242 @@
+"""What sequential tests share: units in their order, and a result that is valid for the stopping rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlog1py
+
+from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
+from accgate.stats.result import Interval, TestResult
+from accgate.stats.walk import Floats, Ints, Outcome, Stop
+
+MOST_EVENTS = 5_000  # past it, scores other than 0/100 are looked at in blocks of units
+TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 against BF16 3 to 5%
+LATTICE = 8.0  # lattice units in one root mean square of the changes, for scores other than 0/100
+FEW = 30  # changed units under which no variance is trusted
+FEWEST_CHANGES = 50  # changed units before scores other than 0/100 can be a regression
+
+
+@dataclass(frozen=True)
+class Units:
+    """Paired differences by unit (a sample, or a whole cluster), in the order in which they are looked at.
+
+    `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
+    says that every unit is one sample scored 0 or 100, where the walk's null distribution is exact for any model.
+    `n_max` counts the samples of the whole run: where there are more than in `sizes`, these are its beginning.
+    """
+
+    totals: Floats
+    sizes: Ints
+    exact: bool
+    n_max: int
+
+    @property
+    def samples(self) -> Ints:
+        """Samples up to and with each unit."""
+        return np.cumsum(self.sizes)
+
+    @property
+    def events(self) -> Ints:
+        """Indices of the units that changed."""
+        return np.flatnonzero(self.totals)
+
+    def lattice(self) -> tuple[float, Ints]:
+        """(points in one lattice unit, size of each change in lattice units)."""
+        changes = np.abs(self.totals[self.totals != 0.0])
+        hundreds = np.rint(changes / 100.0)
+        if np.all(np.abs(changes - 100.0 * hundreds) < 1e-9):
+            return 100.0, hundreds.astype(np.int64)
+        unit = math.sqrt(float(np.mean(changes[:FEW] ** 2))) / LATTICE  # of the first, so that later ones move nothing
+        ends = np.rint(np.cumsum(changes) / unit)  # rounded so that many small changes keep their sum
+        return unit, np.diff(ends, prepend=0.0).astype(np.int64)
+
+
+def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | None = None) -> Units:
+    """Units of paired differences of shape (n,), points; `codes` of shape (n,) name the cluster of each sample.
+
+    Clusters stand in the order in which they first appear, each whole. `n_max` is n where these are all samples.
+
+    >>> units_of(np.array([-100.0, 0.0, 100.0]), np.array([7, 3, 7])).totals.tolist()
+    [0.0, 0.0]
+    """
+    n = len(differences) if n_max is None else n_max
+    if codes is None:
+        exact = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
+        return _blocks(Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n))
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    unit: Ints = place[inverse]
+    sums = np.zeros(len(first))
+    np.add.at(sums, unit, differences)
+    return _blocks(Units(sums, np.bincount(unit), False, n))
+
+
+def _blocks(units: Units) -> Units:
+    """The same in blocks of neighbouring units, where a walk of all samples would take too many steps."""
+    if units.exact or units.n_max <= MOST_EVENTS:
+        return units
+    per_block = math.ceil(units.n_max * len(units.sizes) / max(int(units.sizes.sum()), 1) / MOST_EVENTS)
+    if per_block < 2:
+        return units
+    count = len(units.totals)
+    complete = count if int(units.sizes.sum()) >= units.n_max else count // per_block * per_block
+    starts = np.arange(0, complete, per_block)
+    totals, sizes = units.totals[:complete], units.sizes[:complete]
+    return Units(np.add.reduceat(totals, starts), np.add.reduceat(sizes, starts), False, units.n_max)
+
+
+@dataclass(frozen=True)
+class SequentialResult(TestResult):
+    """A sequential test's result: p-value, interval and threshold are valid for its stopping rule.
+
+    `n` samples were used, in the order given, of `n_max`; `stop` says why: "regression" (H0 rejected), "futility" (a
+    drop of theta is ruled out) or "end" (all samples, or all information planned, were used). With `open` the
+    beginning of a run was given, and more samples are needed to decide.
+    """
+
+    n: int = 0
+    n_max: int = 0
+    stop: Stop = "end"
+    open: bool = False
+
+
+def lost_sums(units: Units, steps: Ints) -> Ints:
+    """Sum lost after each event in lattice units, corrected for skewness where scores are not 0/100.
+
+    Rare large gains among many small losses make a sum look too low too often. The self-normalised sum is moved by
+    Johnson's correction, gamma (2 t^2 + 1) / (6 sqrt(k)), where that makes it less extreme (Johnson 1978, JASA 73).
+    """
+    at = units.events
+    lost = np.cumsum(np.where(units.totals[at] < 0.0, steps, 0))
+    if units.exact or not len(at):
+        return lost
+    k = at + 1.0
+    x = np.where(units.totals[at] < 0.0, steps, -steps).astype(float)
+    s1, s2, s3 = np.cumsum(x), np.cumsum(x * x), np.cumsum(x**3)
+    mean = s1 / k
+    variance = np.maximum(s2 / k - mean**2, 1e-12)
+    skewness = (s3 / k - 3.0 * mean * s2 / k + 2.0 * mean**3) / variance**1.5
+    t = mean * np.sqrt(k / variance)
+    moved = t + skewness * (2.0 * t * t + 1.0) / (6.0 * np.sqrt(k))
+    share = moved / np.sqrt(k + moved * moved)  # back from t to the sum over the root of the sum of squares
+    corrected = np.floor((share * np.sqrt(k * s2) + np.cumsum(steps)) / 2.0).astype(np.int64)
+    return np.where(moved < t, np.minimum(np.maximum(corrected, 0), lost), lost)
+
+
+def result_at(
+    units: Units, unit: int, outcome: Outcome, *, alpha: float, beta: float, theta: float, cost: float, ended: bool
+) -> SequentialResult:
+    """The result of a walk that stopped after the unit of this index; `ended` unless the run has more to come.
+
+    A run that stopped has the power it was planned with, at `theta`. One that went to the end sees at best what a
+    fixed-n test on 1 / `cost` of the samples sees.
+    """
+    scale, steps = units.lattice()
+    n = int(units.samples[unit])
+    totals = units.totals[: unit + 1]
+    difference = float(totals.sum()) / n
+    threshold = None
+    if outcome.critical is not None:  # halfway between the sums that reject and those that do not
+        total = int(steps[: outcome.event].sum())
+        threshold = -scale * (2 * outcome.critical - 1 - total) / n
+        rejected = outcome.stop == "regression"
+        if rejected != (difference < threshold):  # rounding to the lattice, or the correction for skewness
+            threshold = np.nextafter(difference, math.inf if rejected else -math.inf)
+    spread = float(np.sum((totals - units.sizes[: unit + 1] * difference) ** 2))
+    count = unit + 1
+    sigma = math.sqrt(spread / n * count / (count - 1)) if count > 1 else None
+    if outcome.at_end:
+        theta = max(theta, achieved_effect(units, unit, alpha=alpha, beta=beta, cost=cost))
+    return SequentialResult(
+        difference=difference,
+        p_value=outcome.p_value,
+        threshold=None if threshold is None else float(threshold),
+        theta=theta,
+        sigma=sigma,
+        interval=_interval(units, unit, outcome, scale, steps, alpha),
+        reasons=() if len(units.events) and units.events[0] <= unit else ("no sample changed its score",),
+        n=n,
+        n_max=units.n_max,
+        stop=outcome.stop,
+        open=outcome.at_end and not ended,
+    )
+
+
+def achieved_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
+    """Drop in points that a run up to this unit sees with probability 1 - beta."""
+    n = int(units.samples[unit])
+    squares = float(np.sum(units.totals[: unit + 1] ** 2))
+    if units.exact or squares == 0.0:
+        return paired_binary_effect(squares / 1e4 / n, n / cost, alpha=alpha, beta=beta)
+    return quantile_sum(alpha, beta) * math.sqrt(cost * squares) / n
+
+
+def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: Ints, alpha: float) -> Interval:
+    n = int(units.samples[unit])
+    events = outcome.event
+    if events == 0:
+        unseen = 100.0 * -math.expm1(math.log(alpha) / (unit + 1))
+        return Interval(unseen, (-unseen, unseen))
+    if units.exact:
+        low, high = (
+            _product_limit(events, n, _tilted_limit(outcome, _share_odds, level, -1.0, 1.0), alpha, side)
+            for level, side in ((alpha, 1.0), (1.0 - alpha, -1.0))
+        )
+        return Interval(-100.0 * low, (-100.0 * high, -100.0 * low))
+    weights = np.concatenate([[0], np.cumsum(steps[:events])])
+    times = np.concatenate([[0], units.samples[units.events[:events]]]).astype(float)
+    rate = float(np.sum((scale * steps[:events]) ** 2)) / n
+    reach = 12.0 * math.sqrt(rate / n)
+
+    def odds(event: Ints, lost: Ints, drift: float) -> Floats:
+        total = scale * (2.0 * lost - weights[event])
+        ratio: Floats = drift * total / rate - drift * drift * times[event] / (2.0 * rate)
+        return ratio
+
+    low = _tilted_limit(outcome, odds, alpha, -reach, reach)
+    high = _tilted_limit(outcome, odds, 1.0 - alpha, -reach, reach)
+    return Interval(-low, (-high, -low))
+
+
+Odds = Callable[[Ints, Ints, float], Floats]
+
+
+def _share_odds(event: Ints, lost: Ints, excess: float) -> Floats:
+    """Log likelihood ratio against fair signs where a change is a loss with probability (1 + excess) / 2."""
+    return np.asarray(xlog1py(lost, excess) + xlog1py(event - lost, -excess), np.float64)
+
+
+def _tilted_limit(outcome: Outcome, odds: Odds, level: float, low: float, high: float) -> float:
+    """The parameter at which an outcome this extreme, or (for levels above 1/2) more extreme, has this probability."""
+    events, sums, masses = outcome.exits
+    alive, alive_mass = outcome.alive
+    beyond = alive > outcome.position if level > 0.5 else alive >= outcome.position
+    event = np.concatenate([events, np.full(int(beyond.sum()), outcome.event, dtype=np.int64)])
+    lost = np.concatenate([sums, alive[beyond]])
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(np.concatenate([masses, alive_mass[beyond]]))
+    if not len(event):
+        return high if level > 0.5 else low
+    for _ in range(45):
+        middle = 0.5 * (low + high)
+        probability = float(np.sum(np.exp(log_mass + odds(event, lost, middle))))
+        low, high = (middle, high) if probability < level else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _product_limit(events: int, n: int, excess: float, alpha: float, side: float) -> float:
+    """Lower (side 1) or upper (side -1) limit of the share of losses less that of gains, q * excess.
+
+    Takes the worst of both factors' limits, the walk's and Wilson's of q: wider than alpha asks for, since a run that
+    stops is no simple sample of q.
+    """
+    z2 = quantile(alpha) ** 2
+    share = events / n
+    middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
+    least, most = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+    return excess * (least if side * excess > 0.0 else most)

@@ -1,0 +1,71 @@
+"""Totals of units that stay whole (a sample, or a cluster of samples): their standard error and their test result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.stats.paired import paired_t
+from accgate.stats.power import detectable_effect, paired_binary_effect
+from accgate.stats.result import Interval, TestResult
+from accgate.stats.signs import CLOSE, Floats
+
+
+def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
+    """Totals and sizes as floats; sums that cancel but for rounding are 0, and no sizes means equal ones."""
+    units = np.array(totals, dtype=np.float64)
+    units[np.abs(units) <= CLOSE * np.abs(units).max(initial=0.0)] = 0.0
+    weights = np.full(len(units), n / len(units)) if sizes is None else np.asarray(sizes, dtype=np.float64)
+    return units, weights
+
+
+def residuals(totals: Floats, sizes: Floats) -> Floats:
+    """What the mean per sample leaves of each unit's total; they sum to 0."""
+    left: Floats = totals - sizes * (totals.sum() / sizes.sum())
+    return left
+
+
+def robust_error(totals: Floats, sizes: Floats) -> float | None:
+    """Cluster-robust standard error of the mean totals.sum() / sizes.sum(); None for fewer than two units.
+
+    >>> round(robust_error(np.array([-3.0, 0.0, 1.0]), np.array([2.0, 1.0, 1.0])), 4)
+    0.7806
+    """
+    units = len(totals)
+    if units < 2:
+        return None
+    spread = math.sqrt(units / (units - 1)) * float(np.linalg.norm(residuals(totals, sizes)))
+    return spread / float(sizes.sum()) if spread > CLOSE * float(np.abs(totals).max()) else 0.0
+
+
+def unit_result(
+    difference: float,
+    p_value: float,
+    threshold: float | None,
+    error: float,
+    n: int,
+    limits: Interval | None,
+    alpha: float,
+    beta: float,
+    reasons: tuple[str, ...] = (),
+) -> TestResult:
+    """A result from a standard error, its upper limit below 0 exactly where the difference is below the threshold."""
+    if limits is not None:
+        low, high = limits.two_sided
+        margin = 0.0 if threshold is None else difference - threshold
+        high = min(high, margin) if margin < 0.0 else max(high, 0.0)
+        limits = Interval(high, (min(low, high), high))
+    sigma = error * math.sqrt(n)
+    theta = detectable_effect(sigma, n, alpha=alpha, beta=beta)
+    return TestResult(difference, p_value, threshold, theta, sigma, limits, reasons)
+
+
+def alike_result(totals: Floats, sizes: Floats, alpha: float, beta: float) -> TestResult:
+    """The result where every sample changed by the same, or there is only one unit: `paired_t` of the units."""
+    result = paired_t(np.full(len(totals), totals[0] / sizes[0]), alpha=alpha, beta=beta)
+    if len(totals) < 2:
+        return result
+    return replace(result, theta=paired_binary_effect(0.0, round(sizes.sum()), alpha=alpha, beta=beta))

@@ -1,0 +1,92 @@
+"""What a check is decided on, and what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from accgate.design import Design, Mean, Target
+from accgate.errors import VerdictName
+from accgate.scores import Codes, Scores
+from accgate.stats.result import Interval
+
+Stop = Literal["regression", "futility", "end"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one check is decided on.
+
+    A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
+    metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
+    candidate holds the first samples of a run of that many.
+    """
+
+    candidate: Scores
+    reference: Scores | Mean | Target
+    design: Design
+    model: str | None = None
+    task: str | None = None
+    worst: float | None = 0.0
+    best: float | None = 100.0
+    clusters: Codes | None = None
+    n_max: int | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceSummary:
+    """Mean (points) and size of the reference; n is null for an absolute target."""
+
+    mean: float | None
+    n: int | None
+
+
+@dataclass(frozen=True)
+class CandidateSummary:
+    """Mean (points) of the candidate, number of its samples, and how many of them failed."""
+
+    mean: float | None
+    n: int
+    errors: int = 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision of one check, with the keys of the result file; a figure that does not exist is None.
+
+    All scores are in points. `sigma` is what the test worked with: the declared standard deviation for
+    two-sample and target, that of the paired differences for paired. `gamma`, `theta` and `interval` belong to
+    `alpha_applied`, the alpha after the correction for several checks; `p_adjusted` compares with `alpha`.
+    `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed.
+    A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
+    `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
+    """
+
+    model: str | None
+    task: str | None
+    verdict: VerdictName
+    test: str | None
+    n: int
+    reference: ReferenceSummary
+    candidate: CandidateSummary
+    alpha: float
+    beta: float
+    difference: float | None = None
+    alpha_applied: float | None = None
+    sigma: float | None = None
+    theta: float | None = None
+    theta_target: float | None = None
+    gamma: float | None = None
+    p_value: float | None = None
+    p_mid: float | None = None
+    p_adjusted: float | None = None
+    interval: Interval | None = None
+    discordance: float | None = None
+    lost: int | None = None
+    gained: int | None = None
+    flips: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    higher_is_better: bool = True
+    n_max: int | None = None
+    stop: Stop | None = None
+    clusters: int | None = None
