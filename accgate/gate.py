@@ -39,6 +39,7 @@ from accgate.references import (
 )
 from accgate.result import NAME, REPORT, Result, write_result
 from accgate.scores import shown
+from accgate.stats.names import SEQUENTIAL_TESTS
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,7 @@ def run(
     began, clock = datetime.now(timezone.utc), time.monotonic()
     checks = plan_checks(config)
     judged = [check for check in checks if check.reference is not None]
-    if not config.partial:
-        refuse_unknown_ids(config, checks)
+    refuse_other_ids(config, checks)
     judges = {
         (check.model, check.task.name): early_judge(check, correction=config.gate.correction, checks=len(checks))
         for check in judged
@@ -167,26 +167,38 @@ def evaluate_checks(
     return evaluated, infos
 
 
-def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
-    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+def refuse_other_ids(config: Config, checks: Sequence[Check]) -> None:
+    """Refuse a recording whose samples are not those of its tasks: of another prompt or dataset, or left out.
+
+    A test that stops early would never look for what is left out further on.
 
     Raises
     ------
     BadInput
-        Which, and how many.
+        For samples that belong to no task: which, and how many.
+    CannotEvaluate
+        For a check that stops early, without records of samples it may take: which, and how many.
     """
     for name in dict.fromkeys(check.model for check in checks):
-        engine = engine_of(config, name)
-        datasets = [check.task.dataset_ids for check in checks if check.model == name]
-        if not isinstance(engine, RecordedEngine) or None in datasets:
+        engine, own = engine_of(config, name), [check for check in checks if check.model == name]
+        if not isinstance(engine, RecordedEngine):
             continue
         engine.read()
-        unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
-        if unknown:
-            raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
-                "were they made with another prompt or dataset?"
-            )
+        datasets = [check.task.dataset_ids for check in own]
+        if not config.partial and None not in datasets:
+            unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+            if unknown:
+                raise BadInput(
+                    f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                    "were they made with another prompt or dataset?"
+                )
+        for check in own:
+            missing = engine.missing_ids(sample.id for sample in check.task.samples)
+            if missing and check.test in SEQUENTIAL_TESTS:
+                raise CannotEvaluate(
+                    f"model {name}, task {check.task.name}: {len(missing)} of {check.n} samples have no record: "
+                    f"{shown(missing)}; record every sample, each once"
+                )
 
 
 def forget_result(out: Path) -> None:

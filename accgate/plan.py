@@ -85,7 +85,7 @@ def plan(
     (7729, 833)
     >>> p = plan(2.0, discordance=0.05, test="gsprt")
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
-    (1192, 412, 534)
+    (1192, 415, 529)
     """
     _check(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     chosen: TestName = test

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +15,12 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput
-from accgate.records import Record, file_name, read_gzip_lines, write_atomically, write_gzip_lines
+from accgate.records import Record, file_name, read_gzip_lines, write_atomically
 from accgate.scores import Scores, collect, read_scores, shown
-from accgate.shapes import Number, Text, Whole, validated
+from accgate.shapes import Number, Text, Texts, Whole, validated
 from accgate.tasks.samples import Task
-from accgate.tomlfile import nearest, read_toml
+from accgate.tomlfile import TomlFile, nearest, read_toml
 
-COLUMNS = ("cluster", "group", "label")
 PARTS = {
     "dataset": "the dataset",
     "prompt": "the prompt",
@@ -35,7 +32,11 @@ PARTS = {
 
 @checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class ReferenceFile:
-    """`<task>.toml` of the store; mean and sigma in points."""
+    """`<task>.toml` of the store; mean and sigma in points, discordance a share.
+
+    `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
+    `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it.
+    """
 
     model: Text
     task: Text
@@ -44,13 +45,16 @@ class ReferenceFile:
     sigma: Number | None = None
     repeats: Whole = 1
     discordance: Number | None = None
+    runs: Whole = 1
     date: Text = ""
     commit: Text = ""
     engine: Text = ""
     engine_version: Text = ""
     hardware: Text = ""
     reason: Text = ""
+    anchor: Text = ""
     scores_sha256: Text | None = None
+    runs_sha256: Texts = ()
     variant: dict[Text, Any] = field(default_factory=dict)
     fingerprint: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
@@ -116,28 +120,47 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
     BadInput
         When the files are damaged, do not fit each other, or several variants fit.
     """
-    path = _folder(store, baseline, task) / f"{file_name(task)}.toml"
+    path = folder_of(store, baseline, task) / f"{file_name(task)}.toml"
     if not path.is_file():
         return None
     source = read_toml(path, mend="record the reference again")
     about = validated(source, ReferenceFile)
-    scores_path = path.with_suffix(".scores.csv")
     if about.scores_sha256 is None:
+        scores_path = path.with_suffix(".scores.csv")
         if scores_path.exists():
             raise BadInput(f"{scores_path}: {path.name} knows nothing of it; record the reference again")
         return Reference(path, about, None)
-    if not scores_path.is_file():
-        raise BadInput(f"{scores_path}: is missing, but {path.name} was recorded with it; restore it from git")
-    if _digest(scores_path.read_bytes()) != about.scores_sha256:
-        raise BadInput(f"{scores_path}: is not what was recorded with {path.name}; restore both, or record again")
-    scores = read_scores(scores_path, "reference")
-    if scores.n != about.n or abs(float(np.mean(scores.averaged())) - about.mean) > 1e-6:
-        fault = f"says mean {about.mean:g} of {about.n} samples, which {scores_path.name} does not give"
-        raise BadInput(source.error(("mean",), f"{fault}; restore both, or record again"))
+    scores = stored_scores(source, about.scores_sha256, mean=about.mean, n=about.n, mend="record again")
     return Reference(path, about, scores)
 
 
-def _folder(store: Path, baseline: str, task: str) -> Path:
+def stored_scores(source: TomlFile, sha256: str, *, mean: float, n: int, mend: str) -> Scores:
+    """The scores beside a TOML file of the store.
+
+    Raises
+    ------
+    BadInput
+        Unless they are those it was written with, and give its mean and n.
+    """
+    path = source.path.with_suffix(".scores.csv")
+    if not path.is_file():
+        raise BadInput(f"{path}: is missing, but {source.path.name} was recorded with it; restore it from git")
+    if digest(path.read_bytes()) != sha256:
+        raise BadInput(f"{path}: is not what was recorded with {source.path.name}; restore both, or {mend}")
+    scores = read_scores(path, "reference")
+    if scores.n != n or abs(float(np.mean(scores.averaged())) - mean) > 1e-6:
+        fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
+        raise BadInput(source.error(("mean",), f"{fault}; restore both, or {mend}"))
+    return scores
+
+
+def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
+    """Where `record` writes the reference of a model and task."""
+    return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
+
+
+def folder_of(store: Path, baseline: str, task: str) -> Path:
+    """Where the references of a baseline stand; a baseline may name its variant's values alone."""
     exact = store / file_name(baseline)
     model, _, label = baseline.partition("@")
     if exact.is_dir() or not label or "=" in label:
@@ -181,8 +204,8 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     ids = [sample.id for sample in task.samples]
     unknown = [id_ for id_ in ids if id_ not in known]
     recorded = reference.about.fingerprint
-    changed = [text for part, text in PARTS.items() if recorded.get(part) != task.fingerprint.get(part)]
-    if not unknown and not _rescored(reference, task):
+    changed = changed_parts(recorded, task.fingerprint)
+    if not unknown and not is_rescored(recorded, task.fingerprint):
         return None
     since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
     what = f"{' and '.join(changed)} changed {since}" if changed else f"the samples changed {since}"
@@ -195,10 +218,14 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     )
 
 
-def _rescored(reference: Reference, task: Task) -> bool:
+def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """In words, what differs between two fingerprints of a task."""
+    return [text for part, text in PARTS.items() if recorded.get(part) != now.get(part)]
+
+
+def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether the same prompts would be scored in another way, or asked in another mode."""
-    recorded = reference.about.fingerprint
-    return any(recorded.get(part) != task.fingerprint[part] for part in ("prompt", "extract", "metric", "reply"))
+    return any(recorded.get(part) != now.get(part) for part in ("prompt", "extract", "metric", "reply"))
 
 
 def scores_of(records: Sequence[Record], task: Task) -> Scores:
@@ -218,65 +245,12 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     return scores.taken([sample.id for sample in task.samples])
 
 
-def write_reference(
-    store: Path, about: ReferenceFile, records: Sequence[Record], *, reason: str | None, replies: bool
-) -> Path:
-    """Write a reference; a replaced one needs a reason, which is kept with what it replaced.
-
-    Raises
-    ------
-    BadInput
-        When a reference exists and no reason is given, or records have no score.
-    """
-    folder = store / file_name(baseline_of(about.model, about.variant, None))
-    path = folder / f"{file_name(about.task)}.toml"
-    replaced = check_replacement(path, reason)
-    failed = [record.id for record in records if record.score is None]
-    if failed:
-        raise BadInput(f"{len(failed)} of {len(records)} samples have no score: {shown(failed)}; a reference needs all")
-    ordered = sorted(records, key=lambda record: record.key)
-    content = _csv(ordered)
-    row = {f: getattr(about, f) for f in ReferenceFile.__dataclass_fields__}
-    row |= {"reason": reason or "", "scores_sha256": _digest(content), "replaced": replaced}
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path.with_suffix(".scores.csv"), content)
-    sidecar = path.with_suffix(".replies.jsonl.gz")
-    if replies:
-        write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in ordered))
-    else:
-        sidecar.unlink(missing_ok=True)
-    kept = {key: value for key, value in row.items() if value not in (None, "", {})}
+def write_toml(path: Path, row: Mapping[str, Any]) -> None:
+    """Write a TOML file of the store, without what is empty."""
+    kept = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
     write_atomically(path, tomli_w.dumps(kept).encode())
-    return path
 
 
-def check_replacement(path: Path, reason: str | None) -> dict[str, Any]:
-    """What a new reference replaces: mean, n, date and commit; empty where nothing.
-
-    Raises
-    ------
-    BadInput
-        When something is replaced and no reason is given.
-    """
-    if not path.is_file():
-        return {}
-    if not (reason or "").strip():
-        raise BadInput(f"{path}: a reference exists; say why it is replaced with --reason TEXT")
-    old = read_toml(path, mend="delete it to record anew").data
-    return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
-
-
-def _csv(records: Sequence[Record]) -> bytes:
-    present = [name for name in COLUMNS if any(getattr(record, name) is not None for record in records)]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "repeat", "score", *present])
-    for record in records:
-        assert record.score is not None
-        score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
-        writer.writerow([record.id, record.repeat, score, *(getattr(record, name) for name in present)])
-    return text.getvalue().encode()
-
-
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
+    """SHA-256, as the store's files write it."""
     return hashlib.sha256(content).hexdigest()

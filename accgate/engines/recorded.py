@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,11 @@ class RecordedEngine:
             raise RequestFailed(row.error)
         scale = self._options.scale or 1.0
         return Reply(row.reply, score=None if row.score is None else row.score * scale)
+
+    def missing_ids(self, wanted: Iterable[str]) -> list[str]:
+        """Wanted ids without any record."""
+        known = {id_ for id_, _ in self._rows}
+        return [id_ for id_ in wanted if id_ not in known]
 
     def unknown_ids(self, known: Container[str]) -> list[str]:
         """Recorded ids that are of no known sample."""
