@@ -13,13 +13,25 @@ from accgate.plan import Plan, plan
 
 if TYPE_CHECKING:
     from accgate import metrics
+    from accgate.aggregate import compare_statistic
     from accgate.config import Config, load_config
     from accgate.decide import Verdict, compare
     from accgate.gate import run
     from accgate.result import Result
 
 __version__ = "0.1.0"
-__all__ = ["Config", "Plan", "Result", "Verdict", "compare", "load_config", "metrics", "plan", "run"]
+__all__ = [
+    "Config",
+    "Plan",
+    "Result",
+    "Verdict",
+    "compare",
+    "compare_statistic",
+    "load_config",
+    "metrics",
+    "plan",
+    "run",
+]
 
 # Names that load numpy, pydantic or an engine, each with its module: start-up is a feature.
 _LAZY = {
@@ -27,6 +39,7 @@ _LAZY = {
     "Result": "accgate.result",
     "Verdict": "accgate.decide",
     "compare": "accgate.decide",
+    "compare_statistic": "accgate.aggregate",
     "load_config": "accgate.config",
     "run": "accgate.gate",
 }

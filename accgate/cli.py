@@ -85,7 +85,9 @@ def parser() -> argparse.ArgumentParser:
     record = add("record", _record, "evaluate and write references")
     _config_arguments(record)
     _evaluation_arguments(record, "accgate-out/record")
-    record.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
+    instead = record.add_mutually_exclusive_group()
+    instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
+    instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
     record.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     _compare_arguments(add("compare", _compare, "decide from two files of per-sample scores, without a model"))
     sigma = add("sigma", _sigma, "estimate sigma from a run, and from two runs of one model how many scores change")
@@ -301,7 +303,8 @@ def _record(arguments: argparse.Namespace) -> int:
         config = config.without_baselines()
     written = gate.record(
         config, out=arguments.out, resume=arguments.resume, reason=arguments.reason,
-        commit=commit_of(config.folder), replies=not arguments.no_replies, observer=_observer(arguments),
+        commit=commit_of(config.folder), replies=not arguments.no_replies, add=arguments.add,
+        observer=_observer(arguments),
     )  # fmt: skip
     if arguments.json:
         import json
@@ -309,7 +312,7 @@ def _record(arguments: argparse.Namespace) -> int:
         print(json.dumps({"references": [str(path) for path in written]}))
     else:
         for path in written:
-            print(f"recorded {path}")
+            print(f"{'added to' if arguments.add else 'recorded'} {path}")
     return PASSED
 
 

@@ -38,6 +38,7 @@ class Gate:
     on_inconclusive: Literal["fail", "warn"] = Field(
         default="fail", description="whether a run too small to see theta fails the gate"
     )
+    drift_alpha: Level = Field(default=0.05, description="type I error rate of the slow decline over all references")
     max_failed: Number = Field(
         default=0.01, ge=0, lt=1, description="share of samples that may stay without a score, 0 or more and below 1"
     )

@@ -121,7 +121,8 @@ def decide(
         For a design that cannot be used on its evidence.
     """
     for evidence in evidences:
-        _check_design(evidence)
+        check_design(evidence.design)
+        chosen_test(evidence.design.test, evidence.reference)
         _check_scores(evidence)
     total = max(len(evidences), checks or 0)
     at_worst = _decide_filled([_filled(e, e.worst) for e in evidences], correction, total)
@@ -140,8 +141,14 @@ def is_settled(evidence: Evidence, *, correction: Correction, checks: int) -> bo
     return all(settled(case, alpha) for case in (cases if evidence.candidate.failed else cases[:1]))
 
 
-def _check_design(evidence: Evidence) -> None:
-    design = evidence.design
+def check_design(design: Design) -> None:
+    """Refuse error rates and figures out of their range.
+
+    Raises
+    ------
+    BadInput
+        With every fault.
+    """
     q = design.discordance
     ranges = {
         "alpha": (design.alpha, 0.0 < design.alpha < 0.5, "above 0 and below 0.5"),
@@ -153,7 +160,6 @@ def _check_design(evidence: Evidence) -> None:
     faults = [f"{key} is {value}; give a number {rule}" for key, (value, ok, rule) in ranges.items() if not ok]
     if faults:
         raise BadInput(*faults)
-    chosen_test(design.test, evidence.reference)
 
 
 def _check_scores(evidence: Evidence) -> None:
@@ -206,9 +212,13 @@ def _decide_fixed(evidences: Sequence[Evidence], correction: Correction, count: 
     adjusted = np.minimum(adjusted_p_values(p_values, correction, levels=levels) / share_left, 1.0)
     shares = applied_share(p_values / levels, correction) * share_left
     return [
-        replace(judged(e, float(e.design.alpha * share)), p_adjusted=None if v.p_value is None else float(p))
+        replace(v if share == 1.0 else judged(e, float(e.design.alpha * share)), p_adjusted=_p(v, p))
         for e, v, share, p in zip(evidences, first, shares, adjusted, strict=False)
     ]
+
+
+def _p(verdict: Verdict, p_adjusted: float) -> float | None:
+    return None if verdict.p_value is None else float(p_adjusted)
 
 
 def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:

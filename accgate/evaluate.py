@@ -64,11 +64,13 @@ class Evaluation:
     """The records of one (model, task), in the fixed order; `complete` unless too many samples failed.
 
     With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
+    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing.
     """
 
     records: tuple[Record, ...]
     complete: bool
     stopped: bool = False
+    beyond: tuple[Record, ...] = ()
 
     @property
     def failed(self) -> tuple[Record, ...]:
@@ -241,7 +243,10 @@ async def evaluate(
     if decided.is_set() and prefix is not None:
         scored = sum(record.score is not None for record in records.values())
         write_atomically(paths.settings, _settings_text(assignment, stopped=scored).encode())
-        return Evaluation(tuple(prefix.records(records)), complete=failed <= most_failed, stopped=True)
+        used = prefix.records(records)
+        later = records.keys() - {record.key for record in used}
+        beyond = tuple(record for key, record in records.items() if key in later)
+        return Evaluation(tuple(used), complete=failed <= most_failed, stopped=True, beyond=beyond)
     ordered = (records.get((sample.id, repeat)) for sample, repeat in assignment.keys())  # noqa: SIM118
     return Evaluation(tuple(r for r in ordered if r is not None), complete=failed <= most_failed)
 

@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-import numpy as np
-
 from accgate import __version__
 from accgate.checks import Check, engine_of, plan_checks
 from accgate.config import Config
-from accgate.decide import CandidateSummary, ReferenceSummary, Verdict, decide
+from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
+from accgate.drift import drift_of, find_anchor
 from accgate.engines import Engine, EngineInfo
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
@@ -29,17 +28,12 @@ from accgate.evaluate import (
     refuse_unfinished,
 )
 from accgate.evidence import early_judge, evidence_of
-from accgate.records import Record, file_name, paths_of, write_gzip_lines
-from accgate.references import (
-    ReferenceFile,
-    baseline_of,
-    check_replacement,
-    scores_of,
-    write_reference,
-)
+from accgate.recording import add_run, check_addition, check_replacement, figures, is_added, write_reference
+from accgate.records import Record, paths_of, write_gzip_lines
+from accgate.references import Reference, ReferenceFile, reference_path, scores_of
 from accgate.result import NAME, REPORT, Result, write_result
 from accgate.scores import shown
-from accgate.stats.names import SEQUENTIAL_TESTS
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS
 
 
 @dataclass(frozen=True)
@@ -68,6 +62,8 @@ def run(
     checks = plan_checks(config)
     judged = [check for check in checks if check.reference is not None]
     refuse_other_ids(config, checks)
+    for check in judged:
+        find_anchor(config.references, check.baseline, check.task.name)  # a damaged one stops the run before it costs
     judges = {
         (check.model, check.task.name): early_judge(check, correction=config.gate.correction, checks=len(checks))
         for check in judged
@@ -92,22 +88,28 @@ def record(
     reason: str | None = None,
     commit: str = "",
     replies: bool = True,
+    add: bool = False,
     observer: Observer | None = None,
 ) -> list[Path]:
     """Evaluate every check of a config and write its scores as the reference; the paths written.
 
+    With `add` the scores become further repeats of the reference that is there, whatever they are.
+
     Raises
     ------
     BadInput
-        When a reference would be replaced without a reason; nothing is evaluated then.
+        When a reference would be replaced without a reason, or cannot be added to; nothing is evaluated then.
     CannotEvaluate
         When a sample failed or an engine did; no reference is written for that check.
     """
     checks = plan_checks(config, recording=True)
+    pooled: dict[tuple[str, str], Reference] = {}
     for check in checks:
-        model = config.models[check.model]
-        folder = config.references / file_name(baseline_of(check.model, model.variant, None))
-        check_replacement(folder / f"{file_name(check.task.name)}.toml", reason)
+        variant, task = config.models[check.model].variant, check.task
+        if add:
+            pooled[check.model, task.name] = check_addition(config.references, check.model, variant, task)
+        else:
+            check_replacement(reference_path(config.references, check.model, variant, task.name), reason)
     evaluated, infos = evaluate_checks(config, checks, out=out, resume=resume, observer=observer or Silent())
     written, problems = [], []
     for item in evaluated:
@@ -115,11 +117,17 @@ def record(
             problem = item.problem or _failures(item, "a reference needs every score")
             problems.append(f"{item.check.model} / {item.check.task.name}: {problem}")
             continue
-        about = _about(config, item.check, item.evaluation.records, infos[item.check.model], commit)
-        path = write_reference(config.references, about, item.evaluation.records, reason=reason, replies=replies)
-        written.append(path)
+        records = item.evaluation.records
+        about = _about(config, item.check, records, infos[item.check.model], commit)
+        reference = pooled.get((item.check.model, item.check.task.name))
+        if reference is None:
+            written.append(write_reference(config.references, about, records, reason=reason, replies=replies))
+        elif not (resume and is_added(reference, records)):
+            written.append(add_run(reference, about, records, replies=replies))
     if problems:
         raise CannotEvaluate("\n".join(f"{problem}; no reference was written" for problem in problems))
+    if not written:
+        raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
     return written
 
 
@@ -240,21 +248,34 @@ def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[E
     decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
     verdicts = dict(zip(decidable, decided, strict=True))
     return tuple(
-        _annotated(verdicts[key], check, config) if (key := (check.model, check.task.name)) in verdicts
+        _annotated(verdicts[key], decidable[key], check, config) if (key := (check.model, check.task.name)) in verdicts
         else _undecided(check, done.get(key))
         for check in checks
     )  # fmt: skip
 
 
-def _annotated(verdict: Verdict, check: Check, config: Config) -> Verdict:
-    """The verdict with what the reader should know of how it came about."""
+def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Config) -> Verdict:
+    """The verdict with what the reader should know of how it came about, and how far the run is from the anchor."""
     temperature = config.models[check.model].sampling.temperature
     notes = [*verdict.reasons, *check.notes]
-    if verdict.test == "paired" and temperature > 0 and check.repeats < 4:
+    recorded = 0 if check.recorded is None else check.recorded.about.repeats
+    if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
         notes.append(
-            f"at temperature {temperature:g} pairing holds only for averages: set repeats = 4 or more and record again"
+            f"at temperature {temperature:g} pairing holds only for averages: {_more(check.repeats, recorded)}"
         )
-    return replace(verdict, reasons=tuple(notes))
+    drift = drift_of(
+        config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
+        higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
+    )  # fmt: skip
+    return replace(verdict, reasons=tuple(notes), drift=drift)
+
+
+def _more(repeats: int, recorded: int) -> str:
+    """How run and reference come to four repeats each."""
+    if repeats >= 4:
+        counted = "1 repeat" if recorded == 1 else f"{recorded} repeats"
+        return f"the reference has {counted} of each sample; add runs with `accgate record --add`"
+    return "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
 
 
 def _undecided(check: Check, item: Evaluated | None) -> Verdict:
@@ -290,7 +311,8 @@ def summary(
 ) -> Result:
     """The run's verdict and totals."""
     names = [verdict.verdict for verdict in verdicts]
-    records = [r for item in evaluated if item.evaluation for r in item.evaluation.records]
+    evaluations = [item.evaluation for item in evaluated if item.evaluation is not None]
+    records = [record for e in evaluations for record in (*e.records, *e.beyond)]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn"),
@@ -307,14 +329,10 @@ def summary(
 
 
 def _about(config: Config, check: Check, records: Sequence[Record], info: EngineInfo, commit: str) -> ReferenceFile:
-    values = scores_of(records, check.task).averaged()
     return ReferenceFile(
         model=check.model,
         task=check.task.name,
-        mean=float(np.mean(values)),
-        n=len(values),
-        sigma=float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        repeats=check.repeats,
+        **figures(scores_of(records, check.task)),
         date=datetime.now(timezone.utc).date().isoformat(),
         commit=commit,
         engine=info.name,

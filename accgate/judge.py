@@ -39,7 +39,7 @@ def judged(evidence: Evidence, alpha: float) -> Verdict:
         return blank
     if isinstance(evidence.reference, Scores) and chosen_test(design.test, evidence.reference) != "two-sample":
         return _judged_pairs(evidence, blank, alpha)
-    return _filled_in(blank, _unpaired(evidence, alpha), design)
+    return filled_in(blank, _unpaired(evidence, alpha), design)
 
 
 def settled(evidence: Evidence, alpha: float) -> bool:
@@ -76,7 +76,7 @@ def _judged_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
     sequential = _sequential(evidence, difference, alpha)
     if sequential is None:
         result, test, notes = _fixed(evidence, difference, alpha)
-        verdict = replace(_filled_in(replace(blank, test=test), result, design), **_changes(candidate.ids, difference))
+        verdict = replace(filled_in(replace(blank, test=test), result, design), **_changes(candidate.ids, difference))
         return replace(verdict, reasons=(*verdict.reasons, *notes))
     used = sequential.n
     reference_mean = float(np.mean(candidate.averaged()[:used])) - _sign(design) * sequential.difference
@@ -90,7 +90,7 @@ def _judged_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
     )
     if sequential.open:
         return replace(blank, reasons=(f"only {candidate.n:,} of {sequential.n_max:,} samples are there to decide on",))
-    verdict = _filled_in(blank, sequential, design)
+    verdict = filled_in(blank, sequential, design)
     return replace(verdict, **_changes(candidate.ids[:used], difference[:used]))
 
 
@@ -146,19 +146,17 @@ def _fixed(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestRe
         if codes is not None and len(np.unique(codes)) < FEWEST_CLUSTERS:
             notes = (f"no early stop with under {FEWEST_CLUSTERS} clusters",)
     binary = _zero_or_hundred(evidence)
-    if test == "auto" and not binary and codes is None:
-        from accgate.stats.resampling import chosen_paired_test
-
-        test = chosen_paired_test(difference)
-    if test in ("permutation", "bootstrap"):
+    if test in ("permutation", "bootstrap") or (test == "auto" and not binary):
         from accgate.stats.clusters import cluster_totals
-        from accgate.stats.resampling import sign_flip, studentised_bootstrap
+        from accgate.stats.resampling import chosen_paired_test, sign_flip, studentised_bootstrap
 
         totals, sizes = cluster_totals(difference, np.arange(len(difference)) if codes is None else codes)
         order = np.lexsort((sizes, totals))  # so that the order of the samples changes nothing
         totals, sizes, n = totals[order], sizes[order], len(difference)
-        resampled = sign_flip if test == "permutation" else studentised_bootstrap
-        return resampled(totals, n, sizes=sizes, alpha=alpha, beta=beta, seed=design.seed), test, notes
+        test = chosen_paired_test(totals) if test == "auto" else test
+        if test != "paired":
+            resampled = sign_flip if test == "permutation" else studentised_bootstrap
+            return resampled(totals, n, sizes=sizes, alpha=alpha, beta=beta, seed=design.seed), test, notes
     if codes is not None:
         from accgate.stats.clusters import clustered_exact, clustered_t
 
@@ -176,7 +174,7 @@ def _zero_or_hundred(evidence: Evidence) -> bool:
     return all(bool(np.isin(side, (0.0, 100.0)).all()) for side in sides)
 
 
-def _filled_in(blank: Verdict, result: TestResult, design: Design) -> Verdict:
+def filled_in(blank: Verdict, result: TestResult, design: Design) -> Verdict:
     """The verdict with a test's figures, turned back where lower is better."""
     sign, reference_mean = _sign(design), blank.reference.mean
     assert reference_mean is not None

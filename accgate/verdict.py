@@ -51,6 +51,23 @@ class CandidateSummary:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """How far a run is from the anchor, in points, and whether that is a decline.
+
+    `since` is the anchor's date, and `runs` counts the references after it and this run. `p_value` is corrected for all
+    runs of the history and compares with `alpha`. Where lower is better, a decline has a `difference` above 0.
+    """
+
+    since: str
+    runs: int
+    difference: float | None
+    p_value: float | None
+    alpha: float
+    detected: bool
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The decision of one check, with the keys of the result file; a figure that does not exist is None.
 
@@ -90,3 +107,4 @@ class Verdict:
     n_max: int | None = None
     stop: Stop | None = None
     clusters: int | None = None
+    drift: Drift | None = None

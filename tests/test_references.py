@@ -14,6 +14,7 @@ import pytest
 
 from accgate.cli import main
 from accgate.errors import BadInput
+from accgate.recording import write_reference
 from accgate.records import Record
 from accgate.references import (
     ReferenceFile,
@@ -22,7 +23,6 @@ from accgate.references import (
     missing_reference,
     scores_of,
     variant_label,
-    write_reference,
 )
 from accgate.tasks.samples import load_task
 from accgate.tomlfile import read_toml

@@ -50,6 +50,7 @@ def _check(verdict: Verdict, flips: Sequence[Flip]) -> dict[str, Any]:
         "row": words.row(verdict),
         "sentence": words.sentence(verdict),
         "changed": words.changed(verdict),
+        "drifted": words.drifted(verdict),
         "reasons": verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
         "flips": [
             {

@@ -108,6 +108,9 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
     console.print(Text(_shown(words.sentence(verdict))))
     if changed := words.changed(verdict):
         console.print(Text(f"{changed}."))
+    if drifted := words.drifted(verdict):
+        style = "yellow" if verdict.drift is not None and verdict.drift.detected else ""
+        console.print(Text(f"{_shown(drifted)}.", style=style))
     if verdict.p_value is not None:
         for reason in verdict.reasons:
             console.print(Text(f"- {_shown(reason)}", style="yellow"))

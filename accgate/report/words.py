@@ -162,6 +162,23 @@ def changed(verdict: Verdict) -> str | None:
     return f"{verdict.lost:,} {noun} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
 
 
+def drifted(verdict: Verdict) -> str | None:
+    """How far the run is from the first reference, where that was replaced since."""
+    drift = verdict.drift
+    if drift is None or drift.difference is None or drift.p_value is None:
+        return None
+    kind = "lower" if verdict.higher_is_better else "higher"
+    seen = (
+        f"a slow decline that no single run shows: the mean is {kind} by more than chance"
+        if drift.detected
+        else f"no slow decline is seen: the mean is not {kind} by more than chance"
+    )
+    return (
+        f"Against the first reference, of {drift.since or 'an unknown date'}, and over the {drift.runs} runs since, "
+        f"{seen} ({signed(drift.difference)}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} for all of them)"
+    )
+
+
 def row(verdict: Verdict) -> tuple[str, ...]:
     """The cells of a check's row, under `HEADINGS`."""
     return (

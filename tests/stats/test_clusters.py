@@ -1,0 +1,206 @@
+"""Clustered tests, against statsmodels' cluster-robust errors, scipy's permutation test and plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, permutation_test
+from scipy.stats import t as student
+
+from accgate.stats.clusters import (
+    cluster_robust_error,
+    cluster_totals,
+    clustered_exact,
+    clustered_t,
+    design_effect,
+    effective_n,
+)
+from accgate.stats.paired import mcnemar_exact, paired_t
+from accgate.stats.power import paired_binary_effect
+from accgate.stats.result import TestResult
+
+RATES = {"alpha": 0.05, "beta": 0.2}
+alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
+codes_lists = st.lists(st.integers(0, 12), min_size=2, max_size=60)
+
+
+def rejects(result: TestResult) -> bool:
+    return result.threshold is not None and result.difference < result.threshold
+
+
+def assert_says_one_thing(result: TestResult, alpha: float) -> None:
+    assert rejects(result) == (result.p_value <= alpha)
+    if result.interval is not None:
+        low, high = result.interval.two_sided
+        assert rejects(result) == (result.interval.one_sided < 0.0)
+        assert low <= high == result.interval.one_sided
+
+
+def binary(random: np.random.Generator, clusters: int, drop: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters of 3 to 10 samples, of which a few change, most of their samples in one direction."""
+    codes = np.repeat(np.arange(clusters), random.integers(3, 11, clusters))
+    hit = random.random(clusters) < 0.1
+    direction = np.where(random.random(clusters) < 0.5 + drop, -100.0, 100.0)
+    return (hit * direction)[codes] * (random.random(len(codes)) < 0.6), codes
+
+
+def scattered(random: np.random.Generator, clusters: int = 25) -> tuple[np.ndarray, np.ndarray]:
+    codes = random.integers(0, clusters, 150)
+    return random.normal(size=clusters)[codes] + random.normal(size=150), codes
+
+
+@given(codes=codes_lists)
+def test_totals_and_sizes_are_those_of_a_plain_loop(codes: list[int]) -> None:
+    values = np.random.default_rng(len(codes)).normal(size=len(codes))
+    expected = [[v for v, c in zip(values, codes, strict=True) if c == code] for code in sorted(set(codes))]
+    totals, sizes = cluster_totals(values, codes)
+    assert totals == pytest.approx([sum(group) for group in expected])
+    assert sizes.tolist() == [len(group) for group in expected]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_error_p_and_limits_are_those_of_statsmodels_cluster_robust_regression(seed: int) -> None:
+    d, codes = scattered(np.random.default_rng(seed))
+    fit = sm.OLS(d, np.ones(len(d))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
+    result = clustered_t(d, codes, **RATES)
+    assert cluster_robust_error(d, codes) == pytest.approx(fit.bse[0])
+    assert result.difference == pytest.approx(fit.params[0])
+    assert result.p_value == pytest.approx(student.cdf(fit.tvalues[0], len(set(codes)) - 1))
+    assert result.p_value == pytest.approx(fit.pvalues[0] / 2 if d.mean() < 0 else 1.0 - fit.pvalues[0] / 2)
+    assert result.interval.two_sided == pytest.approx(tuple(fit.conf_int(0.1)[0]))
+    assert result.threshold == pytest.approx(student.ppf(0.05, len(set(codes)) - 1) * fit.bse[0])
+    assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2)) * fit.bse[0])
+    assert result.sigma == pytest.approx(fit.bse[0] * math.sqrt(len(d)))
+
+
+@given(d=st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=40).filter(lambda d: len(set(d)) > 1))
+@settings(deadline=None)
+def test_clusters_of_one_sample_are_the_paired_t_test(d: list[float]) -> None:
+    ours, plain = clustered_t(d, range(len(d)), **RATES), paired_t(np.array(d), **RATES)
+    assert (ours.p_value, ours.threshold) == (pytest.approx(plain.p_value), pytest.approx(plain.threshold))
+    assert (ours.theta, ours.sigma) == (pytest.approx(plain.theta), pytest.approx(plain.sigma))
+    assert ours.interval.two_sided == pytest.approx(plain.interval.two_sided, abs=1e-9)
+
+
+@given(lost=st.integers(0, 30), gained=st.integers(0, 30), same=st.integers(1, 30))
+@settings(deadline=None)
+def test_0_100_clusters_of_one_sample_are_mcnemars_exact_test(lost: int, gained: int, same: int) -> None:
+    d = np.repeat([-100.0, 100.0, 0.0], [lost, gained, same + 1])
+    ours, single = clustered_exact(d, np.arange(len(d)), **RATES), mcnemar_exact(lost, gained, len(d), **RATES)
+    assert (ours.p_value, ours.theta) == (single.p_value, single.theta)
+    if lost + gained:
+        assert (ours.threshold, ours.interval) == (single.threshold, single.interval)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exact_test_is_scipys_permutation_test_of_the_cluster_totals(seed: int) -> None:
+    d, codes = binary(np.random.default_rng(seed), 100)
+    totals, _ = cluster_totals(d, codes)
+    changed = totals[totals != 0.0]
+    oracle = permutation_test(
+        (changed,), np.sum, permutation_type="samples", alternative="less", n_resamples=2 ** len(changed)
+    )
+    assert len(changed) < 15
+    assert clustered_exact(d, codes, **RATES).p_value == pytest.approx(oracle.pvalue)
+
+
+@given(seed=st.integers(0, 10**6), clusters=st.integers(2, 60), drop=st.floats(0.0, 0.5), alpha=alphas)
+@settings(deadline=None)
+def test_decision_p_and_interval_agree(seed: int, clusters: int, drop: float, alpha: float) -> None:
+    d, codes = binary(np.random.default_rng(seed), clusters, drop)
+    for test in (clustered_t, clustered_exact):
+        assert_says_one_thing(test(d, codes, alpha=alpha, beta=0.2), alpha)
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+def test_healthy_bursts_of_changes_fail_at_rate_alpha_where_mcnemar_fails_far_more(test) -> None:
+    random = np.random.default_rng(5)
+    runs, failed, independent = 600, 0, 0
+    for _ in range(runs):
+        d, codes = binary(random, 80)
+        failed += rejects(test(d, codes, **RATES))
+        independent += rejects(mcnemar_exact(int((d < 0).sum()), int((d > 0).sum()), len(d), **RATES))
+    assert failed <= runs * (0.05 + 2.0 * math.sqrt(0.05 * 0.95 / runs))
+    assert independent > 0.12 * runs
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+def test_the_names_and_the_order_of_the_clusters_change_nothing(test) -> None:
+    random = np.random.default_rng(6)
+    d, codes = binary(random, 40, drop=0.3)
+    order = random.permutation(len(d))
+    first, second = test(d, codes, **RATES), test(d[order], 7 + 3 * codes.max() - 3 * codes[order], **RATES)
+    assert second.p_value == pytest.approx(first.p_value)
+    assert second.threshold == pytest.approx(first.threshold)
+
+
+def test_independent_samples_have_a_design_effect_of_one() -> None:
+    d = np.random.default_rng(1).normal(size=50)
+    assert design_effect(d, np.arange(50)) == pytest.approx(1.0)
+    assert effective_n(d, np.arange(50)) == pytest.approx(50.0)
+
+
+def test_samples_that_repeat_each_other_count_about_once() -> None:
+    d = np.random.default_rng(1).normal(size=400)
+    assert effective_n(np.repeat(d, 5), np.repeat(np.arange(400), 5)) == pytest.approx(400.0, rel=0.005)
+
+
+def test_theta_of_0_100_clusters_is_that_of_the_effective_number_of_samples() -> None:
+    d, codes = binary(np.random.default_rng(2), 200)
+    theta, share, n = clustered_exact(d, codes, **RATES).theta, np.mean(d != 0), effective_n(d, codes)
+    assert n < 0.6 * len(d)
+    assert theta == pytest.approx(paired_binary_effect(share, n, **RATES), rel=0.01)
+    assert theta > 1.3 * mcnemar_exact(int((d < 0).sum()), int((d > 0).sum()), len(d), **RATES).theta
+
+
+def test_clusters_that_move_against_each_other_promise_no_more_than_independent_samples() -> None:
+    d, codes = np.tile([-100.0, 100.0, 0.0, 0.0], 20), np.repeat(np.arange(20), 4)
+    d[0] = 0.0
+    assert design_effect(d, codes) < 0.2
+    assert clustered_exact(d, codes, **RATES).theta == pytest.approx(paired_binary_effect(39 / 80, 80, **RATES))
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+def test_one_cluster_shows_no_drop_and_says_why(test) -> None:
+    for d in ([-100.0, -100.0, 0.0], [-100.0] * 3, [0.0] * 3):
+        result = test(d, [2, 2, 2], **RATES)
+        assert (result.difference, result.p_value) == (np.mean(d), 1.0)
+        assert (result.threshold, result.theta, result.sigma, result.interval) == (None, None, None, None)
+        assert result.reasons == ("one cluster has no variance: no drop can be seen",)
+    assert cluster_robust_error([-100.0, 0.0], [0, 0]) is None
+    assert design_effect([-100.0, 0.0], [0, 0]) is None
+    assert effective_n([-100.0, 0.0], [0, 0]) is None
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+def test_no_change_in_any_cluster_proves_as_much_as_no_flips(test) -> None:
+    result = test(np.zeros(1319), np.arange(1319) // 10, **RATES)
+    assert (result.difference, result.p_value, result.sigma, result.interval) == (0.0, 1.0, 0.0, None)
+    assert result.theta == pytest.approx(0.469, abs=5e-4)
+    assert result.reasons == ("132 clusters are the units of the test", "no sample changed its score")
+    assert effective_n(np.zeros(1319), np.arange(1319) // 10) is None
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+def test_the_same_drop_of_every_sample_is_judged_by_the_signs_of_the_clusters(test) -> None:
+    result = test(np.full(24, -100.0), np.arange(24) // 4, **RATES)
+    assert (result.p_value, result.difference) == (0.5**6, -100.0)
+    assert rejects(result)
+    assert not rejects(test(np.full(16, -100.0), np.arange(16) // 4, **RATES))
+
+
+@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
+@pytest.mark.parametrize(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
+def test_the_reasons_say_how_many_clusters_there_are_and_whether_they_are_few(test, clusters, rough) -> None:
+    d, codes = binary(np.random.default_rng(3), clusters)
+    note = ": under 30 the error rates are rough" if rough else ""
+    assert test(d, codes, **RATES).reasons[0] == f"{clusters:,} clusters are the units of the test{note}"
+
+
+def test_clusters_in_which_losses_and_gains_cancel_have_not_changed() -> None:
+    d, codes = [-100.0, 100.0, -100.0, 100.0, 0.0, 0.0], [0, 0, 1, 1, 2, 2]
+    for test in (clustered_t, clustered_exact):
+        assert test(d, codes, **RATES).p_value == 1.0

@@ -1,0 +1,44 @@
+"""Many small drops, each let pass by its gate, add up: a run says so once references were replaced."""
+
+from pathlib import Path
+
+from accgate.report import words
+from accgate.result import read_result
+from tests.gates import Project, right_but
+
+
+def declined(tmp_path: Path, wrong: list[int]) -> Project:
+    """A project whose reference was replaced after each step of a decline."""
+    project = Project(tmp_path, n=400)
+    assert project.record(right_but(wrong[0], 400)) == 0
+    for count in wrong[1:]:
+        assert project.run(right_but(count, 400)) == 0, "each step passes its own gate"
+        assert project.record(args=["--reason", "it drifted"]) == 0
+    return project
+
+
+def test_a_slow_decline_is_reported_though_every_gate_passes(tmp_path: Path, capsys) -> None:
+    project = declined(tmp_path, [40, 43, 46, 49, 52])
+    assert project.run(right_but(55, 400)) == 0
+    drift = project.check["drift"]
+    assert drift["detected"]
+    assert (drift["runs"], drift["difference"]) == (5, -3.75)
+    assert drift["p_value"] <= drift["alpha"] == 0.05
+    assert "a slow decline that no single run shows" in " ".join(capsys.readouterr().out.split())
+    assert "a slow decline" in (project.out / "report.md").read_text(encoding="utf-8")
+
+
+def test_no_decline_is_said_to_be_none(tmp_path: Path) -> None:
+    project = declined(tmp_path, [40, 41])
+    assert project.run(right_but(40, 400)) == 0
+    (check,) = read_result(project.out / "accgate.json").checks
+    assert check.drift is not None
+    assert not check.drift.detected
+    assert "no slow decline is seen" in (words.drifted(check) or "")
+
+
+def test_a_reference_that_was_never_replaced_has_no_drift(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=100)
+    project.record(right_but(10, 100))
+    assert project.run(right_but(10, 100)) == 0
+    assert project.check["drift"] is None
