@@ -1,0 +1,583 @@
+"""Statistics that are not means, against closed forms, DeLong's variance, full enumeration and scipy."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from accgate.stats import bootstrap as bootstrap_module
+from accgate.stats.bootstrap import bootstrap_callable, paired_bootstrap, tails
+from accgate.stats.influence import StatisticUndefined, influence_of_means, influence_values
+from accgate.stats.paired import paired_t
+from accgate.stats.result import TestResult
+from accgate.stats.statistics import statistic_test
+
+Floats = npt.NDArray[np.float64]
+Statistic = Callable[[Floats], float]
+points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
+samples = st.lists(points, min_size=2, max_size=12)
+
+
+# Small reference aggregates, each of rows with the columns named, in points.
+
+
+def mean(scores: Floats) -> float:
+    return float(scores.mean())
+
+
+def parity(rows: Floats) -> float:
+    """Accuracy of group 1 minus that of group 0; columns score, group."""
+    score, group = rows.T
+    return float(score[group == 1].mean() - score[group == 0].mean())
+
+
+def area(rows: Floats) -> float:
+    """Area under the ROC curve by mid-ranks; columns score, class."""
+    score, positive = rows[:, 0], rows[:, 1] == 1
+    p = int(positive.sum())
+    _, inverse, counts = np.unique(score, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse]
+    return float(100.0 * (ranks[positive].sum() - p * (p + 1) / 2.0) / (p * (len(rows) - p)))
+
+
+def calibration_error(rows: Floats) -> float:
+    """Expected calibration error in 10 bins; columns confidence, correctness."""
+    confidence, correct = rows.T
+    bins = np.minimum((confidence * 10.0).astype(int), 9)
+    return float(100.0 * np.abs(np.bincount(bins, confidence - correct)).sum() / len(rows))
+
+
+def attack_success(rows: Floats) -> float:
+    """Share of the samples right without attack that the attack turns wrong; columns clean, attacked."""
+    right = rows[:, 0] == 1
+    return float(100.0 * (1.0 - rows[right, 1].mean()))
+
+
+def drop_rate(rows: Floats) -> float:
+    """Performance drop rate; columns clean, attacked."""
+    return float(100.0 * (1.0 - rows[:, 1].mean() / rows[:, 0].mean()))
+
+
+# Pairs from the same model, of which the candidate is `worse` by some amount.
+
+
+def kept(rng: np.random.Generator, before: Floats, share: float) -> Floats:
+    """A second run of 0/1 outcomes, in which this share is drawn anew from all outcomes."""
+    return np.where(rng.random(len(before)) < share, rng.permutation(before), before)
+
+
+def spoiled(rng: np.random.Generator, outcomes: Floats, share: float) -> Floats:
+    return np.where(rng.random(len(outcomes)) < share, 0.0, outcomes)
+
+
+def mean_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    base = rng.normal(60.0, 20.0, n)
+    return base + rng.normal(0.0, 5.0, n), base + rng.normal(0.0, 5.0, n) - worse
+
+
+def parity_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    group = (np.arange(n) % 3 == 0).astype(float)
+    before = (rng.random(n) < 0.6).astype(float)
+    after = kept(rng, before, 0.3)
+    after = np.where(group == 1, spoiled(rng, after, worse / 60.0), after)
+    return np.stack([100.0 * before, group], axis=1), np.stack([100.0 * after, group], axis=1)
+
+
+def area_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    positive = (np.arange(n) % 3 == 0).astype(float)
+    base = rng.normal(1.2 * positive, 1.0)
+    before, after = base + rng.normal(0.0, 0.4, n), base + rng.normal(0.0, 0.4, n) - worse * positive
+    return np.stack([before, positive], axis=1), np.stack([after, positive], axis=1)
+
+
+def calibration_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    base, luck = rng.uniform(0.5, 0.95, n), rng.random(n)
+    sides = []
+    for gap in (0.1, 0.1 + worse / 100.0):
+        confidence = np.clip(base + rng.normal(0.0, 0.03, n), 0.0, 1.0)
+        again = np.where(rng.random(n) < 0.15, rng.random(n), luck)
+        sides.append(np.stack([confidence, (again < base - gap).astype(float)], axis=1))
+    return sides[0], sides[1]
+
+
+def attack_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
+    clean, luck = (rng.random(n) < 0.8).astype(float), rng.random(n)
+    sides = []
+    for extra in (0.0, worse / 100.0):
+        again = np.where(rng.random(n) < 0.3, rng.random(n), luck)
+        sides.append(np.stack([clean, clean * (again < 0.7 - extra)], axis=1))
+    return sides[0], sides[1]
+
+
+CASES = {
+    "mean": (mean_pairs, mean, True),
+    "parity": (parity_pairs, parity, True),
+    "area": (area_pairs, area, True),
+    "calibration": (calibration_pairs, calibration_error, False),
+    "attack success": (attack_pairs, attack_success, False),
+    "drop rate": (attack_pairs, drop_rate, False),
+}
+
+
+def judged(name: str, seed: int, n: int, worse: float = 0.0, **options: object) -> TestResult:
+    pairs, statistic, higher = CASES[name]
+    before, after = pairs(np.random.default_rng(seed), n, worse)
+    design = {"alpha": 0.05, "beta": 0.2, "higher_is_better": higher} | options
+    return statistic_test(before, after, statistic, **design)  # type: ignore[arg-type]
+
+
+def rejects(result: TestResult) -> bool:
+    return result.threshold is not None and result.difference < result.threshold
+
+
+# Influence values.
+
+
+@given(values=samples)
+def test_the_influence_on_a_mean_is_the_distance_from_it(values: list[float]) -> None:
+    x = np.array(values)
+    assert influence_values(lambda i: x[i].mean(), len(x)) == pytest.approx(x - x.mean(), abs=1e-9)
+    assert influence_of_means(x) == pytest.approx(x - x.mean(), abs=1e-9)
+
+
+def test_influence_values_give_the_textbook_jackknife_error_of_a_correlation() -> None:
+    lsat = np.array([576, 635, 558, 578, 666, 580, 555, 661, 651, 605, 653, 575, 545, 572, 594])
+    gpa = np.array([3.39, 3.30, 2.81, 3.03, 3.44, 3.07, 3.00, 3.43, 3.36, 3.13, 3.12, 2.74, 2.76, 2.88, 2.96])
+    influence = influence_values(lambda i: np.corrcoef(lsat[i], gpa[i])[0, 1], 15)
+    error = influence.std(ddof=1) / math.sqrt(15)
+    assert error == pytest.approx(0.1425, abs=5e-5)  # Efron and Tibshirani 1993, law school data: 0.143
+
+
+@pytest.mark.parametrize("clusters", [None, [2, 7, 7, 2, 5, 5, 5, 2, 0, 0]])
+def test_the_fast_path_for_means_leaves_out_what_a_loop_leaves_out(clusters: list[int] | None) -> None:
+    values = np.random.default_rng(1).uniform(1.0, 9.0, (10, 2))
+    labels = np.arange(10) if clusters is None else np.array(clusters)
+    units = sorted(set(labels.tolist()))
+
+    def ratio(rows: Floats) -> float:
+        return float(rows[:, 0].mean() / rows[:, 1].mean() + rows[:, 0].mean())
+
+    expected = [(len(units) - 1) * (ratio(values) - ratio(values[labels != u])) for u in units]
+    fast = influence_of_means(values, lambda m: m[:, 0] / m[:, 1] + m[:, 0], clusters=clusters)
+    assert fast == pytest.approx(expected)
+    assert influence_values(lambda i: ratio(values[i]), 10, clusters=clusters) == pytest.approx(expected)
+
+
+def test_what_has_no_value_without_one_unit_names_that_unit() -> None:
+    x = np.array([0.0, 3.0, 0.0])
+    with pytest.raises(StatisticUndefined, match="without sample 1"):
+        influence_values(lambda i: 1.0 / x[i].mean(), 3)
+    with pytest.raises(StatisticUndefined, match="without sample 1"):
+        influence_of_means(x, lambda m: 1.0 / m[:, 0])
+    with pytest.raises(StatisticUndefined, match="without cluster b"):
+        influence_values(lambda i: 1.0 / x[i].mean(), 3, clusters=["a", "b", "a"])
+    with pytest.raises(StatisticUndefined, match="all samples"):
+        influence_values(lambda i: math.log(-len(i)), 3)
+    with pytest.raises(StatisticUndefined, match="all samples"):
+        influence_of_means(np.zeros(3), lambda m: 1.0 / m[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        (np.zeros((3, 2)), {}, "2 columns"),
+        (np.zeros((3, 2, 2)), {}, "shape"),
+        (np.array([0.0, np.nan]), {}, "finite"),
+        (np.zeros(0), {}, "no samples"),
+        (np.zeros(3), {"clusters": [1, 2]}, "one label for each of the 3"),
+    ],
+)
+def test_values_that_cannot_be_averaged_are_refused(values: Floats, options: dict, message: str) -> None:
+    for function in (paired_bootstrap, influence_of_means):
+        with pytest.raises(ValueError, match=message):
+            function(values, **options)
+
+
+# The bootstrap, against the list of all resamples.
+
+
+def enumerated(rows: Floats, statistic: Callable[[Floats], Floats]) -> Floats:
+    """The statistic of the sums of every resample of the rows, each equally likely."""
+    draws = itertools.product(range(len(rows)), repeat=len(rows))
+    return statistic(np.array([rows[list(drawn)].sum(axis=0) for drawn in draws]))
+
+
+def assert_same_law(drawn: Floats, exact: Floats) -> None:
+    values, counts = np.unique(exact.round(9), return_counts=True)
+    found, seen = np.unique(drawn.round(9), return_counts=True)
+    assert np.isin(found, values).all()
+    observed = np.zeros(len(values))
+    observed[np.searchsorted(values, found)] = seen
+    assert stats.chisquare(observed, counts / counts.sum() * len(drawn)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7])
+def test_every_resample_comes_as_often_as_full_enumeration_says(columns: int) -> None:
+    rows = np.random.default_rng(2).integers(1, 90, (4, columns)).astype(float)
+    drawn = paired_bootstrap(rows, lambda m: m[:, 0] / m[:, -1] + m.sum(axis=1), resamples=20_000)
+    assert_same_law(drawn, enumerated(rows, lambda s: s[:, 0] / s[:, -1] + s.sum(axis=1) / 4.0))
+
+
+@pytest.mark.parametrize("columns", [1, 7])
+def test_clusters_are_drawn_whole(columns: int) -> None:
+    values = np.random.default_rng(3).integers(1, 90, (7, columns)).astype(float)
+    clusters = np.array(["b", "a", "b", "c", "c", "b", "c"])
+    sums = np.array([[*values[clusters == c].sum(axis=0), (clusters == c).sum()] for c in "abc"])
+    exact = enumerated(sums, lambda s: s[:, 0] / s[:, -1])
+    drawn = paired_bootstrap(values, lambda m: m[:, 0], clusters=clusters, resamples=20_000)
+    assert_same_law(drawn, exact)
+    slow = bootstrap_callable(lambda i: values[i, 0].mean(), 7, clusters=clusters, resamples=4000)
+    assert_same_law(slow, exact)
+
+
+def test_counts_of_few_distinct_rows_are_binomial() -> None:
+    values = np.repeat([0.0, 100.0], [70, 50])
+    wins = (paired_bootstrap(values, resamples=50_000) * 1.2).round().astype(int)
+    k = np.arange(35, 66)
+    expected = stats.binom.pmf(k, 120, 50 / 120)
+    observed = np.bincount(wins, minlength=121)[k]
+    rest = [observed.sum(), expected.sum()]
+    result = stats.chisquare([*observed, 50_000 - rest[0]], 50_000 * np.array([*expected, 1.0 - rest[1]]))
+    assert result.pvalue > 1e-4
+
+
+def test_the_distribution_is_scipys() -> None:
+    rows = np.random.default_rng(4).lognormal(0.0, 1.0, (60, 2))
+    ours = paired_bootstrap(rows, lambda m: m[:, 0] / m[:, 1], resamples=20_000)
+    theirs = stats.bootstrap(
+        (rows[:, 0], rows[:, 1]), lambda x, y, axis: x.mean(axis) / y.mean(axis), paired=True, n_resamples=20_000,
+        vectorized=True, method="percentile", rng=5,
+    )  # fmt: skip
+    assert stats.ks_2samp(ours, theirs.bootstrap_distribution).pvalue > 1e-3
+    slow = bootstrap_callable(lambda i: rows[i, 0].mean() / rows[i, 1].mean(), 60, resamples=4000)
+    assert stats.ks_2samp(slow, theirs.bootstrap_distribution).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n", [2**16 - 1, 2**16, 2**16 + 1])
+def test_many_samples_are_all_drawn(n: int) -> None:
+    half = np.repeat([0.0, 1.0], [n // 2, n - n // 2]) + np.arange(n) * 1e-9
+    assert paired_bootstrap(half, resamples=40).mean() == pytest.approx(half.mean(), abs=5 * 0.5 / math.sqrt(40 * n))
+
+
+@pytest.mark.parametrize("columns", [1, 6])
+def test_small_chunks_fill_every_resample(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BLOCK", "PRODUCT", "CACHED"):
+        monkeypatch.setattr(bootstrap_module, name, 450)
+    rows = np.random.default_rng(6).normal(50.0, 10.0, (100, columns))
+    drawn = paired_bootstrap(rows, lambda m: m[:, 0], resamples=2001)
+    assert drawn.std() == pytest.approx(rows[:, 0].std() / 10.0, rel=0.1)
+    assert abs(drawn.mean() - rows[:, 0].mean()) < 0.15
+    assert len(np.unique(drawn)) == 2001
+
+
+def test_the_same_seed_gives_the_same_resamples_and_another_gives_others() -> None:
+    x = np.arange(50.0)
+    first, again, other = (paired_bootstrap(x, resamples=100, seed=seed) for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_a_resample_without_a_value_is_nan() -> None:
+    rows = np.stack([np.arange(6.0), [1, 0, 0, 0, 0, 0]], axis=1)
+    drawn = bootstrap_callable(lambda i: area(rows[i]), 6, resamples=2000)
+    assert np.isnan(drawn).mean() == pytest.approx((5 / 6) ** 6, abs=0.05)
+
+
+# The test itself.
+
+
+@given(before=samples, seed=st.integers(0, 99), alpha=st.sampled_from([0.01, 0.05, 0.2]))
+@settings(deadline=None)
+def test_on_a_mean_it_is_the_paired_t_test(before: list[float], seed: int, alpha: float) -> None:
+    reference = np.array(before)
+    candidate = reference + np.random.default_rng(seed).normal(-1.0, 3.0, len(before))
+    result = statistic_test(reference, candidate, mean, alpha=alpha, beta=0.2)
+    expected = paired_t(candidate - reference, alpha=alpha, beta=0.2)
+    assert result.p_value == pytest.approx(stats.ttest_rel(candidate, reference, alternative="less").pvalue, rel=1e-6)
+    for name in ("difference", "p_value", "threshold", "theta", "sigma"):
+        assert getattr(result, name) == pytest.approx(getattr(expected, name), rel=1e-6, abs=1e-9), name
+    assert result.interval is not None
+    assert expected.interval is not None
+    assert result.interval.two_sided == pytest.approx(expected.interval.two_sided, rel=1e-6, abs=1e-6)
+
+
+def test_clusters_of_one_size_are_judged_by_their_means() -> None:
+    reference, candidate = mean_pairs(np.random.default_rng(7), 60, 1.0)
+    clusters = np.arange(60) % 12
+    result = statistic_test(reference, candidate, mean, alpha=0.05, beta=0.2, clusters=clusters)
+    by_cluster = (candidate - reference).reshape(5, 12).mean(axis=0)
+    expected = paired_t(by_cluster, alpha=0.05, beta=0.2)
+    assert (result.p_value, result.theta) == pytest.approx((expected.p_value, expected.theta))
+    assert result.sigma == pytest.approx(by_cluster.std(ddof=1) / math.sqrt(12) * math.sqrt(60))
+
+
+def test_a_parity_difference_has_the_error_of_two_independent_groups() -> None:
+    before, after = parity_pairs(np.random.default_rng(8), 600, 3.0)
+    result = statistic_test(before, after, parity, alpha=0.05, beta=0.2)
+    change, group = after[:, 0] - before[:, 0], before[:, 1]
+    parts = [change[group == g] for g in (1, 0)]
+    assert result.difference == pytest.approx(parts[0].mean() - parts[1].mean())
+    error = math.sqrt(sum(part.var(ddof=1) / len(part) for part in parts))
+    assert result.sigma == pytest.approx(error * math.sqrt(600), rel=0.01)
+    welch = stats.ttest_ind(*parts, equal_var=False, alternative="less")
+    assert result.p_value == pytest.approx(welch.pvalue, rel=0.05)
+
+
+def test_the_difference_of_two_areas_has_delongs_variance() -> None:
+    before, after = area_pairs(np.random.default_rng(9), 300, 0.1)
+    result = statistic_test(before, after, area, alpha=0.05, beta=0.2)
+    positive = before[:, 1] == 1
+    placements = []  # DeLong, DeLong and Clarke-Pearson 1988: of each positive among negatives, and the reverse
+    for scores in (before[:, 0], after[:, 0]):
+        wins = scores[positive][:, None] > scores[~positive][None, :]
+        placements.append((wins.mean(axis=1), wins.mean(axis=0)))
+    gains = [100.0 * (new - old) for old, new in zip(*placements, strict=True)]
+    error = math.sqrt(sum(gain.var(ddof=1) / len(gain) for gain in gains))
+    assert result.difference == pytest.approx(gains[0].mean())
+    assert result.sigma == pytest.approx(error * math.sqrt(300), rel=0.01)
+    assert result.p_value == pytest.approx(stats.norm.cdf(result.difference / error), rel=0.05)
+
+
+def test_where_every_bin_is_overconfident_the_calibration_error_is_a_mean() -> None:
+    rng = np.random.default_rng(10)
+    confidence = rng.uniform(0.5, 1.0, 400)
+    sides = [np.stack([confidence, rng.random(400) < confidence - gap], axis=1) for gap in (0.35, 0.4)]
+    for side in sides:
+        bins = (side[:, 0] * 10.0).astype(int)
+        assert all((side[bins == b, 0] - side[bins == b, 1]).mean() > 0.1 for b in range(5, 10))
+    result = statistic_test(*sides, calibration_error, alpha=0.05, beta=0.2, higher_is_better=False)
+    gaps = [100.0 * (side[:, 0] - side[:, 1]) for side in sides]
+    expected = paired_t(gaps[0] - gaps[1], alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value) == pytest.approx((expected.difference, expected.p_value))
+
+
+@pytest.mark.parametrize("statistic", [drop_rate, attack_success])
+def test_a_ratio_has_the_error_of_the_delta_method(statistic: Statistic) -> None:
+    before, after = attack_pairs(np.random.default_rng(11), 2000, 3.0)
+    result = statistic_test(before, after, statistic, alpha=0.05, beta=0.2, higher_is_better=False)
+    linear = []
+    for rows in (before, after):
+        ratio = rows[:, 1].mean() / rows[:, 0].mean()
+        linear.append(100.0 * (rows[:, 1] - ratio * rows[:, 0]) / rows[:, 0].mean())
+    assert result.sigma == pytest.approx((linear[1] - linear[0]).std(ddof=1), rel=0.01)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
+    failed = [rejects(judged(name, seed, 60, alpha=0.2)) for seed in range(120)]
+    assert stats.binomtest(sum(failed), 120, 0.2, alternative="greater").pvalue > 1e-3
+    assert sum(failed) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "worse"), [("mean", 2.4), ("parity", 40.0), ("area", 0.55), ("calibration", 18.0), ("drop rate", 18.0)]
+)
+def test_a_drop_is_seen_with_the_power_that_theta_promises(name: str, worse: float) -> None:
+    results = [judged(name, seed, 60, worse) for seed in range(100)]
+    drop = -np.mean([r.difference for r in results])
+    error = np.mean([r.sigma for r in results if r.sigma is not None]) / math.sqrt(60)
+    planned = float(stats.norm.cdf(drop / error - stats.norm.isf(0.05)))
+    assert 0.5 < planned < 0.995
+    assert np.mean([rejects(r) for r in results]) == pytest.approx(planned, abs=0.12)
+    assert np.mean([r.theta for r in results if r.theta is not None]) == pytest.approx(2.4865 * error, rel=1e-4)
+
+
+@given(null=st.lists(st.integers(-3, 3), min_size=1, max_size=30), observed=st.integers(-3, 3))
+def test_a_tail_counts_ties_and_agrees_with_its_limit(null: list[int], observed: int) -> None:
+    for alpha in (0.05, 0.1, 0.25, 0.4):
+        p_value, low, high = tails(np.array(null, dtype=float), observed, alpha)
+        assert p_value == (1 + sum(draw <= observed for draw in null)) / (1 + len(null))
+        assert (observed < low) == (p_value <= alpha)
+        assert tails(-np.array(null, dtype=float), observed, alpha)[1] == -high
+
+
+def absolute_mean(scores: Floats) -> float:
+    """The simplest statistic with a kink, as a calibration error is one in each bin."""
+    return abs(float(scores.mean()))
+
+
+@pytest.mark.parametrize("statistic", [mean, absolute_mean])
+def test_the_studentised_centred_bootstrap_is_that_of_full_enumeration(statistic: Statistic) -> None:
+    before, after = np.array([-9.0, 13.0, 2.0, -7.0, 4.0]), np.array([-14.0, 11.0, -9.0, -4.0, 1.0])
+    whole = statistic(after) - statistic(before)
+    without = [statistic(np.delete(after, i)) - statistic(np.delete(before, i)) for i in range(5)]
+    influence = 4.0 * (whole - np.array(without))
+    drawn = np.array(list(itertools.product(range(5), repeat=5)))
+    values = np.array([statistic(after[i]) - statistic(before[i]) for i in drawn])
+    with np.errstate(all="ignore"):
+        null = (values - values.mean()) / influence[drawn].std(axis=1, ddof=1)
+    scale = influence.std(ddof=1)
+    result = statistic_test(before, after, statistic, alpha=0.2, beta=0.2, method="bootstrap", resamples=6000)
+    assert result.p_value == pytest.approx(np.mean(null <= whole / scale), abs=0.02)
+    assert result.sigma == pytest.approx(scale)
+    assert result.threshold is not None
+    assert result.interval is not None
+    low, high = result.threshold / scale, (whole - result.interval.two_sided[0]) / scale
+    rounding = 1e-9  # each outcome is an atom
+    assert np.mean(null < low - rounding) - 0.03 < 0.2 < np.mean(null <= low + rounding) + 0.03
+    assert np.mean(null > high + rounding) - 0.03 < 0.2 < np.mean(null >= high - rounding) + 0.03
+
+
+def test_the_bootstrap_is_nearer_to_its_level_than_t_where_gains_are_rare_and_large() -> None:
+    failed = {"influence": 0, "bootstrap": 0}
+    for seed in range(100):
+        change = np.random.default_rng(seed).exponential(20.0, 25) ** 1.5
+        change -= 20.0**1.5 * math.gamma(2.5)
+        for method in ("influence", "bootstrap"):
+            result = statistic_test(np.zeros(25), change, mean, alpha=0.05, beta=0.2, method=method, resamples=99)
+            failed[method] += rejects(result)
+    assert failed["influence"] > failed["bootstrap"]
+    assert failed["bootstrap"] < 0.15 * 100
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_p_threshold_and_interval_say_the_same(name: str, method: str) -> None:
+    for seed, alpha in itertools.product(range(4), (0.05, 0.3)):
+        result = judged(name, seed, 60, 8.0 if name != "area" else 0.3, alpha=alpha, method=method, resamples=99)
+        assert rejects(result) == (result.p_value <= alpha)
+        assert result.interval is not None
+        assert rejects(result) == (result.interval.one_sided < 0.0)
+        assert result.interval.one_sided == result.interval.two_sided[1]
+        assert result.threshold is not None
+        assert result.interval.one_sided == pytest.approx(result.difference - result.threshold)
+
+
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_lower_is_better_only_turns_the_sides_round(method: str) -> None:
+    before, after = attack_pairs(np.random.default_rng(12), 200, 20.0)
+    design = {"alpha": 0.05, "beta": 0.2, "method": method, "resamples": 199}
+    lower = statistic_test(before, after, drop_rate, higher_is_better=False, **design)  # type: ignore[arg-type]
+    higher = statistic_test(after, before, drop_rate, **design)  # type: ignore[arg-type]
+    assert lower.difference == drop_rate(before) - drop_rate(after) < 0.0
+    assert (lower.p_value, lower.threshold) == pytest.approx((higher.p_value, higher.threshold))
+
+
+# What cannot be judged by a standard error.
+
+
+def test_no_change_at_all_never_fails_and_hides_as_much_as_no_flips() -> None:
+    scores = np.repeat([0.0, 100.0], [500, 819])
+    result = statistic_test(scores, scores, mean, alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value, result.threshold, result.interval) == (0.0, 1.0, None, None)
+    assert result.theta == pytest.approx(paired_t(np.zeros(1319), alpha=0.05, beta=0.2).theta)
+    assert result.reasons == ("no sample changed",)
+
+
+def test_no_change_hides_more_of_a_statistic_that_single_samples_move_more() -> None:
+    before, _ = parity_pairs(np.random.default_rng(13), 300)
+    theta = statistic_test(before, before, parity, alpha=0.05, beta=0.2).theta
+    assert theta == pytest.approx(2.4865**2 * 300.0 / 300, rel=0.1)  # group 1 is a third: each counts threefold
+
+
+def test_a_constant_statistic_shows_nothing() -> None:
+    before, after = mean_pairs(np.random.default_rng(14), 20, 5.0)
+    result = statistic_test(before, after, lambda rows: 50.0 * min(len(rows), 1), alpha=0.05, beta=0.2)
+    assert (result.difference, result.p_value, result.threshold, result.sigma) == (0.0, 1.0, None, 0.0)
+    assert result.reasons == ("no single sample changes the difference",)
+
+
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_all_right_to_all_wrong_is_a_regression_though_no_sample_has_an_influence(method: str) -> None:
+    options = {"alpha": 0.05, "beta": 0.2, "method": method, "resamples": 999}
+    result = statistic_test(np.full(12, 100.0), np.zeros(12), mean, **options)  # type: ignore[arg-type]
+    assert rejects(result)
+    assert result.p_value == pytest.approx(0.5**12, abs=0.01)
+    assert result.reasons[-1] == "judged by swapping samples between the sides at random"
+    better = statistic_test(np.zeros(12), np.full(12, 100.0), mean, **options)  # type: ignore[arg-type]
+    assert (better.p_value, better.threshold) == (1.0, None)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_samples_swapped_have_the_p_value_of_full_enumeration(n: int) -> None:
+    result = statistic_test(np.full(n, 9.0), np.full(n, 2.0), mean, alpha=0.05, beta=0.2, resamples=4000)
+    assert result.p_value == pytest.approx(0.5**n, abs=0.03)
+    assert result.threshold is not None
+    assert not rejects(result)
+
+
+def test_swaps_move_rows_both_ways() -> None:
+    result = statistic_test([9.0, 9.0], [2.0, 2.0], mean, alpha=0.3, beta=0.2)
+    assert (result.threshold, rejects(result)) == (0.0, True)  # -7, 0, 0 and 7 are equally likely
+
+
+def test_rounding_is_no_drop() -> None:
+    result = statistic_test(np.full(12, 0.1 + 0.2), np.full(12, 0.3), mean, alpha=0.05, beta=0.2)
+    assert result.difference < 0.0
+    assert (result.p_value, result.threshold) == (1.0, None)
+
+
+def test_rounding_is_no_spread() -> None:
+    before = np.random.default_rng(16).uniform(0.0, 100.0, 4000)
+    result = statistic_test(before, before - 3.3, mean, alpha=0.05, beta=0.2, resamples=99)
+    assert (result.sigma, result.p_value) == (0.0, 0.01)
+    assert result.reasons[0] == "no single sample changes the difference"
+
+
+def test_clusters_are_swapped_whole() -> None:
+    clusters = np.arange(20) % 2
+    result = statistic_test(np.full(20, 9.0), np.zeros(20), mean, alpha=0.05, beta=0.2, clusters=clusters)
+    assert result.p_value == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+def test_the_only_sample_of_a_class_proves_nothing_and_is_named(method: str) -> None:
+    before = np.stack([np.arange(40.0), np.arange(40) == 39], axis=1)
+    after = before.copy()
+    after[39, 0] = -1.0  # from the best area to the worst
+    result = statistic_test(before, after, area, alpha=0.05, beta=0.2, method=method, resamples=999)
+    assert result.difference == -100.0
+    assert result.p_value == pytest.approx(0.5, abs=0.06)
+    assert not rejects(result)
+    assert (result.theta, result.sigma, result.interval) == (None, None, None)
+    assert "without sample 39" in result.reasons[0]
+    same = statistic_test(before, before, area, alpha=0.05, beta=0.2, method=method)
+    assert (same.p_value, same.threshold, same.theta) == (1.0, None, None)
+
+
+@pytest.mark.parametrize("clusters", [None, [4]])
+def test_one_unit_shows_no_drop_and_says_why(clusters: list[int] | None) -> None:
+    result = statistic_test([50.0], [10.0], mean, alpha=0.05, beta=0.2, clusters=clusters)
+    assert (result.difference, result.p_value, result.threshold, result.theta) == (-40.0, 1.0, None, None)
+    name = "cluster" if clusters else "sample"
+    assert result.reasons == (f"one {name} has no variance: no drop can be seen",)
+
+
+def test_a_statistic_without_a_value_on_a_whole_side_is_an_error_that_names_the_side() -> None:
+    rows = np.stack([np.arange(5.0), np.ones(5)], axis=1)
+    with pytest.raises(StatisticUndefined, match="the reference"):
+        statistic_test(rows, rows, area, alpha=0.05, beta=0.2)
+    with pytest.raises(StatisticUndefined, match="the candidate"):
+        statistic_test([1.0, 2.0], [0.0, 0.0], lambda x: 1.0 / x.mean(), alpha=0.05, beta=0.2)
+
+
+def test_resamples_without_a_value_count_against_a_regression() -> None:
+    rng = np.random.default_rng(15)
+    before = np.stack([rng.normal(size=30), np.arange(30) >= 27], axis=1)
+    before[27:, 0] += 3.0
+    after = before.copy()
+    after[27:, 0] -= rng.uniform(5.0, 6.0, 3)
+    result = statistic_test(before, after, area, alpha=0.04, beta=0.2, method="bootstrap", resamples=4000)
+    without = 0.9**30  # of the resamples have none of the three positives: more than alpha
+    assert result.p_value == pytest.approx(without, abs=0.015)
+    assert (result.threshold, result.interval) == (None, None)
+    assert "resamples have no value" in result.reasons[0]
+
+
+def test_too_few_resamples_for_alpha_reject_nothing() -> None:
+    result = judged("mean", 1, 40, 30.0, method="bootstrap", resamples=9)
+    assert (result.p_value, result.threshold, result.interval) == (0.1, None, None)
+
+
+def test_sides_that_do_not_pair_and_unknown_methods_are_refused() -> None:
+    for before, after in (([1.0, 2.0], [1.0]), ([], []), (1.0, 1.0)):
+        with pytest.raises(ValueError, match="must pair row by row"):
+            statistic_test(before, after, mean, alpha=0.05, beta=0.2)
+    with pytest.raises(ValueError, match="give one of influence, bootstrap"):
+        statistic_test([1.0], [1.0], mean, alpha=0.05, beta=0.2, method="magic")  # type: ignore[arg-type]
