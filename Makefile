@@ -49,6 +49,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/decisions.py
 
 clean:
 	rm -rf $(VENV) $(OUT) accgate-out build dist

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from accgate.clusters import cluster_labels, codes_of
 from accgate.design import Design, Mean, chosen_test, sequential_test
 from accgate.errors import BadInput
 from accgate.judge import judged, settled
 from accgate.order import order_key
-from accgate.scores import LARGEST, Floats, Scores, check_range, clusters_of, from_python, in_points
+from accgate.scores import LARGEST, Floats, Scores, check_range, from_python, in_points
 from accgate.stats.multiplicity import adjusted_p_values, applied_share
 from accgate.stats.names import Correction, TestName
 from accgate.verdict import CandidateSummary, Evidence, ReferenceSummary, Verdict
@@ -95,12 +96,13 @@ def compare_scores(
     which replies finished, which is biased.
     """
     unpaired = chosen_test(design.test, reference) == "two-sample"
-    codes = None if unpaired else clusters_of(reference, candidate, clusters)
+    labels = None if unpaired else cluster_labels(reference, candidate, clusters)
     if not in_order and sequential_test(design, reference) is not None:
-        names = [None] * candidate.n if codes is None else [str(code) for code in codes]
+        names = [None] * candidate.n if labels is None else [str(label) for label in labels]
         rank = sorted(range(candidate.n), key=lambda i: order_key(design.seed, candidate.ids[i], names[i]))
         candidate = candidate.taken([candidate.ids[i] for i in rank])
-        codes = None if codes is None else codes[rank]
+        labels = None if labels is None else [labels[i] for i in rank]
+    codes = None if labels is None else codes_of(labels)
     return decide([Evidence(candidate, reference, design, clusters=codes)])[0]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from accgate.clusters import clusters_of
 from accgate.errors import BadInput
 from accgate.records import file_name, write_atomically
 from accgate.references import (
@@ -23,7 +24,7 @@ from accgate.references import (
     stored_scores,
     write_toml,
 )
-from accgate.scores import Codes, Floats, Scores, clusters_of
+from accgate.scores import Codes, Floats, Scores
 from accgate.shapes import Number, Text, Whole, validated
 from accgate.stats.drift import anchored_difference, drift_test
 from accgate.tomlfile import read_toml

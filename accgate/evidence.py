@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from accgate.checks import Check
+from accgate.clusters import clusters_of
 from accgate.decide import is_settled
 from accgate.evaluate import Judge
 from accgate.records import Record
 from accgate.references import scores_of
-from accgate.scores import Scores, clusters_of
+from accgate.scores import Scores
 from accgate.stats.names import SEQUENTIAL_TESTS, Correction
 from accgate.tasks.samples import Sample
 from accgate.verdict import Evidence
@@ -41,6 +44,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
         best=check.task.metric.best,
         clusters=clusters_of(reference, candidate, None) if isinstance(reference, Scores) else None,
         n_max=len(check.task.samples),
+        binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.values, (0.0, 100.0)).all()),
     )
 
 

@@ -100,7 +100,7 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     test = sequential_test(design, evidence.reference)
     if test is None or (codes is not None and len(np.unique(codes)) < FEWEST_CLUSTERS and evidence.n_max is None):
         return None
-    units = units_of(difference, codes, n_max=evidence.n_max)
+    units = units_of(difference, codes, n_max=evidence.n_max, binary=evidence.binary)
     theta = design.theta or _visible_theta(units, design, alpha)
     if theta is None:
         return None

@@ -11,6 +11,7 @@ from accgate.stats.power import (
     E_PROCESS_MAXIMUM,
     GSPRT_LEAST,
     GSPRT_MAXIMUM,
+    GSPRT_MORE,
     one_sample_n,
     paired_binary_effect,
     quantile_sum,
@@ -85,7 +86,7 @@ def plan(
     (7729, 833)
     >>> p = plan(2.0, discordance=0.05, test="gsprt")
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
-    (1192, 415, 529)
+    (1198, 415, 529)
     """
     _check(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     chosen: TestName = test
@@ -154,7 +155,7 @@ def fixed_n(
 def maximum_n(test: TestName, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
     """(most samples that a test is planned with, fewest that give its power), from those of the fixed-n test."""
     if test == "gsprt":
-        return math.ceil(GSPRT_MAXIMUM * fixed), math.ceil(GSPRT_LEAST * fixed)
+        return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE, math.ceil(GSPRT_LEAST * fixed)
     cost = _cost(test, alpha, beta)
     return math.ceil(cost * fixed), math.ceil(cost * fixed)
 
@@ -164,9 +165,9 @@ def _cost(test: TestName, alpha: float, beta: float) -> float:
     if test == "gsprt":
         return GSPRT_LEAST
     if test == "group-sequential":
-        from accgate.stats.group_sequential import LOOKS, group_design
+        from accgate.stats.group_sequential import DISCRETENESS, LOOKS, group_design
 
-        return group_design(LOOKS, alpha, beta).inflation
+        return DISCRETENESS * group_design(LOOKS, alpha, beta).inflation
     return E_PROCESS_MAXIMUM if test == "e-process" else 1.0
 
 

@@ -19,7 +19,7 @@ class Evidence:
 
     A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
     metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
-    candidate holds the first samples of a run of that many.
+    candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
     """
 
     candidate: Scores
@@ -31,6 +31,7 @@ class Evidence:
     best: float | None = 100.0
     clusters: Codes | None = None
     n_max: int | None = None
+    binary: bool = True
 
 
 @dataclass(frozen=True)

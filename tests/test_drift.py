@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from accgate.clusters import clusters_of
 from accgate.config import load_config
 from accgate.drift import Anchor, Drift, drift_of, drift_since, find_anchor
 from accgate.errors import BadInput
 from accgate.gate import record as record_gate
 from accgate.references import find_reference
-from accgate.scores import Scores, clusters_of
+from accgate.scores import Scores
 from accgate.stats.drift import anchored_difference, drift_test
 from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
 

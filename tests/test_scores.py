@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accgate.clusters import clusters_of
 from accgate.errors import BadInput
-from accgate.scores import Scores, clusters_of, collect, from_python, in_points, paired, read_scores, shown
+from accgate.scores import Scores, collect, from_python, in_points, paired, read_scores, shown
 
 LINE = '{"id": "a", "score": 100}\n'
 

@@ -139,7 +139,7 @@ def _stopped(verdict: Verdict) -> str:
     """Why a sequential test ended where it did."""
     kind = "drop" if verdict.higher_is_better else "rise"
     if verdict.stop == "futility":
-        return f". It stopped there because a {kind} of {number(verdict.theta)} points is ruled out"
+        return f". It stopped there because a {kind} of {number(verdict.theta)} points would have shown by then"
     if verdict.stop == "regression" and verdict.n_max is not None and verdict.n < verdict.n_max:
         return ". It stopped there because so much was lost"
     return ""

@@ -8,7 +8,7 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, achieved_effect
+from accgate.stats.sequential import SequentialResult, Units, achieved_effect, nothing_yet
 from accgate.stats.walk import Stop
 
 
@@ -41,6 +41,8 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
     >>> r.stop
     'futility'
     """
+    if not len(units.totals):
+        return nothing_yet(units)
     left = units.n_max - int(units.sizes.sum())
     planned = np.append(units.sizes, left) if left > 0 else units.sizes
     path = betting_path(units.totals, planned, bound=bound, theta=theta, alpha=alpha, beta=beta)

@@ -22,6 +22,7 @@ from accgate.stats.sequential import (
     SequentialResult,
     Units,
     lost_sums,
+    nothing_yet,
     result_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
@@ -57,7 +58,11 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     b = changed * (1.0 - drop) - 2.0 * drop * (gained + same)
     c = gained * drop * (1.0 - drop)
     g = np.maximum((b + np.sqrt(np.maximum(b * b + 8.0 * n * c, 0.0))) / (4.0 * n), 0.0)
-    most = xlogy(lost, g + drop) + xlogy(gained, np.where(gained > 0, g, 1.0)) + xlogy(same, 1.0 - 2.0 * g - drop)
+    most = (
+        xlogy(lost, g + drop)
+        + xlogy(gained, np.where(gained > 0, g, 1.0))
+        + xlogy(same, np.maximum(1.0 - 2.0 * g - drop, 0.0))
+    )
     ratio: Floats = most - null
     return ratio
 
@@ -130,7 +135,8 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     if not units.exact:
         deepest = deepest + 0.7
     meeting = -quantile(alpha) * np.sqrt(room * needed) - room * needed / 2.0  # where both bounds meet at the end
-    bound = -deepest + (deepest + meeting) * passed**4
+    enough = np.clip((room - 0.9) / 0.2, 0.0, 1.0)  # with fewer samples than theta takes the end rules nothing out
+    bound = -deepest + enough * (deepest + meeting) * passed**4
     full = passed >= 1.0
     last = int(np.argmax(full)) if full.any() else len(n) - 1
     return Schedule(n, variance, bound, allowed, last, bool(full.any()))
@@ -170,6 +176,8 @@ def gsprt(
     >>> r.stop, r.n
     ('futility', 89)
     """
+    if not len(units.totals):
+        return nothing_yet(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     at = units.events[units.events <= plan.last]
     scale, sizes = units.lattice()
@@ -177,8 +185,8 @@ def gsprt(
     passes = _Passes(units, plan, scale, np.concatenate([[0], np.cumsum(steps)]), theta, beta)
     before = np.append(at - 1, plan.last - 1)  # the unit before each event, and before the end
     before[1:] = np.where(before[1:] < at, NONE, before[1:])
-    cuts = passes.largest(before)
     lost = lost_sums(units, sizes)[: len(at)]
+    cuts = passes.largest(before) if units.exact else passes.seen(at, before)
     outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
     if outcome.at_end:
         unit = plan.last
@@ -202,15 +210,29 @@ class _Passes:
     beta: float
 
     def holds(self, unit: Ints, event: Ints, lost: Ints) -> npt.NDArray[np.bool_]:
-        """Whether a run with this sum lost after so many events passes after this unit."""
-        n, drop = self.plan.n[unit], self.theta * self.plan.n[unit]
-        if self.units.exact:
-            ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
-        else:
-            total = self.scale * (2.0 * lost - self.changed[event])
-            ratio = drop * (total - drop / 2.0) / np.maximum(self.plan.variance[unit], 1e-12)
-        unseen = unit + 1 >= unseen_n(self.theta, beta=self.beta)
-        return np.where(event == 0, unseen, ratio <= self.plan.bound[unit])
+        """Whether a run of 0/100 scores with so many samples lost of those changed passes after this unit."""
+        ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), self.plan.n[unit], theta=self.theta)
+        return np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
+
+    def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
+        return unit + 1 >= unseen_n(self.theta, beta=self.beta)
+
+    def actually(self) -> npt.NDArray[np.bool_]:
+        """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
+        total, drop = -np.cumsum(self.units.totals), self.theta * self.plan.n
+        ratio = drop * (total - drop / 2.0) / np.maximum(self.plan.variance, 1e-12)
+        unchanged = np.cumsum(self.units.totals != 0.0) == 0
+        return np.where(unchanged, self._unseen(np.arange(len(total))), ratio <= self.plan.bound)
+
+    def seen(self, at: Ints, before: Ints) -> Ints:
+        """Cuts for scores other than 0/100: everything where the run itself passes before an event, else nothing.
+
+        Their futility is not counted on, so the walk need not know what other runs would do.
+        """
+        counts = np.concatenate([[0], np.cumsum(self.actually())])
+        first = np.concatenate([[0], at])
+        passing = (before >= first) & (counts[np.maximum(before, -1) + 1] > counts[first])
+        return np.where(passing, int(self.changed[-1]) + 1, NONE)
 
     def largest(self, before: Ints) -> Ints:
         """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""
@@ -226,5 +248,8 @@ class _Passes:
     def first(self, outcome: Outcome, start: int, end: int) -> int:
         """The unit from `start` to `end` after which a run that passes by `end` passes first."""
         unit = np.arange(start, end + 1)
-        holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
+        if self.units.exact:
+            holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
+        else:
+            holds = self.actually()[unit]
         return int(unit[np.argmax(holds)])

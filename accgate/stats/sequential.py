@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import xlog1py
 
 from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
@@ -15,6 +13,7 @@ from accgate.stats.walk import Floats, Ints, Outcome, Stop
 
 MOST_EVENTS = 5_000  # past it, scores other than 0/100 are looked at in blocks of units
 TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 against BF16 3 to 5%
+LONGEST = 10_000.0  # lattice units in the largest change
 LATTICE = 8.0  # lattice units in one root mean square of the changes, for scores other than 0/100
 FEW = 30  # changed units under which no variance is trusted
 FEWEST_CHANGES = 50  # changed units before scores other than 0/100 can be a regression
@@ -51,28 +50,32 @@ class Units:
         if np.all(np.abs(changes - 100.0 * hundreds) < 1e-9):
             return 100.0, hundreds.astype(np.int64)
         unit = math.sqrt(float(np.mean(changes[:FEW] ** 2))) / LATTICE  # of the first, so that later ones move nothing
+        unit = max(unit, float(changes.max()) / LONGEST)
         ends = np.rint(np.cumsum(changes) / unit)  # rounded so that many small changes keep their sum
         return unit, np.diff(ends, prepend=0.0).astype(np.int64)
 
 
-def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | None = None) -> Units:
+def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | None = None, binary: bool = True) -> Units:
     """Units of paired differences of shape (n,), points; `codes` of shape (n,) name the cluster of each sample.
 
-    Clusters stand in the order in which they first appear, each whole. `n_max` is n where these are all samples.
+    Clusters stand in the order in which they first appear, each whole. `n_max` is n where these are all samples. With
+    `binary` False scores are not taken for 0/100 ones, whatever the differences so far look like.
 
     >>> units_of(np.array([-100.0, 0.0, 100.0]), np.array([7, 3, 7])).totals.tolist()
     [0.0, 0.0]
     """
     n = len(differences) if n_max is None else n_max
     if codes is None:
-        exact = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
+        exact = binary and bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
         return _blocks(Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n))
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
     unit: Ints = place[inverse]
-    sums = np.zeros(len(first))
+    sums, scale = np.zeros(len(first)), np.zeros(len(first))
     np.add.at(sums, unit, differences)
+    np.add.at(scale, unit, np.abs(differences))
+    sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
     return _blocks(Units(sums, np.bincount(unit), False, n))
 
 
@@ -103,6 +106,11 @@ class SequentialResult(TestResult):
     n_max: int = 0
     stop: Stop = "end"
     open: bool = False
+
+
+def nothing_yet(units: Units) -> SequentialResult:
+    """The result of a run of which no whole unit has finished."""
+    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
 
 
 def lost_sums(units: Units, steps: Ints) -> Ints:
@@ -177,66 +185,59 @@ def achieved_effect(units: Units, unit: int, *, alpha: float, beta: float, cost:
 
 
 def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: Ints, alpha: float) -> Interval:
-    n = int(units.samples[unit])
+    """Limits of the difference: what the signs of the changes allow, times what is changed per sample."""
     events = outcome.event
-    if events == 0:
+    sizes: Floats = scale * steps[:events].astype(np.float64)
+    total = float(sizes.sum())
+    if total == 0.0:
         unseen = 100.0 * -math.expm1(math.log(alpha) / (unit + 1))
         return Interval(unseen, (-unseen, unseen))
-    if units.exact:
-        low, high = (
-            _product_limit(events, n, _tilted_limit(outcome, _share_odds, level, -1.0, 1.0), alpha, side)
-            for level, side in ((alpha, 1.0), (1.0 - alpha, -1.0))
-        )
-        return Interval(-100.0 * low, (-100.0 * high, -100.0 * low))
-    weights = np.concatenate([[0], np.cumsum(steps[:events])])
-    times = np.concatenate([[0], units.samples[units.events[:events]]]).astype(float)
-    rate = float(np.sum((scale * steps[:events]) ** 2)) / n
-    reach = 12.0 * math.sqrt(rate / n)
+    least, most = _changed_limits(units, unit, sizes, alpha)
 
-    def odds(event: Ints, lost: Ints, drift: float) -> Floats:
-        total = scale * (2.0 * lost - weights[event])
-        ratio: Floats = drift * total / rate - drift * drift * times[event] / (2.0 * rate)
-        return ratio
+    def limit(level: float, side: float) -> float:
+        excess = _excess_limit(outcome, steps[:events], level)
+        worst = least if side * excess > 0.0 else most  # of a run that stops, both are taken at their worst
+        return min(max(worst * excess, -100.0), 100.0) if units.exact else worst * excess
 
-    low = _tilted_limit(outcome, odds, alpha, -reach, reach)
-    high = _tilted_limit(outcome, odds, 1.0 - alpha, -reach, reach)
-    return Interval(-low, (-high, -low))
+    low, high = limit(alpha, 1.0), limit(1.0 - alpha, -1.0)
+    return Interval(-low, (min(-high, -low), -low))
 
 
-Odds = Callable[[Ints, Ints, float], Floats]
+def _changed_limits(units: Units, unit: int, sizes: Floats, alpha: float) -> tuple[float, float]:
+    """Limits of what changes per sample, in points, whichever way."""
+    n, z = int(units.samples[unit]), -quantile(alpha)
+    mean = float(sizes.sum()) / n
+    if units.exact:  # Wilson's limits of the share of samples that change
+        share, z2 = mean / 100.0, z * z
+        middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
+        return 100.0 * (middle - half) / (1 + z2 / n), 100.0 * (middle + half) / (1 + z2 / n)
+    per_unit = np.abs(units.totals[: unit + 1]) - mean * units.sizes[: unit + 1]
+    error = math.sqrt(float(np.sum(per_unit**2))) / n
+    return max(mean - z * error, 0.0), mean + z * error
 
 
-def _share_odds(event: Ints, lost: Ints, excess: float) -> Floats:
-    """Log likelihood ratio against fair signs where a change is a loss with probability (1 + excess) / 2."""
-    return np.asarray(xlog1py(lost, excess) + xlog1py(event - lost, -excess), np.float64)
+def _excess_limit(outcome: Outcome, steps: Ints, level: float) -> float:
+    """Share of what is lost less that of what is gained at which an outcome this extreme has the probability `level`.
 
-
-def _tilted_limit(outcome: Outcome, odds: Odds, level: float, low: float, high: float) -> float:
-    """The parameter at which an outcome this extreme, or (for levels above 1/2) more extreme, has this probability."""
+    Levels above 1/2 ask for outcomes more extreme. The signs are tilted: a change of size w is a loss with odds
+    exp(2 tilt w), which is a walk of its own, so that the probability rises with the tilt.
+    """
     events, sums, masses = outcome.exits
     alive, alive_mass = outcome.alive
     beyond = alive > outcome.position if level > 0.5 else alive >= outcome.position
     event = np.concatenate([events, np.full(int(beyond.sum()), outcome.event, dtype=np.int64)])
     lost = np.concatenate([sums, alive[beyond]])
-    with np.errstate(divide="ignore"):
-        log_mass = np.log(np.concatenate([masses, alive_mass[beyond]]))
+    mass = np.concatenate([masses, alive_mass[beyond]])
+    event, lost, log_mass = event[mass > 0.0], lost[mass > 0.0], np.log(mass[mass > 0.0])
+    passed = np.concatenate([[0], np.cumsum(steps)])
+    low, high = -40.0, 40.0
     if not len(event):
-        return high if level > 0.5 else low
-    for _ in range(45):
-        middle = 0.5 * (low + high)
-        probability = float(np.sum(np.exp(log_mass + odds(event, lost, middle))))
-        low, high = (middle, high) if probability < level else (low, middle)
-    return 0.5 * (low + high)
-
-
-def _product_limit(events: int, n: int, excess: float, alpha: float, side: float) -> float:
-    """Lower (side 1) or upper (side -1) limit of the share of losses less that of gains, q * excess.
-
-    Takes the worst of both factors' limits, the walk's and Wilson's of q: wider than alpha asks for, since a run that
-    stops is no simple sample of q.
-    """
-    z2 = quantile(alpha) ** 2
-    share = events / n
-    middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-    least, most = (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
-    return excess * (least if side * excess > 0.0 else most)
+        return 1.0 if level > 0.5 else -1.0
+    sizes = steps / max(float(steps.max()), 1.0)
+    walked = (2.0 * lost - passed[event]) / max(float(steps.max()), 1.0)
+    for _ in range(50):
+        tilt = 0.5 * (low + high)
+        growth = np.concatenate([[0.0], np.cumsum(np.logaddexp(tilt * sizes, -tilt * sizes) - math.log(2.0))])
+        probability = float(np.sum(np.exp(np.minimum(log_mass + tilt * walked - growth[event], 0.0))))
+        low, high = (tilt, high) if probability < level else (low, tilt)
+    return float(np.sum(sizes * np.tanh(0.5 * (low + high) * sizes)) / np.sum(sizes))

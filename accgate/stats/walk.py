@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Stop = Literal["regression", "futility", "end"]
 NONE = -1  # no cut: no sum stops for futility
-NEGLIGIBLE = 1e-14
+NEGLIGIBLE = 1e-280  # so little that limits far out still see the ends
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,12 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
             mass, base = mass[cut + 1 - base :], cut + 1
         mass = _stepped(mass, int(step))
         position = int(lost[event])
-        count = _rejected(mass, allowed[event] - spent)
-        critical = base + len(mass) - count if count else None
-        if position >= base + len(mass) - count:
+        room = allowed[event] - spent
+        count = _rejected(mass, room)
+        least = base + len(mass) - count
+        rejects = position >= least and room >= 0.0
+        critical = least if count or rejects else None
+        if rejects:
             return _outcome(event + 1, "regression", False, position, critical, base, mass, spent, exits)
         if count:
             exits.append((event + 1, base + len(mass) - count, mass[len(mass) - count :]))
@@ -100,8 +103,9 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
     if position <= _futile(int(cuts[-1]), base, mass, alpha - spent):
         return _outcome(len(steps), "futility", False, position, critical, base, mass, spent, exits)
     count = _rejected(mass, alpha - spent)
-    critical = base + len(mass) - count if count else None
-    stop: Stop = "regression" if position >= base + len(mass) - count else "end"
+    least = base + len(mass) - count
+    stop: Stop = "regression" if position >= least else "end"
+    critical = least if count or stop == "regression" else None
     return _outcome(len(steps), stop, True, position, critical, base, mass, spent, exits)
 
 
@@ -117,7 +121,7 @@ def _stepped(mass: Floats, step: int) -> Floats:
 def _futile(cut: int, base: int, mass: Floats, room: float) -> int:
     """The cut, but never as far as sums that all the error left would reject: a run that passes has p above alpha."""
     if cut < base:
-        return NONE
+        return cut
     return min(cut, base + len(mass) - 1 - _rejected(mass, room))
 
 

@@ -19,7 +19,7 @@ thetas = st.floats(0.5, 60.0)
 levels = st.floats(0.01, 0.45)
 
 
-def tested(
+def result_of(
     values: np.ndarray, codes: np.ndarray | None = None, n_max: int | None = None, **rates: Any
 ) -> SequentialResult:
     rates = {"bound": 100.0, "theta": 2.0, "alpha": 0.05, "beta": 0.2} | rates
@@ -35,7 +35,7 @@ def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha:
     totals = [float(values[codes == code].sum()) for code in order]
     sizes = [int((codes == code).sum()) for code in order]
     path = betting_path(totals, sizes, bound=100.0, theta=theta, alpha=alpha, beta=beta)
-    result = tested(values, found[1], theta=theta, alpha=alpha, beta=beta)
+    result = result_of(values, found[1], theta=theta, alpha=alpha, beta=beta)
     assert result.stop == {"regression": "regression", "pass": "futility", None: "end"}[path.decision]
     assert result.n == sum(sizes[: path.stop])
     assert result.p_value == pytest.approx(path.p_value)
@@ -48,7 +48,7 @@ def test_decision_p_and_limits_are_those_of_the_bets(found, theta: float, alpha:
 @given(found=sequences(), theta=thetas, alpha=levels)
 @settings(deadline=None, max_examples=60)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
-    result = tested(*found, theta=theta, alpha=alpha)
+    result = result_of(*found, theta=theta, alpha=alpha)
     assert_agrees(result, alpha)
     assert result.interval is not None
     assert (result.stop == "regression") == (result.interval.one_sided < 0.0)
@@ -62,41 +62,41 @@ def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: floa
     values, codes = found
     if codes is not None:  # whole clusters stand together in a run
         codes = np.sort(codes)
-    whole = tested(values, codes, theta=theta, alpha=alpha)
+    whole = result_of(values, codes, theta=theta, alpha=alpha)
     ends = np.arange(1, len(values)) if codes is None else np.flatnonzero(np.diff(codes)) + 1
     if not len(ends):
         return
     k = int(data.draw(st.sampled_from(ends.tolist())))
-    beginning = tested(values[:k], None if codes is None else codes[:k], len(values), theta=theta, alpha=alpha)
+    beginning = result_of(values[:k], None if codes is None else codes[:k], len(values), theta=theta, alpha=alpha)
     assert beginning.open == (k < whole.n)
     if not beginning.open:
         assert_same(beginning, whole)
 
 
 def test_without_a_change_it_passes_and_without_enough_samples_it_ends() -> None:
-    passed = tested(np.zeros(1319))
+    passed = result_of(np.zeros(1319))
     assert (passed.stop, passed.p_value, passed.theta, passed.open) == ("futility", 1.0, 2.0, False)
     assert passed.n < 200
-    ended = tested(np.zeros(30))
+    ended = result_of(np.zeros(30))
     assert (ended.stop, ended.n, ended.open) == ("end", 30, False)
     assert ended.reasons == passed.reasons == ("no sample changed its score",)
     assert ended.theta == pytest.approx(
         100 * 2.4865**2 * 3.0 / 30, rel=1e-3
     )  # three times the samples of the fixed test
-    opened = tested(np.zeros(30), n_max=1319)
+    opened = result_of(np.zeros(30), n_max=1319)
     assert (opened.stop, opened.n, opened.n_max, opened.open) == ("end", 30, 1319, True)
 
 
 def test_a_regression_says_the_drop_that_was_looked_for_and_the_spread_it_saw() -> None:
     values = np.tile([-100.0, 0.0, 0.0, 0.0], 50)
-    result = tested(values)
+    result = result_of(values)
     assert (result.stop, result.theta, result.reasons) == ("regression", 2.0, ())
     assert result.sigma == pytest.approx(np.std(values[: result.n], ddof=1))
 
 
 @pytest.mark.parametrize("values", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
 def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> None:
-    result = tested(np.array(values))
+    result = result_of(np.array(values))
     assert_agrees(result, 0.05)
     assert (result.sigma is None) == (len(values) == 1)
     assert result.theta is not None
@@ -105,8 +105,8 @@ def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> No
 
 def test_errors_hold_in_simulation() -> None:
     rng, runs = np.random.default_rng(2), 200
-    healthy = [tested(drawn(rng, 1200, 0.05, 0.0)).stop for _ in range(runs)]
-    dropped = [tested(drawn(rng, 1200, 0.05, 2.0)).stop for _ in range(runs)]
+    healthy = [result_of(drawn(rng, 1200, 0.05, 0.0)).stop for _ in range(runs)]
+    dropped = [result_of(drawn(rng, 1200, 0.05, 2.0)).stop for _ in range(runs)]
     assert healthy.count("regression") / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
     assert dropped.count("futility") / runs <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / runs)
     assert dropped.count("regression") / runs >= 0.7
@@ -123,4 +123,4 @@ def test_scores_beyond_0_and_100_are_refused_with_the_mend() -> None:
 
 @pytest.mark.xfail(strict=True, raises=IndexError, reason="a beginning shorter than a block of a long run has no unit")
 def test_the_first_sample_of_a_long_run_is_open() -> None:
-    assert tested(np.array([3.5]), n_max=20_000).open
+    assert result_of(np.array([3.5]), n_max=20_000).open

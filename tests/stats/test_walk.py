@@ -1,0 +1,401 @@
+"""The walk of signs, against every sign pattern spelt out in plain Python."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from accgate.stats.walk import NONE, Outcome, fair_walk
+
+Signs = tuple[int, ...]
+DESIGNS = range(70)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Arguments of a small walk, as plain numbers."""
+
+    steps: tuple[int, ...]
+    allowed: tuple[float, ...]
+    cuts: tuple[int, ...]
+    alpha: float
+    binding: bool
+
+    @property
+    def patterns(self) -> list[Signs]:
+        """Every choice of which changes were lost (1) or gained (0)."""
+        return list(itertools.product((0, 1), repeat=len(self.steps)))
+
+    def lost(self, signs: Signs) -> list[int]:
+        return list(itertools.accumulate(sign * step for sign, step in zip(signs, self.steps, strict=True)))
+
+
+@cache
+def design(seed: int) -> Design:
+    """Random sizes (0 and unequal ones too), spending, cuts and levels."""
+    rng = np.random.default_rng(seed)
+    events = int(rng.integers(1, 9))
+    steps = rng.integers(0, 5, events) if seed % 3 else np.ones(events, int)
+    alpha = float(rng.choice([0.05, 0.1, 0.25, 0.3, 0.45]))
+    allowed = np.sort(alpha * rng.random(events) ** float(rng.choice([0.3, 1.0, 3.0])))
+    if seed % 4 == 0:  # shares of the masses themselves, so that a boundary is met exactly
+        allowed = np.floor(allowed * 2**events) / 2**events
+    allowed[: int(rng.integers(0, events + 1)) if seed % 5 == 0 else 0] = -1.0
+    cuts = rng.integers(-1, max(int(steps.sum() * 0.6), 1) + 1, events + 1)
+    cuts[rng.random(events + 1) < 0.5] = NONE
+    return Design(tuple(steps.tolist()), tuple(allowed.tolist()), tuple(cuts.tolist()), alpha, bool(seed % 2))
+
+
+def walked(design: Design, lost: list[int]) -> Outcome:
+    return fair_walk(
+        np.array(design.steps, dtype=np.int64),
+        np.array(lost, dtype=np.int64),
+        np.array(design.allowed),
+        np.array(design.cuts, dtype=np.int64),
+        alpha=design.alpha,
+        binding=design.binding,
+    )
+
+
+@cache
+def outcomes(seed: int) -> dict[Signs, Outcome]:
+    return {signs: walked(design(seed), design(seed).lost(signs)) for signs in design(seed).patterns}
+
+
+@dataclass
+class Spelt:
+    """What the walk should have done, from sets of sign patterns."""
+
+    ends: dict[Signs, tuple[str, int, int, int | None, Fraction]]  # stop, event, position, critical, p
+    rejecting: list[set[Signs]]  # by event, and at the end
+    cut: set[Signs]
+
+
+@cache
+def spelt(seed: int) -> Spelt:
+    """Boundaries by their definition: of the patterns that can still reject, the largest sums that the error allows."""
+    d = design(seed)
+    able, running = set(d.patterns), set(d.patterns)
+    ends: dict[Signs, tuple[str, int, int, int | None, Fraction]] = {}
+    rejecting: list[set[Signs]] = []
+    cut: set[Signs] = set()
+    spent, critical = Fraction(0), None
+    for event in range(len(d.steps) + 1):
+        sums = {signs: sum(s * x for s, x in zip(signs[:event], d.steps, strict=False)) for signs in d.patterns}
+        safe = _top(able, sums, Fraction(d.alpha) - spent)  # no run passes that all the error left would reject
+        futile = {signs for signs in running if sums[signs] <= d.cuts[event] and signs not in safe}
+        for signs in futile:
+            ends[signs] = ("futility", event, sums[signs], critical, _p(able, sums, signs, spent))
+        running, cut = running - futile, cut | futile
+        if d.binding:
+            able = able - futile
+        at_end = event == len(d.steps)
+        if not at_end:
+            sums = {
+                signs: sum(s * x for s, x in zip(signs[: event + 1], d.steps, strict=False)) for signs in d.patterns
+            }
+        top = _top(able, sums, (Fraction(d.alpha) if at_end else Fraction(d.allowed[event])) - spent)
+        rejecting.append(top)
+        left = [sums[signs] for signs in able - top]
+        critical = max(left) + 1 if top and left else min((sums[signs] for signs in top), default=None)
+        done = set(running) if at_end else running & top
+        for signs in done:
+            stop = "regression" if signs in top else "end"
+            ends[signs] = (stop, min(event + 1, len(d.steps)), sums[signs], critical, _p(able, sums, signs, spent))
+        running = running - done
+        spent += Fraction(len(top), 2 ** len(d.steps))
+        able = able - top
+    return Spelt(ends, rejecting, cut)
+
+
+def _top(able: set[Signs], sums: dict[Signs, int], room: Fraction) -> set[Signs]:
+    """The patterns with the largest sums, as many whole sums as fit into `room`."""
+    best: set[Signs] = set()
+    for least in sorted({sums[signs] for signs in able}, reverse=True):
+        tail = {signs for signs in able if sums[signs] >= least}
+        if Fraction(len(tail), 2 ** len(next(iter(able)))) > room * (1 + Fraction(1, 10**12)):
+            break
+        best = tail
+    return best
+
+
+def _p(able: set[Signs], sums: dict[Signs, int], signs: Signs, spent: Fraction) -> Fraction:
+    beyond = sum(sums[other] >= sums[signs] for other in able)
+    return spent + Fraction(beyond, 2 ** len(signs))
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_stop_event_position_and_p_value_are_those_of_the_patterns_spelt_out(seed: int) -> None:
+    for signs, (stop, event, position, _, p_value) in spelt(seed).ends.items():
+        found = outcomes(seed)[signs]
+        assert (found.stop, found.event, found.position) == (stop, event, position)
+        assert found.p_value == pytest.approx(float(p_value), abs=1e-13)
+        assert found.at_end == (stop == "end" or (stop == "regression" and not _rejected_before_the_end(seed, signs)))
+
+
+def _rejected_before_the_end(seed: int, signs: Signs) -> bool:
+    return any(signs in rejected for rejected in spelt(seed).rejecting[:-1])
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_the_critical_sum_is_the_least_that_rejects(seed: int) -> None:
+    d = design(seed)
+    for signs, (stop, _, position, critical, _) in spelt(seed).ends.items():
+        found = outcomes(seed)[signs]
+        if found.critical is None:
+            assert critical is None
+            assert stop != "regression"
+        elif stop != "futility":
+            assert (position >= found.critical) == (stop == "regression")
+        if not d.binding:  # a bound cut leaves no sum below, so that any gap up to the first sum is as good
+            assert found.critical == critical
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_of_all_sign_patterns_at_most_a_share_alpha_is_a_regression(seed: int) -> None:
+    d = design(seed)
+    rejected = sum(found.stop == "regression" for found in outcomes(seed).values())
+    assert Fraction(rejected, len(outcomes(seed))) <= Fraction(d.alpha) * (1 + Fraction(1, 10**11))
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_no_more_is_spent_by_an_event_than_is_allowed_there(seed: int) -> None:
+    d = design(seed)
+    for event, allowed in enumerate(d.allowed, 1):
+        early = sum(
+            found.stop == "regression" and found.event <= event and not found.at_end
+            for found in outcomes(seed).values()
+        )
+        assert early <= max(allowed, 0.0) * (1 + 1e-11) * len(outcomes(seed))
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_a_regression_is_where_p_is_at_most_alpha(seed: int) -> None:
+    d = design(seed)
+    for found in outcomes(seed).values():
+        assert (found.stop == "regression") == (found.p_value <= d.alpha * (1 + 1e-11))
+        assert 0.0 < found.p_value <= 1.0
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_p_is_at_most_u_with_a_chance_of_at_most_u(seed: int) -> None:
+    p_values = np.sort([found.p_value for found in outcomes(seed).values()])
+    shares = np.arange(1, len(p_values) + 1) / len(p_values)
+    last = np.append(p_values[1:] > p_values[:-1] + 1e-13, True)  # of equal p-values the last, with all of their mass
+    assert np.all(shares[last] <= p_values[last] + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if design(seed).binding])
+def test_with_binding_cuts_p_is_the_share_of_patterns_that_ended_as_extreme(seed: int) -> None:
+    """Earlier rejections are more extreme, then larger sums; then all that passed no bound, the latest first."""
+
+    def place(found: Outcome) -> tuple[int, int, int]:
+        if found.stop == "regression" and not found.at_end:
+            return 0, found.event, -found.position
+        return 1, 0 if found.at_end else 1 + len(design(seed).steps) - found.event, -found.position
+
+    places = sorted(place(found) for found in outcomes(seed).values())
+    for found in outcomes(seed).values():
+        as_extreme = sum(other <= place(found) for other in places)
+        assert found.p_value == pytest.approx(as_extreme / len(places), abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if not design(seed).binding])
+def test_without_binding_the_error_holds_where_every_run_goes_on_past_its_cuts(seed: int) -> None:
+    d = design(seed)
+    uncut = Design(d.steps, d.allowed, (NONE,) * len(d.cuts), d.alpha, binding=False)
+    rejected = 0
+    for signs, found in outcomes(seed).items():
+        past = walked(uncut, d.lost(signs))
+        rejected += past.stop == "regression"
+        if found.stop != "futility":
+            assert (found.stop, found.event, found.p_value) == (past.stop, past.event, past.p_value)
+    assert rejected <= d.alpha * (1 + 1e-11) * len(outcomes(seed))
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_a_gain_turned_into_a_loss_never_makes_an_outcome_less_extreme(seed: int) -> None:
+    for signs, found in outcomes(seed).items():
+        for i in (i for i, sign in enumerate(signs) if not sign):
+            worse = outcomes(seed)[(*signs[:i], 1, *signs[i + 1 :])]
+            if found.stop == "regression":
+                assert worse.stop == "regression"
+                assert worse.event <= found.event
+            if design(seed).binding or found.stop != "futility":  # past a cut that does not bind p may be larger
+                assert worse.p_value <= found.p_value + 1e-13
+
+
+@pytest.mark.parametrize("seed", DESIGNS)
+def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
+    d = design(seed)
+    for found in outcomes(seed).values():
+        events, sums, masses = found.exits
+        assert masses.sum() == pytest.approx(found.spent, abs=1e-13)
+        for event in range(1, len(d.steps) + 1):
+            rejected = spelt(seed).rejecting[event - 1]
+            counted = dict.fromkeys(set(sums[events == event].tolist()), 0)
+            for signs in rejected if event in events else ():
+                counted[d.lost(signs)[event - 1]] += 1
+            expected = [counted[s] / len(outcomes(seed)) for s in sums[events == event].tolist()]
+            assert masses[events == event].tolist() == pytest.approx(expected, abs=1e-13)
+        alive_sums, alive = found.alive
+        beyond = alive[alive_sums >= found.position].sum()
+        assert found.spent + beyond == pytest.approx(found.p_value, abs=1e-13)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if not design(seed).binding])
+def test_a_sum_corrected_downwards_never_rejects_more_often(seed: int) -> None:
+    d, rng = design(seed), np.random.default_rng(seed)
+    rejected = 0
+    for signs in d.patterns:
+        lost = np.array(d.lost(signs))
+        corrected = np.maximum(lost - rng.integers(0, 3, len(lost)), 0)
+        found = walked(d, corrected.tolist())
+        rejected += found.stop == "regression"
+        assert (found.stop == "regression") == (found.p_value <= d.alpha * (1 + 1e-11))
+    assert rejected <= sum(found.stop == "regression" for found in outcomes(seed).values())
+
+
+def at_the_end(events: int, lost: int, alpha: float) -> Outcome:
+    """A walk of steps of one with losses spread evenly, looked at only at its end."""
+    sums = np.arange(1, events + 1) * lost // events
+    return fair_walk(np.ones(events, np.int64), sums, np.full(events, -1.0), np.full(events + 1, NONE), alpha=alpha)
+
+
+@pytest.mark.parametrize("events", [1, 4, 5, 79, 300])
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.3])
+def test_looked_at_only_at_the_end_it_is_mcnemar_s_exact_test(events: int, alpha: float) -> None:
+    tails = binom.sf(np.arange(-1, events), events, 0.5)
+    least = next((c for c in range(events + 1) if tails[c] <= alpha), None)
+    middle = range(
+        max(0, int(events / 2 - 3 * math.sqrt(events))), min(events, int(events / 2 + 3 * math.sqrt(events)))
+    )
+    for lost in middle:
+        found = at_the_end(events, lost, alpha)
+        assert found.critical == least
+        assert found.p_value == pytest.approx(tails[lost], rel=1e-6, abs=1e-12)
+        assert found.stop == ("regression" if least is not None and lost >= least else "end")
+        assert found.at_end
+
+
+def long_walk(events: int, allowed: list[float], cuts: list[int]) -> tuple[list[int | None], float]:
+    """(critical sum after each event, chance to reject) of a walk of ones with binding cuts, in whole numbers."""
+    counts, spent, critical = {0: 1}, Fraction(0), []
+    for event in range(events):
+        counts = {s: c for s, c in counts.items() if s > cuts[event]}
+        stepped: dict[int, int] = {}
+        for s, c in counts.items():
+            stepped[s] = stepped.get(s, 0) + c
+            stepped[s + 1] = stepped.get(s + 1, 0) + c
+        least, tail, unit = None, 0, 2 ** (event + 1)
+        for s in sorted(stepped, reverse=True):
+            tail += stepped[s]
+            if spent + Fraction(tail, unit) > Fraction(allowed[event]):
+                break
+            least = s
+        critical.append(least)
+        if least is not None:
+            spent += Fraction(sum(c for s, c in stepped.items() if s >= least), unit)
+            stepped = {s: c for s, c in stepped.items() if s < least}
+        counts = stepped
+    return critical, float(spent)
+
+
+def test_a_long_walk_has_the_bounds_of_whole_number_arithmetic() -> None:
+    events, alpha = 160, 0.05
+    allowed = [alpha * ((event + 1) / events) ** 2 for event in range(events)]
+    cuts = [max(int(event / 2 - 1.5 * math.sqrt(event)), NONE) if event > 20 else NONE for event in range(events)] + [
+        NONE
+    ]
+    critical, spent = long_walk(events, allowed, cuts)
+    steps, below = (
+        np.ones(events, np.int64),
+        np.array([event // 2 + 1 if c is None else c - 1 for event, c in enumerate(critical)]),
+    )
+    rejecting = [event for event, least in enumerate(critical, 1) if least is not None]
+    assert len(rejecting) > 50
+    for event in rejecting[::10]:
+        lost = np.append(below[: event - 1], np.full(events - event + 1, critical[event - 1]))
+        found = fair_walk(steps, lost, np.array(allowed), np.array(cuts), alpha=alpha)
+        assert (found.stop, found.event, found.critical) == ("regression", event, critical[event - 1])
+    found = fair_walk(steps, below, np.array(allowed), np.array(cuts), alpha=alpha)
+    assert found.event == events
+    assert found.spent == pytest.approx(spent, abs=1e-12)
+
+
+def test_no_event_passes_where_no_loss_does_and_ends_else() -> None:
+    nothing = np.zeros(0, np.int64)
+    passed = fair_walk(nothing, nothing, np.zeros(0), np.array([0]), alpha=0.05)
+    assert (passed.stop, passed.event, passed.at_end, passed.p_value, passed.critical) == (
+        "futility",
+        0,
+        False,
+        1.0,
+        None,
+    )
+    ended = fair_walk(nothing, nothing, np.zeros(0), np.array([NONE]), alpha=0.05)
+    assert (ended.stop, ended.event, ended.at_end, ended.p_value, ended.critical) == ("end", 0, True, 1.0, None)
+
+
+def test_changes_of_no_size_decide_nothing() -> None:
+    still = np.zeros(6, np.int64)
+    found = fair_walk(still, still, np.full(6, 0.2), np.full(7, NONE), alpha=0.2)
+    assert (found.stop, found.position, found.critical, found.p_value) == ("end", 0, None, 1.0)
+
+
+def test_where_every_sum_is_cut_the_run_passes_but_for_sums_that_all_the_error_would_reject() -> None:
+    """Of 6 changes all lost, P = 1/64, which alpha would reject: no cut passes it."""
+    ones, cuts = np.ones(6, np.int64), np.array([NONE] * 6 + [6])
+    all_lost = fair_walk(ones, np.arange(1, 7), np.full(6, -1.0), cuts, alpha=0.02)
+    assert (all_lost.stop, all_lost.p_value, all_lost.critical) == ("regression", 1 / 64, 6)
+    five_lost = fair_walk(ones, np.array([0, 1, 2, 3, 4, 5]), np.full(6, -1.0), cuts, alpha=0.02)
+    assert (five_lost.stop, five_lost.p_value) == ("futility", 7 / 64)
+
+
+def test_what_binding_cuts_free_is_spent_later_and_what_others_free_is_not() -> None:
+    """Of 2 changes the first lost: all who gained are cut, so that of 4 patterns one is left above the sum of 1."""
+    ones, allowed, cuts = np.ones(6, np.int64), np.full(6, -1.0), np.array([NONE, 0, 1, 2, NONE, NONE, NONE])
+    lost = np.array([1, 2, 3, 4, 4, 5])
+    bound = fair_walk(ones, lost, allowed, cuts, alpha=0.1)
+    free = fair_walk(ones, lost, allowed, cuts, alpha=0.1, binding=False)
+    assert bound.p_value == 4 / 64  # of the 8 patterns that lost the first three, those that lost two more of three
+    assert free.p_value == 7 / 64
+    assert (bound.stop, free.stop) == ("regression", "end")
+
+
+def far_out(sign: str, events: int = 120) -> Outcome:
+    """All changes lost, or all gained, in a walk that is looked at after 100 of them."""
+    lost = np.arange(1, events + 1) if sign == "lost" else np.zeros(events, np.int64)
+    allowed, cuts = np.full(events, -1.0), np.full(events + 1, NONE)
+    allowed[99], cuts[100] = 0.01, 40
+    return fair_walk(np.ones(events, np.int64), lost, allowed, cuts, alpha=0.05)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a sum in the trimmed upper end rejects where no rejection is allowed, with no critical sum"
+)
+def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first() -> None:
+    found = far_out("lost")
+    assert (found.stop, found.event) == ("regression", 100)
+    tails = binom.sf(np.arange(-1, 100), 100, 0.5)
+    assert found.critical == next(c for c in range(101) if tails[c] <= 0.01)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a sum in the trimmed lower end is below every cut that is below that end, and goes on"
+)
+def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first() -> None:
+    lost, cuts = np.zeros(120, np.int64), np.full(121, NONE)
+    cuts[60:] = 3
+    found = fair_walk(np.ones(120, np.int64), lost, np.full(120, -1.0), cuts, alpha=0.05)
+    assert (found.stop, found.event, found.p_value) == ("futility", 60, pytest.approx(1.0))
+
+
+def test_a_walk_that_gained_all_passes_at_a_cut_within_reach() -> None:
+    found = far_out("gained")
+    assert (found.stop, found.event, found.p_value) == ("futility", 100, pytest.approx(1.0))
