@@ -33,7 +33,7 @@ from accgate.records import Record, paths_of, write_gzip_lines
 from accgate.references import Reference, ReferenceFile, reference_path, scores_of
 from accgate.result import NAME, REPORT, Result, write_result
 from accgate.scores import shown
-from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS
+from accgate.stats.names import PAIRED_TESTS
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def run(
     began, clock = datetime.now(timezone.utc), time.monotonic()
     checks = plan_checks(config)
     judged = [check for check in checks if check.reference is not None]
-    refuse_other_ids(config, checks)
+    if not config.partial:
+        refuse_unknown_ids(config, checks)
     for check in judged:
         find_anchor(config.references, check.baseline, check.task.name)  # a damaged one stops the run before it costs
     judges = {
@@ -163,6 +164,9 @@ def evaluate_checks(
                 await engine.start()
                 infos[name] = engine.describe()
                 while waiting:
+                    if lacking := missing_records(engine, waiting[0]):
+                        evaluated.append(Evaluated(waiting.pop(0), problem=lacking))
+                        continue
                     judge = (judges or {}).get((name, waiting[0].task.name))
                     evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer, judge))
                     waiting.pop(0)
@@ -175,38 +179,39 @@ def evaluate_checks(
     return evaluated, infos
 
 
-def refuse_other_ids(config: Config, checks: Sequence[Check]) -> None:
-    """Refuse a recording whose samples are not those of its tasks: of another prompt or dataset, or left out.
-
-    A test that stops early would never look for what is left out further on.
+def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
+    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
 
     Raises
     ------
     BadInput
-        For samples that belong to no task: which, and how many.
-    CannotEvaluate
-        For a check that stops early, without records of samples it may take: which, and how many.
+        Which, and how many.
     """
     for name in dict.fromkeys(check.model for check in checks):
-        engine, own = engine_of(config, name), [check for check in checks if check.model == name]
-        if not isinstance(engine, RecordedEngine):
+        engine = engine_of(config, name)
+        datasets = [check.task.dataset_ids for check in checks if check.model == name]
+        if not isinstance(engine, RecordedEngine) or None in datasets:
             continue
         engine.read()
-        datasets = [check.task.dataset_ids for check in own]
-        if not config.partial and None not in datasets:
-            unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
-            if unknown:
-                raise BadInput(
-                    f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
-                    "were they made with another prompt or dataset?"
-                )
-        for check in own:
-            missing = engine.missing_ids(sample.id for sample in check.task.samples)
-            if missing and check.test in SEQUENTIAL_TESTS:
-                raise CannotEvaluate(
-                    f"model {name}, task {check.task.name}: {len(missing)} of {check.n} samples have no record: "
-                    f"{shown(missing)}; record every sample, each once"
-                )
+        unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+        if unknown:
+            raise BadInput(
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                "were they made with another prompt or dataset?"
+            )
+
+
+def missing_records(engine: Engine, check: Check) -> str | None:
+    """What a recording lacks of a check's samples; None where it has them all.
+
+    What was left out is no failed sample, and a test that stops early would never come to look for it.
+    """
+    if not isinstance(engine, RecordedEngine):
+        return None
+    missing = engine.missing_ids(sample.id for sample in check.task.samples)
+    if not missing:
+        return None
+    return f"{len(missing)} of {check.n} samples have no record: {shown(missing)}; record every sample, each once"
 
 
 def forget_result(out: Path) -> None:

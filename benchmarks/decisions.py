@@ -259,7 +259,7 @@ def compared(test: TestName, cell: Cell, figures: Figures) -> str:
     """How far the plan's expected samples are from the simulated ones, healthy and dropped."""
     p = plan(cell.theta, discordance=cell.q, test=test)
     pairs = ((p.expected_n_healthy, figures.healthy), (p.expected_n_dropped, figures.dropped))
-    return "; ".join(f"{expected:,.0f} ({expected / mean - 1.0:+.0%})" for expected, mean in pairs)
+    return "; ".join(f"{expected:,.0f} ({round(expected / mean - 1.0, 2) + 0.0:+.0%})" for expected, mean in pairs)
 
 
 def unseen(test: TestName, theta: float) -> int:

@@ -232,7 +232,10 @@ def test_replies_are_scored_where_the_file_has_no_scores(tmp_path: Path) -> None
 
 
 def test_a_run_that_failed_goes_on_with_resume_and_is_decided_on_all_samples(project: Project, capsys) -> None:
-    assert project.run(right_but(50, N)[:-4]) == 3
+    scores = right_but(50, N)
+    rows = [{"id": i, "score": s} for i, s in zip(project.ids(), scores, strict=True)]
+    write_lines(project.scores, [*rows[:-4], *({"id": row["id"], "error": "HTTP 500"} for row in rows[-4:])])
+    assert project.run() == 3
     assert project.result["verdict"] == "error"
     assert project.run(right_but(50, N)) == 2
     assert "--resume" in capsys.readouterr().err

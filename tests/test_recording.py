@@ -181,7 +181,8 @@ def test_a_run_of_other_samples_or_another_task_is_not_added(
 
 
 def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> None:
-    write_lines(project.scores, [{"id": i, "score": 100.0} for i in project.ids()[:-1]])
+    *ids, last = project.ids()
+    write_lines(project.scores, [*({"id": i, "score": 100.0} for i in ids), {"id": last, "error": "HTTP 500"}])
     project.write(max_failed=0.5)
     assert project.record(args=["--add"]) == 3
     assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))

@@ -136,7 +136,8 @@ def test_the_reason_and_what_was_replaced_are_kept(project: Project) -> None:
 
 def test_samples_without_a_score_make_no_reference(tmp_path: Path, capsys) -> None:
     project = Project(tmp_path, n=N)
-    write_lines(project.scores, [{"id": i, "score": RIGHT} for i in project.ids()[:-1]])
+    *ids, last = project.ids()
+    write_lines(project.scores, [*({"id": i, "score": RIGHT} for i in ids), {"id": last, "error": "HTTP 500"}])
     project.write(max_failed=0.5)
     assert project.record() == 3
     assert not project.store.exists()
