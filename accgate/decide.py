@@ -12,7 +12,7 @@ import numpy as np
 from accgate.clusters import cluster_labels, codes_of
 from accgate.design import Design, Mean, chosen_test, sequential_test
 from accgate.errors import BadInput
-from accgate.judge import judged, settled
+from accgate.judge import in_order, judged, settled
 from accgate.order import order_key
 from accgate.scores import LARGEST, Floats, Scores, check_range, from_python, in_points
 from accgate.stats.multiplicity import adjusted_p_values, applied_share
@@ -79,7 +79,7 @@ def compare(
     """
     left, right = in_points(from_python(reference, "reference"), from_python(candidate, "candidate"), scale)
     design = Design(test, alpha, beta, sigma, theta, higher_is_better, discordance, early_stopping, seed)
-    return compare_scores(left, right, design, clusters=clusters, in_order=not isinstance(candidate, Mapping))
+    return compare_scores(left, right, design, clusters=clusters, as_given=not isinstance(candidate, Mapping))
 
 
 def compare_scores(
@@ -88,16 +88,16 @@ def compare_scores(
     design: Design,
     *,
     clusters: Mapping[Any, Any] | Sequence[Any] | None = None,
-    in_order: bool = False,
+    as_given: bool = False,
 ) -> Verdict:
     """`compare` for scores already in points; clusters are the scores' own where none are given.
 
-    A sequential test takes samples in the fixed order, or `in_order` as they stand: a file's own order may be that in
+    A sequential test takes samples in the fixed order, or `as_given`: a file's own order may be that in
     which replies finished, which is biased.
     """
     unpaired = chosen_test(design.test, reference) == "two-sample"
     labels = None if unpaired else cluster_labels(reference, candidate, clusters)
-    if not in_order and sequential_test(design, reference) is not None:
+    if not as_given and sequential_test(design, reference) is not None:
         names = [None] * candidate.n if labels is None else [str(label) for label in labels]
         rank = sorted(range(candidate.n), key=lambda i: order_key(design.seed, candidate.ids[i], names[i]))
         candidate = candidate.taken([candidate.ids[i] for i in rank])
@@ -224,21 +224,25 @@ def _p(verdict: Verdict, p_adjusted: float) -> float | None:
 
 
 def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
-    """The verdict of a check with failed samples: the worst case's figures where both cases agree."""
-    failed = evidence.candidate.failed
+    """The verdict of a check with failed samples: the worst case's figures where both cases agree.
+
+    Of a run that stopped early, samples past its end do not count: they may or may not have finished.
+    """
+    used = max(at_worst.n, at_best.n)
+    failed = int(np.isnan(in_order(evidence).candidate.values[:used]).any(axis=1).sum())
     summary = replace(at_worst.candidate, errors=failed)
     if not failed:
         return at_worst
     worst, best = at_worst.candidate.mean, at_best.candidate.mean
     if worst is None or best is None or math.isnan(worst + best):
-        reason = f"{failed} of {evidence.candidate.n} samples failed, and the metric has no bounds to bracket them"
+        reason = f"{failed} of {used} samples failed, and the metric has no bounds to bracket them"
         return replace(at_worst, verdict="error", candidate=replace(summary, mean=None), reasons=(reason,))
     spread = f"the mean is {worst:.2f} at worst and {best:.2f} at best"
     if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):
-        reason = f"{failed} of {evidence.candidate.n} samples failed; {spread}: the verdict is the same"
+        reason = f"{failed} of {used} samples failed; {spread}: the verdict is the same"
         return replace(at_worst, candidate=summary, reasons=(*at_worst.reasons, reason))
     reason = (
-        f"{failed} of {evidence.candidate.n} samples failed; {spread}: {at_worst.verdict} at worst, "
+        f"{failed} of {used} samples failed; {spread}: {at_worst.verdict} at worst, "
         f"{at_best.verdict} at best. Evaluate them again with --resume"
     )
     return replace(at_worst, verdict="error", candidate=summary, reasons=(*at_worst.reasons, reason))

@@ -229,7 +229,7 @@ async def evaluate(
             records[record.key] = record
             failed += record.score is None
             observer.finished(record)
-            if prefix is not None and prefix.decides(records):
+            if prefix is not None and not decided.is_set() and prefix.decides(records):
                 decided.set()
 
     observer.started(assignment.model, task.name, assignment.total, kept)

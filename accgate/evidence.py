@@ -9,6 +9,7 @@ import numpy as np
 from accgate.checks import Check
 from accgate.clusters import clusters_of
 from accgate.decide import is_settled
+from accgate.design import FEWEST_CLUSTERS
 from accgate.evaluate import Judge
 from accgate.records import Record
 from accgate.references import scores_of
@@ -58,7 +59,9 @@ def _whole_clusters(samples: Sequence[Sample], count: int) -> Sequence[Sample]:
 
 def early_judge(check: Check, *, correction: Correction, checks: int) -> Judge | None:
     """What stops the evaluation of a check early; None where its test takes all samples."""
-    if check.test not in SEQUENTIAL_TESTS or not isinstance(check.reference, Scores):
+    clusters = {sample.cluster for sample in check.task.samples if sample.cluster is not None}
+    few = bool(clusters) and len(clusters) < FEWEST_CLUSTERS
+    if check.test not in SEQUENTIAL_TESTS or few or not isinstance(check.reference, Scores):
         return None
 
     def judge(records: Sequence[Record]) -> bool:

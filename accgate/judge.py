@@ -25,7 +25,7 @@ from accgate.verdict import CandidateSummary, Evidence, ReferenceSummary, Verdic
 
 def judged(evidence: Evidence, alpha: float) -> Verdict:
     """The verdict of one check at one alpha."""
-    evidence = _by_cluster(evidence)
+    evidence = in_order(evidence)
     design, candidate = evidence.design, evidence.candidate
     scores = candidate.averaged()
     test = sequential_test(design, evidence.reference) or chosen_test(design.test, evidence.reference)
@@ -44,14 +44,14 @@ def judged(evidence: Evidence, alpha: float) -> Verdict:
 
 def settled(evidence: Evidence, alpha: float) -> bool:
     """Whether the beginning of a run, `evidence.n_max` samples long, decides its check already."""
-    evidence = _by_cluster(evidence)
+    evidence = in_order(evidence)
     difference = _oriented_difference(evidence)
     result = _sequential(evidence, difference, alpha)
     return result is not None and not result.open
 
 
-def _by_cluster(evidence: Evidence) -> Evidence:
-    """The same with every cluster whole and in the order of first appearance; sequential tests look in this order."""
+def in_order(evidence: Evidence) -> Evidence:
+    """The evidence with every cluster whole and in the order of first appearance, as sequential tests look at it."""
     codes = evidence.clusters
     if codes is None:
         return evidence
@@ -85,6 +85,7 @@ def _judged_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
         n=used,
         n_max=sequential.n_max,
         stop=sequential.stop,
+        clusters=None if evidence.clusters is None else len(np.unique(evidence.clusters[:used])),
         candidate=CandidateSummary(float(np.mean(candidate.averaged()[:used])), used),
         reference=ReferenceSummary(reference_mean, used),
     )
@@ -98,7 +99,8 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     """The result of the sequential test that is asked for; None where the fixed-n test judges instead."""
     design, codes = evidence.design, evidence.clusters
     test = sequential_test(design, evidence.reference)
-    if test is None or (codes is not None and len(np.unique(codes)) < FEWEST_CLUSTERS and evidence.n_max is None):
+    whole = evidence.n_max is None or evidence.candidate.n >= evidence.n_max
+    if test is None or (codes is not None and whole and len(np.unique(codes)) < FEWEST_CLUSTERS):
         return None
     units = units_of(difference, codes, n_max=evidence.n_max, binary=evidence.binary)
     theta = design.theta or _visible_theta(units, design, alpha)

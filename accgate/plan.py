@@ -193,7 +193,7 @@ def expected_n(test: TestName, n: int, fixed: int, ideal: int, *, alpha: float, 
     scale = 2.0 * ideal / quantile_sum(alpha, beta) ** 2
     healthy = scale * ((1.0 - alpha) * passes - alpha * fails)
     dropped = scale * ((1.0 - beta) * fails - beta * passes)
-    return min(healthy, float(n)), min(dropped, float(n))
+    return min(max(healthy, 1.0), float(n)), min(max(dropped, 1.0), float(n))
 
 
 def achieved_theta(

@@ -180,9 +180,6 @@ def test_arrays_are_taken_as_they_stand(test: Any) -> None:
     assert turned.flips != straight.flips
 
 
-@pytest.mark.xfail(
-    strict=True, reason="clusters are ordered by the place at which they first stand, not by their names"
-)
 def test_clusters_by_id_are_taken_in_the_fixed_order_of_their_names() -> None:
     reference, candidate = scored(8, 600, 0.2, 3.0)
     clusters = {f"q{i}": f"page {i // 4}" for i in range(600)}
@@ -207,10 +204,10 @@ def test_a_stop_is_after_whole_clusters_in_the_order_in_which_they_appear(test: 
     clusters = clusters if mixed else np.sort(clusters)
     found = compare(reference, candidate, test=test, theta=6.0, clusters=clusters)
     order = list(dict.fromkeys(clusters.tolist()))
-    assert found.clusters == len(order)
     ends = np.cumsum([(clusters == cluster).sum() for cluster in order])
     assert found.n in ends
     assert found.n < 900
+    assert found.clusters == 1 + ends.tolist().index(found.n)
     rows = np.concatenate([np.flatnonzero(clusters == cluster) for cluster in order])[: found.n]
     change = (candidate - reference)[rows]
     assert found.difference == pytest.approx(change.mean())
@@ -248,7 +245,6 @@ def test_too_few_samples_to_see_theta_are_inconclusive_at_the_end() -> None:
     assert "evaluate more samples or set a larger theta" in found.reasons[-1]
 
 
-@pytest.mark.xfail(strict=True, reason="too few samples pass as though a drop of theta had been ruled out")
 def test_too_few_samples_to_see_theta_are_inconclusive_whatever_they_show() -> None:
     """A tenth of 100 samples changed, half of them for the worse; a drop of 2 points needs 1,629 samples."""
     reference = np.tile([100.0, 0.0], 50)
@@ -259,10 +255,7 @@ def test_too_few_samples_to_see_theta_are_inconclusive_whatever_they_show() -> N
     assert compare(reference, candidate, theta=2.0, early_stopping=True).verdict == "inconclusive"
 
 
-@pytest.mark.parametrize("test", ["e-process", pytest.param("gsprt", marks=pytest.mark.xfail(
-    strict=True, reason="48 losses on end leave the walk: stop is regression, and the verdict pass")),
-    pytest.param("group-sequential", marks=pytest.mark.xfail(
-    strict=True, reason="48 losses on end leave the walk: stop is regression, and the verdict pass"))])  # fmt: skip
+@by_test
 @pytest.mark.parametrize("score", [97.0, 100.0 / 3.0])
 def test_a_candidate_that_is_wrong_throughout_is_a_regression(test: Any, score: float) -> None:
     assert compare(np.full(500, score), np.zeros(500), test=test, theta=2.0).verdict == "regression"
@@ -280,13 +273,12 @@ def failing(found: Evidence, failed: np.ndarray) -> Evidence:
 
 
 @by_test
-def test_samples_that_failed_after_the_stop_change_nothing_but_their_count(test: Any) -> None:
+def test_samples_that_failed_after_the_stop_change_nothing(test: Any) -> None:
     whole = evidence(12, drop=8.0, test=test)
     (plain,) = decide([whole])
     (found,) = decide([failing(whole, np.arange(plain.n + 5, plain.n + 15))])
     assert (found.verdict, found.n, found.p_value, found.lost) == ("regression", plain.n, plain.p_value, plain.lost)
-    assert found.candidate.errors == 10
-    assert found.reasons[-1].startswith("10 of 1192 samples failed; ")
+    assert (found.candidate.errors, found.reasons) == (0, plain.reasons)
 
 
 def test_samples_that_failed_before_it_are_taken_at_their_worst_and_their_best() -> None:
@@ -334,7 +326,7 @@ def part_of(whole: Evidence, k: int) -> Scores:
 def test_a_beginning_is_judged_at_the_alpha_of_the_whole_decision(correction: Correction, parts: int) -> None:
     whole = evidence(15, drop=5.0)
     alone = compare_scores(
-        part_of(whole, 1192), whole.candidate, replace(whole.design, alpha=0.05 / parts), in_order=True
+        part_of(whole, 1192), whole.candidate, replace(whole.design, alpha=0.05 / parts), as_given=True
     )
     for k in (alone.n - 1, alone.n + 1):
         part = replace(whole, candidate=whole.candidate.taken(whole.candidate.ids[:k]), reference=part_of(whole, k))
@@ -350,7 +342,7 @@ def test_of_several_checks_a_sequential_one_is_judged_at_its_share_of_alpha(
         own, other = evidence(seed, drop=drop, test=test), evidence(19)
         found, _ = decide([own, other], correction=correction, checks=4)
         alone = compare_scores(
-            part_of(own, 1192), own.candidate, replace(own.design, alpha=0.05 / parts), in_order=True
+            part_of(own, 1192), own.candidate, replace(own.design, alpha=0.05 / parts), as_given=True
         )
         same = ("verdict", "n", "stop", "p_value", "gamma", "interval", "theta")
         assert [getattr(found, key) for key in same] == [getattr(alone, key) for key in same]
@@ -408,7 +400,7 @@ def test_different_alphas_keep_their_shares_beside_a_sequential_check() -> None:
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])
 def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:
-    rng, runs, alpha = np.random.default_rng(24), 300, 0.2
+    rng, runs, alpha = np.random.default_rng(24), 150, 0.2
     failures = 0
     for _ in range(runs):
         seeds = rng.integers(0, 10**9, 3)
@@ -441,7 +433,7 @@ def test_repeats_are_averaged_before_a_sequential_test() -> None:
     ids = tuple(map(str, range(400)))
     reference = Scores(ids, np.where(rng.random((400, 4)) < 0.7, 100.0, 0.0))
     candidate = Scores(ids, np.where(rng.random((400, 4)) < 0.5, 100.0, 0.0))
-    found = compare_scores(reference, candidate, Design(early_stopping=True, theta=5.0), in_order=True)
+    found = compare_scores(reference, candidate, Design(early_stopping=True, theta=5.0), as_given=True)
     own = compare(reference.values.mean(axis=1), candidate.values.mean(axis=1), early_stopping=True, theta=5.0)
     assert (found.test, found.verdict, found.n, found.p_value) == ("gsprt", "regression", own.n, own.p_value)
     assert found.n < 400

@@ -22,7 +22,7 @@ def sequences(draw: st.DrawFn, exact: bool = False) -> tuple[np.ndarray, np.ndar
     """(differences, clusters or None) in their order: 0/100 scores, and unless `exact` other scores and clusters."""
     n = draw(st.integers(1, 120))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    q, lean = draw(st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.0])), draw(st.sampled_from([0.1, 0.5, 0.7, 0.9]))
+    q, lean = draw(st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.0])), draw(st.sampled_from([0.1, 0.5, 0.7, 1.0]))
     signs = np.where(rng.random(n) < q, np.where(rng.random(n) < lean, -1.0, 1.0), 0.0)
     kind = "binary" if exact else draw(st.sampled_from(["binary", "continuous", "thirds", "clusters"]))
     if kind == "continuous":
@@ -45,14 +45,14 @@ def assert_agrees(result: SequentialResult, alpha: float) -> None:
     assert all(math.isfinite(figure) for figure in figures if figure is not None)
 
 
-def assert_same(beginning: SequentialResult, whole: SequentialResult, *, threshold: bool = True) -> None:
+def assert_same(beginning: SequentialResult, whole: SequentialResult) -> None:
     """Both stopped at the same place, with the same figures."""
     assert (beginning.stop, beginning.n, beginning.n_max) == (whole.stop, whole.n, whole.n_max)
     assert not beginning.open
     assert beginning.p_value == pytest.approx(whole.p_value, rel=1e-9)
     assert beginning.difference == pytest.approx(whole.difference, abs=1e-9)
     assert beginning.theta == pytest.approx(whole.theta)
-    assert not threshold or beginning.threshold == pytest.approx(whole.threshold)
+    assert beginning.threshold == pytest.approx(whole.threshold)
     assert beginning.interval is not None
     assert whole.interval is not None
     assert beginning.interval.two_sided == pytest.approx(whole.interval.two_sided, abs=1e-9)

@@ -121,6 +121,5 @@ def test_scores_beyond_0_and_100_are_refused_with_the_mend() -> None:
     assert compare([50.0, 100.0, 3.0], [50.0, 90.0, 0.0], test="e-process", theta=2.0).test == "e-process"
 
 
-@pytest.mark.xfail(strict=True, raises=IndexError, reason="a beginning shorter than a block of a long run has no unit")
 def test_the_first_sample_of_a_long_run_is_open() -> None:
     assert result_of(np.array([3.5]), n_max=20_000).open

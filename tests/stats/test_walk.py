@@ -376,9 +376,6 @@ def far_out(sign: str, events: int = 120) -> Outcome:
     return fair_walk(np.ones(events, np.int64), lost, allowed, cuts, alpha=0.05)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a sum in the trimmed upper end rejects where no rejection is allowed, with no critical sum"
-)
 def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first() -> None:
     found = far_out("lost")
     assert (found.stop, found.event) == ("regression", 100)
@@ -386,9 +383,6 @@ def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first() -> None:
     assert found.critical == next(c for c in range(101) if tails[c] <= 0.01)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a sum in the trimmed lower end is below every cut that is below that end, and goes on"
-)
 def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first() -> None:
     lost, cuts = np.zeros(120, np.int64), np.full(121, NONE)
     cuts[60:] = 3
