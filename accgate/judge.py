@@ -102,7 +102,8 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     whole = evidence.n_max is None or evidence.candidate.n >= evidence.n_max
     if test is None or (codes is not None and whole and len(np.unique(codes)) < FEWEST_CLUSTERS):
         return None
-    units = units_of(difference, codes, n_max=evidence.n_max, binary=evidence.binary)
+    bounded = _bounds(evidence) is not None
+    units = units_of(difference, codes, n_max=evidence.n_max, binary=evidence.binary, bounded=bounded)
     theta = design.theta or _visible_theta(units, design, alpha)
     if theta is None:
         return None
@@ -127,15 +128,22 @@ def _visible_theta(units: Units, design: Design, alpha: float) -> float | None:
     return min(paired_binary_effect(q, max(1, int(units.n_max / GSPRT_MAXIMUM)), alpha=alpha, beta=design.beta), 100.0)
 
 
-def _bound(evidence: Evidence) -> float:
-    """Largest possible difference of one sample, points, which betting has to know."""
-    low, high = sorted((evidence.worst or 0.0, evidence.best or 0.0))
+def _bounds(evidence: Evidence) -> tuple[float, float] | None:
+    """Least and largest score there can be; None where they are not known, or scores are beyond them."""
+    if evidence.worst is None or evidence.best is None:
+        return None
+    low, high = sorted((evidence.worst, evidence.best))
     assert isinstance(evidence.reference, Scores)
     values = np.concatenate([evidence.reference.averaged(), evidence.candidate.averaged()])
-    known = evidence.worst is not None and evidence.best is not None
-    if not known or float(values.min()) < low or float(values.max()) > high:
+    return (low, high) if float(values.min()) >= low and float(values.max()) <= high else None
+
+
+def _bound(evidence: Evidence) -> float:
+    """Largest possible difference of one sample, points, which betting has to know."""
+    bounds = _bounds(evidence)
+    if bounds is None:
         raise BadInput("the e-process test needs scores between known bounds (0 and 100); use gsprt")
-    return high - low
+    return bounds[1] - bounds[0]
 
 
 def _fixed(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestResult, TestName, tuple[str, ...]]:

@@ -439,6 +439,5 @@ def test_repeats_are_averaged_before_a_sequential_test() -> None:
     assert found.n < 400
 
 
-@pytest.mark.xfail(strict=True, reason="a theta of 100 points is infinity less infinity where all samples changed")
 def test_the_largest_theta_has_a_verdict() -> None:
     assert compare([100.0] * 20, [0.0] * 20, theta=100.0, early_stopping=True).verdict == "regression"

@@ -124,6 +124,8 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
         passed = np.minimum(np.maximum.accumulate(information / room), 1.0)
     else:  # sizes tell of signs where scores are skewed, so the end follows them only from afar
         planned = 1.5 * FULL * needed * rate / theta**2
+        if units.bounded:
+            planned = np.maximum(planned, 1.5 * unseen_n(theta, beta=beta))
         planned[changed < FEW] = 0.0
         passed = np.minimum(n / np.clip(np.maximum.accumulate(planned), n, units.n_max), 1.0)
         passed[changed < FEW] = 0.0
@@ -211,7 +213,8 @@ class _Passes:
 
     def holds(self, unit: Ints, event: Ints, lost: Ints) -> npt.NDArray[np.bool_]:
         """Whether a run of 0/100 scores with so many samples lost of those changed passes after this unit."""
-        ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), self.plan.n[unit], theta=self.theta)
+        n = np.maximum(self.plan.n[unit], event)
+        ratio = trinomial_llr(lost.astype(float), (event - lost).astype(float), n, theta=self.theta)
         return np.where(event == 0, self._unseen(unit), ratio <= self.plan.bound[unit])
 
     def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
@@ -221,8 +224,11 @@ class _Passes:
         """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
         total, drop = -np.cumsum(self.units.totals), self.theta * self.plan.n
         ratio = drop * (total - drop / 2.0) / np.maximum(self.plan.variance, 1e-12)
+        unseen = self._unseen(np.arange(len(total)))
+        if self.units.bounded:  # a drop may be made of whole losses, of which small changes tell nothing
+            return unseen & (ratio <= self.plan.bound)
         unchanged = np.cumsum(self.units.totals != 0.0) == 0
-        return np.where(unchanged, self._unseen(np.arange(len(total))), ratio <= self.plan.bound)
+        return np.where(unchanged, unseen, ratio <= self.plan.bound)
 
     def seen(self, at: Ints, before: Ints) -> Ints:
         """Cuts for scores other than 0/100: everything where the run itself passes before an event, else nothing.

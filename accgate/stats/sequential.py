@@ -26,12 +26,14 @@ class Units:
     `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
     says that every unit is one sample scored 0 or 100, where the walk's null distribution is exact for any model.
     `n_max` counts the samples of the whole run: where there are more than in `sizes`, these are its beginning.
+    `bounded` says that scores are between 0 and 100, so that one sample can lose 100 points.
     """
 
     totals: Floats
     sizes: Ints
     exact: bool
     n_max: int
+    bounded: bool = True
 
     @property
     def samples(self) -> Ints:
@@ -55,7 +57,14 @@ class Units:
         return unit, np.diff(ends, prepend=0.0).astype(np.int64)
 
 
-def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | None = None, binary: bool = True) -> Units:
+def units_of(
+    differences: Floats,
+    codes: Ints | None = None,
+    *,
+    n_max: int | None = None,
+    binary: bool = True,
+    bounded: bool = True,
+) -> Units:
     """Units of paired differences of shape (n,), points; `codes` of shape (n,) name the cluster of each sample.
 
     Clusters stand in the order in which they first appear, each whole. `n_max` is n where these are all samples. With
@@ -67,7 +76,9 @@ def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | Non
     n = len(differences) if n_max is None else n_max
     if codes is None:
         exact = binary and bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
-        return _blocks(Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n))
+        return _blocks(
+            Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, bounded)
+        )
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
@@ -76,7 +87,7 @@ def units_of(differences: Floats, codes: Ints | None = None, *, n_max: int | Non
     np.add.at(sums, unit, differences)
     np.add.at(scale, unit, np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
-    return _blocks(Units(sums, np.bincount(unit), False, n))
+    return _blocks(Units(sums, np.bincount(unit), False, n, bounded))
 
 
 def _blocks(units: Units) -> Units:
@@ -90,7 +101,7 @@ def _blocks(units: Units) -> Units:
     complete = count if int(units.sizes.sum()) >= units.n_max else count // per_block * per_block
     starts = np.arange(0, complete, per_block)
     totals, sizes = units.totals[:complete], units.sizes[:complete]
-    return Units(np.add.reduceat(totals, starts), np.add.reduceat(sizes, starts), False, units.n_max)
+    return Units(np.add.reduceat(totals, starts), np.add.reduceat(sizes, starts), False, units.n_max, units.bounded)
 
 
 @dataclass(frozen=True)

