@@ -32,10 +32,13 @@ def common_step(magnitudes: Floats) -> tuple[Ints, float] | None:
     """
     step, total, largest = float(magnitudes.min()), float(magnitudes.sum()), float(magnitudes.max())
     while total <= step * min(LATTICE_SUMS, LATTICE_WORK / len(magnitudes)):
-        rest = np.abs(magnitudes - step * np.rint(magnitudes / step))
+        multiples = np.rint(magnitudes / step)
+        fitted = total / float(multiples.sum())  # rounding grows with every division; the fit takes it out
+        if (np.abs(magnitudes - fitted * multiples) <= CLOSE * largest).all():
+            return multiples.astype(np.int64), fitted
+        rest = np.abs(magnitudes - step * multiples)
         if not (rest > CLOSE * largest).any():
-            multiples = np.rint(magnitudes / step).astype(np.int64)
-            return multiples, total / float(multiples.sum())
+            return None
         step = float(rest[rest > CLOSE * largest].min())
     return None
 

@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = re.sub(r"(?m)^num_samples = .*$", f"num_samples = {SAMPLES}", QUICKSTART.read_text())
     text = re.sub(r"(?m)^references = .*$", 'references = "references"', text)
     assert f"num_samples = {SAMPLES}" in text
+    text = text.replace("[gate]", "[gate]\nearly_stopping = false", 1)  # every record is looked at
     (made / "quickstart.toml").write_text(text)
     return made
 

@@ -14,7 +14,7 @@ from accgate.stats.e_process import e_process
 from accgate.stats.group_sequential import group_sequential
 from accgate.stats.gsprt import gsprt
 from accgate.stats.sequential import SequentialResult, Units, achieved_effect, lost_sums, units_of
-from tests.stats.sequences import assert_same, drawn, sequences
+from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 TESTS: dict[str, Callable[[Units], SequentialResult]] = {
     "gsprt": lambda units: gsprt(units, theta=2.0, alpha=0.05, beta=0.2),
@@ -168,6 +168,26 @@ def test_figures_are_of_the_samples_used(name: str) -> None:
     critical = (found.threshold * found.n / -100.0 + lost + gained + 1) / 2.0  # gamma stands between two counts
     assert critical == pytest.approx(round(critical))
     assert lost >= round(critical) > lost - 3
+
+
+@pytest.mark.parametrize("judge", [gsprt, group_sequential])
+@pytest.mark.parametrize("seed", [1, 19, 30, 47, 52, 69, 82, 102, 103, 106, 130, 131, 135])
+def test_rounding_and_skewness_never_part_the_threshold_from_the_decision(judge: Any, seed: int) -> None:
+    """Runs that end near the threshold, where the lattice or Johnson's correction says otherwise than the mean."""
+    normal = np.random.default_rng(seed).normal(-1.9, 10.0, 80)
+    skewed = np.random.default_rng(seed).exponential(10.0, 80) - 12.2
+    for values in (normal, skewed):
+        assert_agrees(judge(units_of(values), theta=3.0, alpha=0.05, beta=0.2), 0.05)
+
+
+@pytest.mark.parametrize("judge", [gsprt, group_sequential])
+def test_other_scores_are_no_regression_before_50_of_them_changed(judge: Any) -> None:
+    """Every fourth of 2,000 falls by about 30 points, which 20 changes show beyond doubt."""
+    values = np.zeros(2000)
+    values[::4] = -30.0 - np.random.default_rng(2).random(500)
+    found = judge(units_of(values), theta=0.5, alpha=0.05, beta=0.2)
+    assert found.stop == "regression"
+    assert np.count_nonzero(values[: found.n]) == 50
 
 
 def test_sigma_of_clusters_is_that_of_the_mean_s_robust_error() -> None:

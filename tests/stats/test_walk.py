@@ -368,28 +368,37 @@ def test_what_binding_cuts_free_is_spent_later_and_what_others_free_is_not() -> 
     assert (bound.stop, free.stop) == ("regression", "end")
 
 
-def far_out(sign: str, events: int = 120) -> Outcome:
-    """All changes lost, or all gained, in a walk that is looked at after 100 of them."""
-    lost = np.arange(1, events + 1) if sign == "lost" else np.zeros(events, np.int64)
-    allowed, cuts = np.full(events, -1.0), np.full(events + 1, NONE)
-    allowed[99], cuts[100] = 0.01, 40
-    return fair_walk(np.ones(events, np.int64), lost, allowed, cuts, alpha=0.05)
+FAR = 1_100  # the chance that so many fair signs are alike is below the smallest number a float holds
 
 
-def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first() -> None:
-    found = far_out("lost")
-    assert (found.stop, found.event) == ("regression", 100)
-    tails = binom.sf(np.arange(-1, 100), 100, 0.5)
-    assert found.critical == next(c for c in range(101) if tails[c] <= 0.01)
+@pytest.mark.parametrize("look", [100, FAR])
+def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first(look: int) -> None:
+    lost, allowed = np.arange(1, FAR + 21), np.full(FAR + 20, -1.0)
+    allowed[look - 1] = 0.01
+    found = fair_walk(np.ones(FAR + 20, np.int64), lost, allowed, np.full(FAR + 21, NONE), alpha=0.05)
+    assert (found.stop, found.event) == ("regression", look)
+    tails = binom.sf(np.arange(-1, look), look, 0.5)
+    assert found.critical == next(c for c in range(look + 1) if tails[c] <= 0.01)
+    assert 0.0 <= found.p_value < 1e-25
 
 
-def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first() -> None:
-    lost, cuts = np.zeros(120, np.int64), np.full(121, NONE)
-    cuts[60:] = 3
-    found = fair_walk(np.ones(120, np.int64), lost, np.full(120, -1.0), cuts, alpha=0.05)
-    assert (found.stop, found.event, found.p_value) == ("futility", 60, pytest.approx(1.0))
+def test_a_walk_that_lost_all_is_a_regression_at_its_end_with_a_critical_sum() -> None:
+    found = fair_walk(
+        np.ones(FAR, np.int64), np.arange(1, FAR + 1), np.full(FAR, -1.0), np.full(FAR + 1, NONE), alpha=0.05
+    )
+    assert (found.stop, found.at_end) == ("regression", True)
+    assert found.critical == binom.isf(0.05, FAR, 0.5) + 1
+    nothing_left = fair_walk(
+        np.ones(FAR, np.int64), np.arange(1, FAR + 1), np.full(FAR, -1.0), np.full(FAR + 1, NONE), alpha=1e-300
+    )
+    assert (nothing_left.stop, nothing_left.critical is not None) == ("regression", True)
 
 
-def test_a_walk_that_gained_all_passes_at_a_cut_within_reach() -> None:
-    found = far_out("gained")
-    assert (found.stop, found.event, found.p_value) == ("futility", 100, pytest.approx(1.0))
+@pytest.mark.parametrize("look", [60, FAR])
+def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first(look: int) -> None:
+    cuts = np.full(FAR + 21, NONE)
+    cuts[look:] = 3
+    found = fair_walk(
+        np.ones(FAR + 20, np.int64), np.zeros(FAR + 20, np.int64), np.full(FAR + 20, -1.0), cuts, alpha=0.05
+    )
+    assert (found.stop, found.event, found.p_value) == ("futility", look, pytest.approx(1.0))
