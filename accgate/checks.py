@@ -19,6 +19,7 @@ from accgate.metrics import get as get_metric
 from accgate.plan import (
     ASSUMED_DISCORDANCE,
     achieved_theta,
+    expected_n,
     fixed_n,
     maximum_n,
     plan,
@@ -35,7 +36,7 @@ from accgate.references import (
 )
 from accgate.scores import Scores
 from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
-from accgate.stats.power import quantile, two_sample_n
+from accgate.stats.power import one_sample_n, quantile, two_sample_n
 from accgate.tasks.definition import DefinitionFile, read_definition
 from accgate.tasks.library import library_file
 from accgate.tasks.samples import Task, load_task
@@ -385,8 +386,7 @@ def _foreseen(check: Check, sizing: _Sizing) -> Check:
 def _expected(check: Check, sigma: float | None, discordance: float | None) -> tuple[float | None, float | None]:
     if check.test not in SEQUENTIAL_TESTS or check.design.theta is None:
         return None, None
-    found = plan(
-        check.design.theta, sigma=sigma, discordance=discordance, alpha=check.alpha_planned, beta=check.design.beta,
-        test=check.test, n_max=check.n,
-    )  # fmt: skip
-    return found.expected_n_healthy, found.expected_n_dropped
+    theta, alpha, beta = check.design.theta, check.alpha_planned, check.design.beta
+    sd = sigma or 0.0 if discordance is None else 100.0 * math.sqrt(max(discordance, theta / 100.0))
+    ideal = one_sample_n(theta, sd=sd, alpha=alpha, beta=beta)  # the exact n would load scipy for a sentence
+    return expected_n(check.test, check.n, ideal, ideal, alpha=alpha, beta=beta, binary=discordance is not None)
