@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accgate.decide import Verdict
 from accgate.engines.base import EngineInfo
@@ -20,7 +20,12 @@ REPORT = "report.md"  # beside it
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run: its verdict is the worst of its checks."""
+    """A whole run: its verdict is the worst of its checks.
+
+    `rules` says whose rules judged: the file's own; those of a base commit; or, in a bootstrap, the file's own because
+    the base has none. `beside` holds what a pull request's own rules say of the same records where they differ from the
+    base's; it decides nothing.
+    """
 
     verdict: VerdictName
     exit_code: int
@@ -35,6 +40,8 @@ class Result:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
+    rules: Literal["own", "base", "bootstrap"] = "own"
+    beside: tuple[Verdict, ...] = ()
 
 
 def to_json(value: Result | Verdict) -> str:

@@ -78,6 +78,7 @@ class Verdict:
     `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed.
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
     `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
+    `is_new` marks a check that a pull request adds: it is judged by the pull request's own rules.
     """
 
     model: str | None
@@ -109,3 +110,4 @@ class Verdict:
     stop: Stop | None = None
     clusters: int | None = None
     drift: Drift | None = None
+    is_new: bool = False

@@ -1,0 +1,45 @@
+"""The guard: which rules of the gate a pull request changes, and whether somebody approved that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Effect = Literal["loosening", "tightening", "new"]
+GuardState = Literal["unchanged", "tightened", "approved", "loosened", "unreadable", "bootstrap"]
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """One rule that differs between the base commit and the head of a pull request.
+
+    `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`) or says which file it is of
+    (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are values as text, None where there is
+    none; they can hold anything. `line` is where the rule stands in the head's accuracy.toml, None where it does not.
+    """
+
+    rule: str
+    base: str | None
+    head: str | None
+    effect: Effect
+    why: str
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Whether the rules that judge a pull request are ones it could not weaken.
+
+    Separate from the verdict: both must hold. `approved_by` names who approved a loosening for this very commit, and
+    `reason` says why the guard does not hold, with the mend.
+    """
+
+    state: GuardState
+    changes: tuple[RuleChange, ...] = ()
+    approved_by: str | None = None
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the verdict counts."""
+        return self.state in ("unchanged", "tightened", "approved", "bootstrap")
