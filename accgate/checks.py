@@ -66,6 +66,7 @@ class Check:
     expected_n_healthy: float | None = None
     expected_n_dropped: float | None = None
     max_tokens: int = 0
+    max_failed: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
@@ -86,10 +87,11 @@ class Check:
         return None if self.reference is None or isinstance(self.reference, Target) else self.reference.n
 
 
-def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]:
+def plan_checks(config: Config, *, recording: bool = False, total: int | None = None) -> tuple[Check, ...]:
     """Every check of a config, with tasks loaded and references matched.
 
     `recording` looks for no reference, and sizes the samples for all checks of the file: a run will judge several.
+    `total` is the number of checks of the run where these are only some of them.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def plan_checks(config: Config, *, recording: bool = False) -> tuple[Check, ...]
     pairs = config.pairs()
     if not pairs:
         raise BadInput(f"{config.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
-    total = config.checks_in_file if recording else len(pairs)
+    total = total or (config.checks_in_file if recording else len(pairs))
     for model, task in pairs:
         try:
             checks.append(_check(config, model, task, total, recording))
@@ -121,7 +123,7 @@ def engine_of(config: Config, name: str) -> Engine:
         When its options or files cannot be used.
     """
     model = config.models[name]
-    return create(name, engine=model.engine, model=model.model, options=model.options, source=config.source)
+    return create(name, engine=model.engine, model=model.model, options=model.options, source=config.models_file)
 
 
 def validate(config: Config) -> tuple[Check, ...]:
@@ -202,6 +204,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     check = Check(
         model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
         max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
+        max_failed=config.gate.max_failed,
     )  # fmt: skip
     check = _foreseen(check, sizing)
     return replace(check, notes=(*check.notes, *_chance_notes(check)))

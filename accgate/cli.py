@@ -17,6 +17,7 @@ from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError, B
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from accgate.base import Rulings
     from accgate.config import Config
     from accgate.result import Result
 
@@ -82,6 +83,13 @@ def parser() -> argparse.ArgumentParser:
     run = add("run", _run, "evaluate, decide and report")
     _config_arguments(run)
     _evaluation_arguments(run, "accgate-out")
+    run.add_argument(
+        "--base",
+        type=Path,
+        metavar="FILE",
+        help="accuracy.toml of the base commit: its rules judge, over this one's models",
+    )
+    run.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
     record = add("record", _record, "evaluate and write references")
     _config_arguments(record)
     _evaluation_arguments(record, "accgate-out/record")
@@ -158,10 +166,22 @@ def _compare_arguments(command: argparse.ArgumentParser) -> None:
 def _config(arguments: argparse.Namespace) -> Config:
     from accgate.config import chosen, load_config
 
-    def names(given: list[str]) -> tuple[str, ...]:
-        return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+    return chosen(load_config(arguments.config), _names(arguments.models), _names(arguments.tasks))
 
-    return chosen(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
+def _rulings(arguments: argparse.Namespace) -> Rulings | None:
+    """The rules of the base commit, on a pull request whose base has some."""
+    from accgate.base import Selection, rulings
+    from accgate.config import load_config
+
+    if arguments.base is None:
+        return None
+    selection = Selection(_names(arguments.models), _names(arguments.tasks))
+    return rulings(load_config(arguments.config), arguments.base, selection)
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -275,8 +295,12 @@ def _run(arguments: argparse.Namespace) -> int:
     from accgate.result import REPORT
 
     gate.forget_result(arguments.out)
-    config = _config(arguments)
-    result = gate.run(config, out=arguments.out, resume=arguments.resume, observer=_observer(arguments))
+    rulings = _rulings(arguments)
+    config = _config(arguments) if rulings is None else rulings.own
+    result = gate.run(
+        config, rulings=rulings, bootstrap=arguments.base is not None and rulings is None, out=arguments.out,
+        resume=arguments.resume, observer=_observer(arguments),
+    )  # fmt: skip
     flips = flips_of_result(result, arguments.out)
     _write(str(arguments.out / REPORT), render(result, flips))
     _show_result(arguments, result, flips)

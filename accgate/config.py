@@ -107,12 +107,24 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Report:
+    """`[report]`: what people read."""
+
+    template: Text | None = Field(
+        default=None,
+        min_length=1,
+        description="Jinja template over blocks of the comment, relative to this file",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
 class AccuracyFile:
     """accuracy.toml."""
 
     models: dict[Text, Model] = Field(description="a table [models.NAME] with engine and model")
     tasks: dict[Text, Task] = Field(description="a table [tasks.NAME]")
     gate: Gate = field(default_factory=Gate)
+    report: Report = field(default_factory=Report)
 
 
 @plain_dataclass(frozen=True)
@@ -125,11 +137,19 @@ class Config:
     source: TomlFile
     partial: bool = False  # only some of the file's tasks were chosen
     checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve
+    models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
+    only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None
+    report: Report = field(default_factory=Report)
 
     @property
     def folder(self) -> Path:
         """The folder that relative paths of the file start from."""
         return self.source.path.parent
+
+    @property
+    def models_file(self) -> TomlFile:
+        """The file that [models] stands in: paths of weights and recordings start from its folder."""
+        return self.source if self.models_source is None else self.models_source
 
     @property
     def references(self) -> Path:
@@ -155,7 +175,8 @@ class Config:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Every (model, task) that is checked, in the file's order."""
-        return [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
+        pairs = [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
+        return pairs if self.only is None else [pair for pair in pairs if pair in self.only]
 
 
 def load_config(path: str | Path) -> Config:
@@ -179,7 +200,7 @@ def checked_config(file: TomlFile) -> Config:
     content = validated(file, AccuracyFile)
     if faults := list(_faults(content, file)):
         raise located(file, faults)
-    config = Config(content.gate, content.models, content.tasks, file)
+    config = Config(content.gate, content.models, content.tasks, file, report=content.report)
     return replace(config, checks_in_file=len(config.pairs()))
 
 
@@ -222,6 +243,8 @@ def _faults(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
         for label, value in model.variant.items():
             if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
                 yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
+    if content.report.template is not None and not file.has_file(content.report.template):
+        yield ("report", "template"), f"there is no file {content.report.template!r} in {file.path.parent}"
     for name, task in content.tasks.items():
         for key, message in _task_faults(name, task, content, file):
             yield ("tasks", name, *key), message

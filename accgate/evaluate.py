@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from accgate.engines import Engine, Reply, Request, RequestFailed
@@ -348,6 +348,20 @@ def _scored(task: Task, sample: Sample, reply: Reply) -> tuple[str | None, float
     if answer is None:
         return None, task.metric.worst
     return answer, task.metric(answer, sample.target)
+
+
+def rescored(task: Task, sample: Sample, record: Record) -> Record:
+    """A record as this task scores its reply; one without a reply keeps its score.
+
+    Raises
+    ------
+    BadInput
+        When a recorded score is outside the metric's range.
+    """
+    if record.reply is None:
+        return record
+    answer, score = _scored(task, sample, Reply(record.reply))
+    return replace(record, answer=answer, score=score)
 
 
 def _in_range(task: Task, sample: Sample, score: float) -> float:

@@ -24,7 +24,7 @@ from accgate.engines.base import Request
 from accgate.engines.openai import OpenAIEngine, Options
 from accgate.engines.wire import body_of
 from accgate.evaluate import Assignment, Sampling, evaluate
-from accgate.gate import Silent
+from accgate.evaluating import Silent
 from accgate.records import paths_of
 from accgate.tasks.samples import Task, load_task
 
