@@ -120,7 +120,17 @@ def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
     BadInput
         When the files are damaged, do not fit each other, or several variants fit.
     """
-    path = folder_of(store, baseline, task) / f"{file_name(task)}.toml"
+    return read_reference(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+
+
+def read_reference(path: Path) -> Reference | None:
+    """The reference of a file in the store, with the scores beside it; None where there is none.
+
+    Raises
+    ------
+    BadInput
+        When the files are damaged or do not fit each other.
+    """
     if not path.is_file():
         return None
     source = read_toml(path, mend="record the reference again")

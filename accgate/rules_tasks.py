@@ -1,0 +1,190 @@
+"""The rules of one task: its table in accuracy.toml, and its definition with dataset and examples."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from accgate import metrics
+from accgate.config import Config, Task
+from accgate.errors import BadInput
+from accgate.rules_compare import (
+    NOT_PLAIN,
+    Difference,
+    Direction,
+    difference,
+    down,
+    exact,
+    file_digest,
+    texts,
+    unreadable,
+    up,
+)
+from accgate.tasks.definition import Definition, DefinitionFile, read_definition
+from accgate.tasks.library import library_file
+from accgate.tomlfile import Key
+
+ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
+BETA = Direction(down, "fewer drops are missed", "more drops are missed")
+SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
+SETTINGS: Mapping[str, Direction] = {
+    "alpha": ALPHA,
+    "beta": BETA,
+    "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
+    "num_samples": SAMPLES,
+    "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
+    "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
+}
+BY_CONTENT = ("file", "library", "models")  # compared by what they name
+INHERITED = ("alpha", "beta", "sigma", "mode")  # what [gate] or the definition has holds where they are not set
+NO_RULES = ("description", "source")
+WHY = {
+    **dict.fromkeys(("prompt", "system", "mode", "few_shot"), "the model is asked in another way"),
+    **dict.fromkeys(("target", "metric", "extract"), "answers are scored in another way"),
+    **dict.fromkeys(("stop", "max_tokens"), "replies end elsewhere"),
+    "dataset": "other samples are evaluated",
+    "columns": "samples are grouped in another way",
+    "test": "another test decides",
+    "repeats": "another number of answers is averaged",
+}
+
+
+def task_differences(name: str, base: Config, head: Config) -> Iterator[Difference]:
+    """The rules of a task that both have and that differ.
+
+    Raises
+    ------
+    BadInput
+        When the head's definition or a file that it names cannot be read.
+    """
+    key = ("tasks", name)
+    after = definition_of(head, name)
+    new = _parts(after)
+    try:
+        before = definition_of(base, name)
+        old = _parts(before)
+    except BadInput as error:
+        yield from _setting_differences(key, base, head, after, after)
+        yield unreadable(key, "definition", error, "definition")
+    else:
+        yield from _setting_differences(key, base, head, before, after)
+        for part in old:
+            yield from _part_difference(key, part, old[part], new[part])
+
+
+def definition_of(config: Config, name: str) -> Definition:
+    """What a task of the config resolves to: its file, or the library's.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    settings = config.tasks[name]
+    path = config.path(settings.file) if settings.file else library_file(settings.library or name)
+    return read_definition(path)
+
+
+def is_higher_better(name: str, base: Config, head: Config) -> bool:
+    """The direction of a task's metric as the base has it, as the head has it where the base has none.
+
+    Raises
+    ------
+    BadInput
+        When the definition can be read on neither side.
+    """
+    for config in (base, head):
+        if name not in config.tasks:
+            continue
+        try:
+            return metrics.get(definition_of(config, name).content.metric).higher_is_better
+        except BadInput:
+            if config is head or name not in head.tasks:
+                raise
+    return True
+
+
+def _setting_differences(
+    key: Key, base: Config, head: Config, before: Definition, after: Definition
+) -> Iterator[Difference]:
+    name = str(key[-1])
+    own, new = base.tasks[name], head.tasks[name]
+    directions = {**SETTINGS, **_of_means(before)}
+    for field in (f.name for f in fields(Task) if f.name not in BY_CONTENT):
+        if exact(getattr(own, field)) == exact(getattr(new, field)):
+            continue
+        at = (*key, field)
+        if field == "tags":
+            yield from _tag_difference(at, own.tags, new.tags)
+            continue
+        values = (_effective(base, own, before, field), _effective(head, new, after, field))
+        yield from difference(at, *values, directions.get(field), why=WHY.get(field, NOT_PLAIN))
+
+
+def _of_means(definition: Definition) -> Mapping[str, Direction]:
+    """The directions of the rules that are means, in the metric's own direction."""
+    rank = up if metrics.get(definition.content.metric).higher_is_better else down
+    return {
+        "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
+        "reference": Direction(rank, "the reference is better", "the reference is worse"),
+    }
+
+
+def _effective(config: Config, task: Task, definition: Definition, field: str) -> Any:
+    own = getattr(task, field)
+    if own is not None or field not in INHERITED:
+        return own
+    return getattr(config.gate if field in ("alpha", "beta") else definition.content, field)
+
+
+def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
+    if set(base) - set(head):
+        yield Difference(key, *texts(base, head), "loosening", "a job that chooses by tag may skip the task")
+    elif set(head) - set(base):
+        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag take the task")
+
+
+def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
+    if part == "num_samples":
+        yield from difference(key, base, head, SAMPLES, part=part)
+    elif exact(_compared(base)) != exact(_compared(head)):
+        why = WHY.get(part, NOT_PLAIN)
+        if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
+            why = "the dataset's content changed"
+        yield Difference(key, *texts(_shown(base), _shown(head)), "loosening", why, part)
+
+
+def _parts(definition: Definition) -> dict[str, Any]:
+    """Everything in a definition that is a rule, as plain values, with a digest of each file."""
+    content = definition.content
+    parts = {f.name: getattr(content, f.name) for f in fields(DefinitionFile) if f.name not in NO_RULES}
+    parts |= {name: asdict(parts[name]) for name in ("extract", "columns")}
+    for name in ("dataset", "few_shot"):
+        table = asdict(getattr(content, name))
+        digest = None if table["file"] is None else file_digest(definition.folder / table["file"])
+        parts[name] = {"file": table.pop("file"), "sha256": digest, **table}
+    return parts
+
+
+def _compared(part: Any) -> Any:
+    """A part with what counts: of a file's name the ending, which says how it is read, and the order within examples.
+
+    A template can go through the keys of a table that an example holds, in their order.
+    """
+    if not isinstance(part, dict):
+        return part
+    name, examples = part.get("file"), part.get("examples", ())
+    rows = [{key: json.dumps(value, default=repr) for key, value in row.items()} for row in examples]
+    return {**part, "file": None if name is None else Path(name).suffix.lower(), "examples": rows}
+
+
+def _shown(part: Any) -> Any:
+    """A part without what is not set, and with a short digest."""
+    if not isinstance(part, dict):
+        return part
+    short = {**part, "sha256": (part.get("sha256") or "")[:12]}
+    return {key: value for key, value in short.items() if value not in (None, "", {}, ())}

@@ -1,0 +1,273 @@
+"""What a pull request changes of a task: its table, its definition, its dataset and its examples."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput
+from tests.gates import questions, write_lines, write_task
+from tests.trees import Trees, add_metric_of_errors, effects, trees
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Trees:
+    return trees(tmp_path)
+
+
+def set_keys(tree: Any, **keys: Any) -> None:
+    """Set these keys of the task's table; None removes one."""
+    merged = tree.tasks["sums"] | keys
+    tree.tasks["sums"] = {key: value for key, value in merged.items() if value is not None}
+    tree.write()
+
+
+# key, the looser value, the stricter value; None is no value
+ORDERED: list[tuple[str, Any, Any]] = [
+    ("alpha", 0.01, 0.04),
+    ("alpha", 0.01, None),  # the gate's 0.05
+    ("alpha", None, 0.1),
+    ("beta", 0.3, 0.1),
+    ("beta", None, 0.1),
+    ("theta", 3.0, 2.0),
+    ("num_samples", 5, 10),
+    ("limit", 1, 5),
+    ("limit", 5, None),
+]
+
+
+@pytest.mark.parametrize(("key", "looser", "stricter"), ORDERED)
+def test_a_tasks_setting_is_loosened_one_way_and_tightened_the_other(
+    pair: Trees, key: str, looser: Any, stricter: Any
+) -> None:
+    set_keys(pair.base, **{key: stricter})
+    set_keys(pair.head, **{key: looser})
+    assert effects(pair.changes()) == {f"tasks.sums.{key}": "loosening"}
+    assert effects(pair.back()) == {f"tasks.sums.{key}": "tightening"}
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after"),
+    [
+        ("theta", None, 2.0),
+        ("num_samples", None, 10),
+        ("sigma", None, 50.0),
+        ("sigma", 40.0, 50.0),
+        ("discordance", None, 0.1),
+        ("discordance", 0.1, 0.05),
+        ("test", "auto", "two-sample"),
+        ("test", "paired", "gsprt"),
+        ("options", None, {"count": 5}),
+        ("mode", None, "completion"),
+        ("repeats", 1, 2),
+        ("target", None, 80.0),
+    ],
+)
+def test_a_tasks_setting_without_a_direction_is_loosened_both_ways(
+    pair: Trees, key: str, before: Any, after: Any
+) -> None:
+    set_keys(pair.base, **{key: before})
+    set_keys(pair.head, **{key: after})
+    assert effects(pair.changes()) == effects(pair.back()) == {f"tasks.sums.{key}": "loosening"}
+
+
+@pytest.mark.parametrize("keys", [{"alpha": 0.05}, {"beta": 0.2}, {"mode": "chat"}, {"repeats": 1}, {"tags": []}])
+def test_what_holds_anyway_may_be_written_into_the_task(pair: Trees, keys: dict[str, Any]) -> None:
+    set_keys(pair.head, **keys)
+    assert pair.changes() == pair.back() == ()
+
+
+def test_the_definitions_sigma_may_be_written_into_the_task(pair: Trees) -> None:
+    for tree in (pair.base, pair.head):
+        write_task(tree.folder, sigma=50.0)
+    set_keys(pair.head, sigma=50.0)
+    assert pair.changes() == pair.back() == ()
+
+
+def test_the_gates_alpha_is_told_once_and_not_of_every_task(pair: Trees) -> None:
+    pair.head.write(alpha=0.01)
+    assert effects(pair.changes()) == {"gate.alpha": "loosening"}
+
+
+def test_an_alpha_of_its_own_hides_no_fall_behind_the_gates(pair: Trees) -> None:
+    set_keys(pair.head, alpha=0.001)
+    pair.head.write(alpha=0.1)
+    assert effects(pair.changes()) == {"tasks.sums.alpha": "loosening", "gate.alpha": "tightening"}
+
+
+@pytest.mark.parametrize(("metric", "better", "worse"), [("numeric_match", 80.0, 75.0), ("errors", 20.0, 25.0)])
+def test_a_target_and_a_reference_are_tightened_in_the_metrics_direction(
+    pair: Trees, monkeypatch: pytest.MonkeyPatch, metric: str, better: float, worse: float
+) -> None:
+    add_metric_of_errors(monkeypatch)
+    for tree in (pair.base, pair.head):
+        write_task(tree.folder, metric=metric)
+    for key, other in (("target", {}), ("reference", {"target": None, "reference_num_samples": 100})):
+        set_keys(pair.base, **other, **{key: better})
+        set_keys(pair.head, **other, **{key: worse})
+        assert effects(pair.changes()) == {f"tasks.sums.{key}": "loosening"}
+        assert effects(pair.back()) == {f"tasks.sums.{key}": "tightening"}
+
+
+def test_more_samples_behind_a_reference_are_stricter(pair: Trees) -> None:
+    set_keys(pair.base, reference=80.0, reference_num_samples=200)
+    set_keys(pair.head, reference=80.0, reference_num_samples=100)
+    assert effects(pair.changes()) == {"tasks.sums.reference_num_samples": "loosening"}
+    assert effects(pair.back()) == {"tasks.sums.reference_num_samples": "tightening"}
+
+
+def test_a_mean_in_place_of_what_is_recorded_is_a_loosening_both_ways(pair: Trees) -> None:
+    set_keys(pair.head, reference=80.0, reference_num_samples=200)
+    both = {"tasks.sums.reference": "loosening", "tasks.sums.reference_num_samples": "loosening"}
+    assert effects(pair.changes()) == effects(pair.back()) == both
+
+
+def test_a_tag_lost_or_renamed_is_a_loosening_and_one_more_a_tightening(pair: Trees) -> None:
+    set_keys(pair.base, tags=["quick", "math"])
+    set_keys(pair.head, tags=["math"])
+    assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
+    assert effects(pair.back()) == {"tasks.sums.tags": "tightening"}
+    set_keys(pair.head, tags=["math", "fast"])
+    assert effects(pair.changes()) == {"tasks.sums.tags": "loosening"}
+    set_keys(pair.head, tags=["math", "quick"])
+    assert pair.changes() == ()
+
+
+# --- the definition ---
+
+
+@pytest.mark.parametrize(
+    ("part", "keys"),
+    [
+        ("prompt", {"prompt": "Please: {{ q }}"}),
+        ("target", {"target": "{{ a }}."}),
+        ("system", {"system": "Be brief."}),
+        ("metric", {"metric": "exact_match"}),
+        ("extract", {"extract__regex": "\\d+"}),
+        ("extract", {"extract__which": "first"}),
+        ("stop", {"stop": ["\n"]}),
+        ("max_tokens", {"max_tokens": 8}),
+        ("mode", {"mode": "completion"}),
+        ("few_shot", {"few_shot__examples": [{"q": "1 + 1", "a": 2}]}),
+        ("dataset", {"rows": questions(19)}),
+        ("columns", {"columns__cluster": "page"}),
+        ("sigma", {"sigma": 50.0}),
+        ("chance", {"chance": 25.0}),
+        ("num_samples", {"num_samples": 10}),
+    ],
+)
+def test_every_part_of_a_definition_is_a_rule(pair: Trees, part: str, keys: dict[str, Any]) -> None:
+    write_task(pair.head.folder, **{"rows": questions(20)} | keys)
+    assert effects(pair.changes()) == effects(pair.back()) == {f"tasks.sums: {part}": "loosening"}
+
+
+def test_more_samples_by_default_are_stricter(pair: Trees) -> None:
+    write_task(pair.base.folder, rows=questions(20), num_samples=10)
+    write_task(pair.head.folder, rows=questions(20), num_samples=9)
+    assert effects(pair.changes()) == {"tasks.sums: num_samples": "loosening"}
+    assert effects(pair.back()) == {"tasks.sums: num_samples": "tightening"}
+
+
+def test_what_a_definition_says_of_itself_is_no_rule(pair: Trees) -> None:
+    write_task(pair.head.folder, rows=questions(20), description="Sums", source="a paper", mode="chat", max_tokens=256)
+    assert pair.changes() == pair.back() == ()
+
+
+def test_a_definition_and_its_dataset_may_move(pair: Trees) -> None:
+    folder = pair.head.folder / "tasks"
+    folder.mkdir()
+    write_task(folder, "adding", questions(20))
+    (pair.head.folder / "sums.jsonl").unlink()
+    set_keys(pair.head, file="tasks/adding.toml")
+    assert pair.changes() == pair.back() == ()
+
+
+def test_another_dataset_under_the_same_name_is_told_by_its_digest(pair: Trees) -> None:
+    write_lines(pair.head.folder / "sums.jsonl", questions(20, start=1))
+    (change,) = pair.changes()
+    assert (change.rule, change.why) == ("tasks.sums: dataset", "the dataset's content changed")
+    assert change.base != change.head
+    assert 'file = "sums.jsonl", sha256 = "' in change.head
+    assert pair.head.config.read_text().splitlines()[change.line - 1] == "[tasks.sums]"
+
+
+def test_the_same_bytes_read_in_another_way_are_another_dataset(pair: Trees) -> None:
+    for tree, name in ((pair.base, "d.jsonl"), (pair.head, "d.csv")):
+        (tree.folder / name).write_bytes(b"q,a\n1,2\n")
+        write_task(tree.folder, rows=questions(20), dataset__file=name)
+    assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
+
+
+def test_examples_of_a_file_are_compared_by_content(pair: Trees) -> None:
+    for tree, name in ((pair.base, "a.jsonl"), (pair.head, "b.jsonl")):
+        write_lines(tree.folder / name, questions(3))
+        write_task(tree.folder, rows=questions(20), few_shot__file=name)
+    assert pair.changes() == ()
+    write_lines(pair.head.folder / "b.jsonl", questions(4))
+    assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
+
+
+@pytest.mark.parametrize("other", ["{x = 1.0}", "{x = true}", '{x = "1"}'])
+def test_values_that_python_takes_for_equal_are_not(pair: Trees, other: str) -> None:
+    for tree, value in ((pair.base, "{x = 1}"), (pair.head, other)):
+        path = write_task(tree.folder, rows=questions(20))
+        path.write_text(path.read_text() + f"few_shot.examples = [{value}]\n")
+    assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
+
+
+def test_the_order_of_a_table_within_an_example_counts_and_that_of_the_examples_keys_does_not(pair: Trees) -> None:
+    write_task(pair.base.folder, rows=questions(20), few_shot__examples=[{"q": "?", "c": {"A": "1", "B": "2"}}])
+    write_task(pair.head.folder, rows=questions(20), few_shot__examples=[{"c": {"A": "1", "B": "2"}, "q": "?"}])
+    assert pair.changes() == ()
+    write_task(pair.head.folder, rows=questions(20), few_shot__examples=[{"q": "?", "c": {"B": "2", "A": "1"}}])
+    assert effects(pair.changes()) == {"tasks.sums: few_shot": "loosening"}
+
+
+def test_a_library_task_under_another_name_is_compared_by_content(pair: Trees) -> None:
+    for tree in (pair.base, pair.head):
+        set_keys(tree, file=None, library="arithmetic")
+    assert pair.changes() == ()
+    set_keys(pair.head, library="passkey_retrieval")
+    assert "tasks.sums: prompt" in effects(pair.changes())
+
+
+def test_a_long_prompt_is_shown_from_just_before_the_change(pair: Trees) -> None:
+    write_task(pair.base.folder, rows=questions(20), prompt="x" * 500 + " old {{ q }}")
+    write_task(pair.head.folder, rows=questions(20), prompt="x" * 500 + " new {{ q }}\n@here <b>")
+    (change,) = pair.changes()
+    assert "old" in change.base
+    assert "new" in change.head
+    assert max(len(change.base), len(change.head)) <= 80
+    assert "\n" not in change.head
+
+
+def test_a_definition_that_cannot_be_read_in_the_base_is_a_loosening(pair: Trees) -> None:
+    (pair.base.folder / "sums.toml").write_text("prompt = 1")
+    set_keys(pair.head, limit=3)
+    assert effects(pair.changes()) == {"tasks.sums: definition": "loosening", "tasks.sums.limit": "loosening"}
+    assert "the base's definition cannot be read: " in pair.changes()[0].why
+    with pytest.raises(BadInput):
+        pair.back()
+
+
+def test_a_dataset_missing_in_the_head_is_bad_input_and_in_the_base_a_loosening(pair: Trees) -> None:
+    (pair.head.folder / "sums.jsonl").unlink()
+    with pytest.raises(BadInput, match=r"there is no file 'sums\.jsonl'"):
+        pair.changes()
+    assert effects(pair.back()) == {"tasks.sums: definition": "loosening"}
+
+
+def test_a_metric_changed_with_the_target_does_not_turn_its_direction(
+    pair: Trees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_keys(pair.base, target=80.0)
+    set_keys(pair.head, target=20.0)
+    write_task(pair.head.folder, rows=questions(20), metric=add_metric_of_errors(monkeypatch))
+    assert effects(pair.changes()) == {"tasks.sums.target": "loosening", "tasks.sums: metric": "loosening"}
+
+
+def test_rows_of_json_are_what_the_datasets_bytes_are(pair: Trees) -> None:
+    rows = [json.loads(line) for line in (pair.base.folder / "sums.jsonl").read_text().splitlines()]
+    (pair.head.folder / "sums.jsonl").write_text("".join(json.dumps(row, indent=None) + " \n" for row in rows))
+    assert effects(pair.changes()) == {"tasks.sums: dataset": "loosening"}
