@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := configs/quickstart.toml
 OUT := quickstart-out
+WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
+ACTIONS := action.yml report/action.yml
+SCRIPTS := $(wildcard action/*.sh .ci/*)
 
 .PHONY: run test lint format bench clean
 
@@ -41,6 +44,12 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/shellcheck --external-sources --source-path=action $(SCRIPTS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions $(ACTIONS)
+	$(BIN)/zizmor --quiet --offline --config .github/zizmor.yml $(WORKFLOWS) $(ACTIONS)
+	.ci/actionlint
+	$(if $(wildcard $(BIN)/hadolint),$(BIN)/hadolint Dockerfile,@echo "no hadolint for this system: the Dockerfile was not linted")
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from accgate.checks import Check, plan_checks
 from accgate.config import Config, Task, load_config
 from accgate.errors import BadInput
 from accgate.tomlfile import nearest
@@ -83,6 +84,14 @@ def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
         raise BadInput(f"{head.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
     own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
     return Rulings(_enforced(head, rules, enforced, selection), _part(own, added), own)
+
+
+def own_samples(rulings: Rulings) -> tuple[Check, ...]:
+    """The samples that the head's own rules ask for: a recording may hold them too, for the decision beside."""
+    try:
+        return plan_checks(rulings.own, recording=True)
+    except BadInput:
+        return ()
 
 
 def _enforced(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:

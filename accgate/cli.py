@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate import __version__
+from accgate.arguments import parser
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code says what came of it, and no user's mistake gives a traceback."""
     arguments = parser().parse_args(argv)
-    command: Callable[[argparse.Namespace], int] = arguments.command
+    command = COMMANDS[arguments.command]
     if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -57,110 +57,6 @@ def _complain(message: str) -> None:
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else ("", "")
     for line in message.splitlines():
         print(f"{red}accgate: {line}{plain}", file=sys.stderr)
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    top = argparse.ArgumentParser(
-        prog="accgate", description="Tells whether a language model's accuracy regressed, by hypothesis test.",
-        epilog="Exit codes: 0 passed, 1 regression, 2 bad input, 3 could not finish, 4 no verdict, 130 interrupted.",
-    )  # fmt: skip
-    top.add_argument("--version", action="version", version=f"accgate {__version__}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
-    shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--debug", action="store_true", help="show the traceback of an error")
-
-    def add(name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", parents=[shared])
-        made.set_defaults(command=command)
-        return made
-
-    _init_arguments(add("init", _init, "write a starter accuracy.toml and workflow"))
-    _config_arguments(add("validate", _validate, "check accuracy.toml and say what it means"))
-    plan = add("plan", _plan, "samples, theta and gamma of each check, or how many test cases to annotate")
-    _config_arguments(plan)
-    _annotation_arguments(plan)
-    run = add("run", _run, "evaluate, decide and report")
-    _config_arguments(run)
-    _evaluation_arguments(run, "accgate-out")
-    run.add_argument(
-        "--base",
-        type=Path,
-        metavar="FILE",
-        help="accuracy.toml of the base commit: its rules judge, over this one's models",
-    )
-    run.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
-    record = add("record", _record, "evaluate and write references")
-    _config_arguments(record)
-    _evaluation_arguments(record, "accgate-out/record")
-    instead = record.add_mutually_exclusive_group()
-    instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
-    instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
-    record.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
-    _compare_arguments(add("compare", _compare, "decide from two files of per-sample scores, without a model"))
-    sigma = add("sigma", _sigma, "estimate sigma from a run, and from two runs of one model how many scores change")
-    sigma.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
-    sigma.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
-    sigma.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
-    sigma.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
-    sigma.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
-    sigma.add_argument("--json", action="store_true", help="print only JSON on standard output")
-    report = add("report", _report, "render a result")
-    report.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
-    report.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
-    report.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
-    schema = add("schema", _schema, "print a JSON schema")
-    schema.add_argument("what", choices=["config", "result"])
-    return top
-
-
-def _config_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("config", nargs="?", default="accuracy.toml", type=Path, metavar="accuracy.toml")
-    command.add_argument("--models", action="append", default=[], metavar="NAMES", help="only these, comma-separated")
-    command.add_argument("--tasks", action="append", default=[], metavar="NAMES", help="only these names or tags")
-    command.add_argument("--json", action="store_true", help="print only JSON on standard output")
-
-
-def _annotation_arguments(command: argparse.ArgumentParser) -> None:
-    group = command.add_argument_group("without a dataset yet: test cases to annotate so that the mean is known to")
-    group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
-    group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
-    group.add_argument("--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="of a score")
-    group.add_argument("--population", type=int, metavar="N", help="test cases there are at all, where that is known")
-
-
-def _evaluation_arguments(command: argparse.ArgumentParser, out: str) -> None:
-    command.add_argument("--out", type=Path, default=Path(out), metavar="DIR", help=f"records and result ({out})")
-    command.add_argument("--resume", action="store_true", help="go on with an unfinished run")
-    command.add_argument("--quiet", action="store_true", help="no progress")
-
-
-def _init_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--name", default="model", help="the model's name in the config")
-    command.add_argument("--engine", choices=["openai", "llamacpp", "recorded"], default="openai")
-    command.add_argument("--model", default="HuggingFaceTB/SmolLM2-135M-Instruct", help="what the engine loads")
-    command.add_argument("--base-url", default="http://127.0.0.1:8000/v1", help="of an openai engine")
-    command.add_argument("--task", default="arithmetic", help="a task of the library")
-    command.add_argument("--theta", type=float, default=4.0, help="drop in points that must be seen")
-    command.add_argument("--force", action="store_true", help="replace files that exist")
-
-
-def _compare_arguments(command: argparse.ArgumentParser) -> None:
-    from accgate.stats.names import TESTS
-
-    command.add_argument("reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score, maybe cluster")
-    command.add_argument("candidate", type=Path, metavar="CANDIDATE")
-    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"])
-    command.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
-    command.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
-    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
-    command.add_argument("--theta", type=float, help="drop in points that must be detectable")
-    command.add_argument("--early-stopping", action="store_true", help="use as few samples as the evidence allows")
-    command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
-    command.add_argument("--seed", type=int, default=0, help="of the order of samples and of resampling (0)")
-    command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
-    command.add_argument("--lower-is-better", action="store_true", help="as for perplexity")
-    command.add_argument("--json", action="store_true", help="print only JSON on standard output")
 
 
 def _config(arguments: argparse.Namespace) -> Config:
@@ -290,19 +186,69 @@ def _observer(arguments: argparse.Namespace) -> Any:
 
 def _run(arguments: argparse.Namespace) -> int:
     from accgate import gate
-    from accgate.report.flips import flips_of_result
-    from accgate.report.markdown import render
-    from accgate.result import REPORT
 
     gate.forget_result(arguments.out)
+    if arguments.shard is not None:
+        return _run_shard(arguments)
+    config, rulings, bootstrap = _judging(arguments)
+    result = gate.run(
+        config, rulings=rulings, bootstrap=bootstrap, out=arguments.out, resume=arguments.resume,
+        observer=_observer(arguments),
+    )  # fmt: skip
+    return _reported(arguments, result)
+
+
+def _run_shard(arguments: argparse.Namespace) -> int:
+    from accgate import gate
+    from accgate.shards import parse_shard
+
+    shard = parse_shard(arguments.shard)
+    config, rulings, _ = _judging(arguments)
+    done = gate.run_shard(
+        config, shard, rulings=rulings, out=arguments.out, resume=arguments.resume, observer=_observer(arguments)
+    )
+    if arguments.json:
+        from accgate.result import plain_json
+
+        print(plain_json(done))
+    else:
+        for share in done.checks:
+            print(f"shard {shard}: {share.model} / {share.task}: {share.problem or f'{share.records:,} records'}")
+        print(f"shard {shard} decides nothing; `accgate merge` does, on all {shard.count}")
+    assert done.exit_code is not None
+    return done.exit_code
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from accgate import gate
+    from accgate.merge import refuse_own_output
+
+    refuse_own_output(arguments.shards, arguments.out)
+    gate.forget_result(arguments.out)
+    config, rulings, bootstrap = _judging(arguments)
+    result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
+    return _reported(arguments, result)
+
+
+def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, bool]:
+    """The config, the base's rules where a base has some, and whether it has none."""
     rulings = _rulings(arguments)
     config = _config(arguments) if rulings is None else rulings.own
-    result = gate.run(
-        config, rulings=rulings, bootstrap=arguments.base is not None and rulings is None, out=arguments.out,
-        resume=arguments.resume, observer=_observer(arguments),
-    )  # fmt: skip
+    return config, rulings, arguments.base is not None and rulings is None
+
+
+def _reported(arguments: argparse.Namespace, result: Result) -> int:
+    """The result written for people beside accgate.json, and shown; its exit code."""
+    from accgate.report.flips import flips_of_result
+    from accgate.report.markdown import render
+    from accgate.result import HTML, REPORT
+
     flips = flips_of_result(result, arguments.out)
     _write(str(arguments.out / REPORT), render(result, flips))
+    if arguments.html:
+        from accgate.report.html import html_report
+
+        _write(str(arguments.out / HTML), html_report(result, flips))
     _show_result(arguments, result, flips)
     return result.exit_code
 
@@ -322,6 +268,8 @@ def _record(arguments: argparse.Namespace) -> int:
     from accgate import gate
     from accgate.revision import commit_of
 
+    if arguments.shard is not None:
+        raise BadInput("record takes no --shard: a reference is of one run; leave --shard out")
     config = _config(arguments)
     if not arguments.models:
         config = config.without_baselines()
@@ -371,11 +319,34 @@ def _report(arguments: argparse.Namespace) -> int:
         from accgate.report.junit import junit
 
         _write(arguments.junit, junit(result))
-    if arguments.markdown is not None or arguments.junit is None:
+    flips = flips_of_result(result, arguments.result.parent)
+    if arguments.html is not None:
+        from accgate.report.html import html_report
+
+        _write(arguments.html, html_report(result, flips))
+    if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
         from accgate.report.markdown import render
 
-        _write(arguments.markdown or "-", render(result, flips_of_result(result, arguments.result.parent)))
+        _write(arguments.markdown or "-", render(result, flips))
     return PASSED
+
+
+def _publish(arguments: argparse.Namespace) -> int:
+    from accgate.github.command_line import publish, start
+
+    return (start if arguments.start else publish)(arguments, os.environ)
+
+
+def _respond(arguments: argparse.Namespace) -> int:
+    from accgate.github.command_line import respond
+
+    return respond(arguments, os.environ)
+
+
+def _propose(arguments: argparse.Namespace) -> int:
+    from accgate.github.command_line import propose
+
+    return propose(arguments, os.environ)
 
 
 def _write(name: str, text: str) -> None:
@@ -397,3 +368,20 @@ def _schema(arguments: argparse.Namespace) -> int:
         from accgate.result import result_schema as schema
     print(json.dumps(schema(), indent=2))
     return PASSED
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "init": _init,
+    "validate": _validate,
+    "plan": _plan,
+    "run": _run,
+    "merge": _merge,
+    "record": _record,
+    "compare": _compare,
+    "sigma": _sigma,
+    "report": _report,
+    "publish": _publish,
+    "respond": _respond,
+    "propose": _propose,
+    "schema": _schema,
+}

@@ -22,7 +22,9 @@ from accgate.records import (
 )
 from accgate.tasks.samples import Sample, Task
 
-STOPPED = "stopped_with"  # scored records of a run that was decided early, in its settings
+# In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
+# shards whose records were merged.
+STOPPED, PLAN, MERGED = "stopped_with", "plan", "merged"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is evaluated: a model on the samples of a task, each `repeats` times."""
+    """What is evaluated: a model on the samples of a task, each `repeats` times.
+
+    Of a check's part, `whole` is the number of records of the whole check.
+    """
 
     model: str
     task: Task
@@ -48,6 +53,12 @@ class Assignment:
     sampling: Sampling
     settings: Mapping[str, Any]
     max_failed: float
+    whole: int | None = None
+
+    @property
+    def most_failed(self) -> int:
+        """Number of records that may fail: with one more the whole check is an error."""
+        return math.floor(self.max_failed * (self.total if self.whole is None else self.whole) + 1e-9)
 
     @property
     def total(self) -> int:
@@ -103,7 +114,7 @@ class Observer(Protocol):
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
-    """Refuse to start anew over the records of an unfinished run; a finished one, or one without scores, may go.
+    """Refuse to start anew over the records of an unfinished run; finished, merged and failed ones may go.
 
     Raises
     ------
@@ -111,8 +122,8 @@ def refuse_unfinished(paths: RecordPaths) -> None:
         When there are such records: how many, and how to go on.
     """
     scored = _scored_records(paths)
-    settings = _settings_of_run(paths) if scored else {}
-    if scored and settings.get("records") != len(scored) and settings.get(STOPPED) != len(scored):
+    settings = settings_of_run(paths) if scored else {}
+    if scored and MERGED not in settings and len(scored) not in (settings.get("records"), settings.get(STOPPED)):
         raise BadInput(
             f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
             "--out, or delete it"
@@ -151,8 +162,8 @@ def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) ->
 
 
 def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
-    earlier, now = _settings_of_run(paths), json.loads(_settings_text(assignment))
-    changed = sorted(key for key in {*earlier, *now} - {STOPPED} if earlier.get(key) != now.get(key))
+    earlier, now = settings_of_run(paths), settings_of(assignment)
+    changed = sorted(key for key in {*earlier, *now} - {STOPPED, PLAN, MERGED} if earlier.get(key) != now.get(key))
     if changed:
         raise BadInput(
             f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
@@ -160,7 +171,14 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
         )
 
 
-def _settings_of_run(paths: RecordPaths) -> dict[str, Any]:
+def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
+    """The settings that records were made with.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read, or is damaged.
+    """
     try:
         settings = json.loads(paths.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -173,12 +191,16 @@ def _settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     return settings
 
 
-def _settings_text(assignment: Assignment, *, stopped: int | None = None) -> str:
+def settings_of(assignment: Assignment) -> dict[str, Any]:
+    """The settings of an assignment, as JSON holds them."""
     fingerprint = {f"task {part}": digest for part, digest in assignment.task.fingerprint.items()}
     settings = {**assignment.settings, **fingerprint, "records": assignment.total}
-    if stopped is not None:
-        settings[STOPPED] = stopped
-    return json.dumps(settings, sort_keys=True, default=str, indent=1)
+    return dict(json.loads(json.dumps(settings, default=str)))
+
+
+def write_settings(paths: RecordPaths, settings: Mapping[str, Any]) -> None:
+    """Write the settings beside the records that were made with them."""
+    write_atomically(paths.settings, json.dumps(settings, sort_keys=True, indent=1).encode())
 
 
 async def evaluate(
@@ -207,13 +229,13 @@ async def evaluate(
         if not kept:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
         write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in task.samples))
-        write_atomically(paths.settings, _settings_text(assignment).encode())
+        write_settings(paths, settings_of(assignment))
     except OSError as error:
         raise CannotEvaluate(f"{paths.settings.parent}: cannot be written: {error.strerror}; mend that") from error
     writer = RecordWriter(paths.records, kept)
     records = {record.key: record for record in kept}
     open_keys = iter([(s, r) for s, r in assignment.keys() if (s.id, r) not in records])  # noqa: SIM118
-    most_failed = math.floor(assignment.max_failed * assignment.total + 1e-9)
+    most_failed = assignment.most_failed
     failed = 0
 
     prefix = None if judge is None else _Prefix(judge, [(s.id, r) for s, r in assignment.keys()], assignment.repeats)  # noqa: SIM118
@@ -242,7 +264,7 @@ async def evaluate(
         observer.ended()
     if decided.is_set() and prefix is not None:
         scored = sum(record.score is not None for record in records.values())
-        write_atomically(paths.settings, _settings_text(assignment, stopped=scored).encode())
+        write_settings(paths, {**settings_of(assignment), STOPPED: scored})
         used = prefix.records(records)
         later = records.keys() - {record.key for record in used}
         beyond = tuple(record for key, record in records.items() if key in later)

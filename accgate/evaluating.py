@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from accgate.checks import Check, engine_of
@@ -13,6 +13,7 @@ from accgate.engines import Engine, EngineInfo
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluate import (
+    PLAN,
     Assignment,
     Evaluation,
     Judge,
@@ -24,6 +25,8 @@ from accgate.evaluate import (
 )
 from accgate.records import Record, paths_of
 from accgate.scores import shown
+from accgate.shards import Shard, samples_digest
+from accgate.tasks.samples import Task
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,11 @@ def evaluate_checks(
     resume: bool,
     observer: Observer,
     judges: Mapping[tuple[str, str], Judge | None] | None = None,
+    shard: Shard | None = None,
 ) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
 
-    `judges` stop the evaluation of a (model, task) as soon as it is decided.
+    `judges` stop the evaluation of a (model, task) as soon as it is decided; of a `shard` only its samples are asked.
 
     Raises
     ------
@@ -67,11 +71,16 @@ def evaluate_checks(
                 await engine.start()
                 infos[name] = engine.describe()
                 while waiting:
-                    if lacking := missing_records(engine, waiting[0]):
-                        evaluated.append(Evaluated(waiting.pop(0), problem=lacking))
-                        continue
-                    judge = (judges or {}).get((name, waiting[0].task.name))
-                    evaluated.append(await _evaluate(config, waiting[0], engine, out, resume, observer, judge))
+                    check = waiting[0]
+                    assignment = assignment_of(config, check, infos[name], shard)
+                    if lacking := missing_records(engine, assignment.task):
+                        evaluated.append(Evaluated(check, problem=lacking))
+                    else:
+                        paths = paths_of(out, name, check.task.name)
+                        kept = kept_records(assignment, paths, resume=resume)
+                        judge = (judges or {}).get((name, check.task.name))
+                        done = await evaluate(engine, assignment, paths, kept=kept, observer=observer, judge=judge)
+                        evaluated.append(Evaluated(check, done))
                     waiting.pop(0)
             except CannotEvaluate as error:
                 evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
@@ -104,37 +113,37 @@ def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
             )
 
 
-def missing_records(engine: Engine, check: Check) -> str | None:
-    """What a recording lacks of a check's samples; None where it has them all.
+def missing_records(engine: Engine, task: Task) -> str | None:
+    """What a recording lacks of a task's samples; None where it has them all.
 
     What was left out is no failed sample, and a test that stops early would never come to look for it.
     """
     if not isinstance(engine, RecordedEngine):
         return None
-    missing = engine.missing_ids(sample.id for sample in check.task.samples)
+    missing = engine.missing_ids(sample.id for sample in task.samples)
     if not missing:
         return None
-    return f"{len(missing)} of {check.n} samples have no record: {shown(missing)}; record every sample, each once"
+    count = len(task.samples)
+    return f"{len(missing)} of {count} samples have no record: {shown(missing)}; record every sample, each once"
 
 
-async def _evaluate(
-    config: Config, check: Check, engine: Engine, out: Path, resume: bool, observer: Observer, judge: Judge | None
-) -> Evaluated:
+def assignment_of(config: Config, check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
+    """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
     model = config.models[check.model]
     sampling = Sampling(**asdict(model.sampling))
     settings = {
-        "engine": asdict(engine.describe()),
+        "engine": asdict(info),
         "model": model.model,
         "variant": model.variant,
         "options": model.options,
         "sampling": asdict(sampling),
         "repeats": check.repeats,
     }
-    assignment = Assignment(check.model, check.task, check.repeats, sampling, settings, check.max_failed)
-    paths = paths_of(out, check.model, check.task.name)
-    kept = kept_records(assignment, paths, resume=resume)
-    evaluation = await evaluate(engine, assignment, paths, kept=kept, observer=observer, judge=judge)
-    return Evaluated(check, evaluation)
+    whole = Assignment(check.model, check.task, check.repeats, sampling, settings, check.max_failed)
+    if shard is None:
+        return whole
+    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
+    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
 
 
 def failures(item: Evaluated, consequence: str) -> str:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from accgate.base import Rulings
-from accgate.beside import verdicts_beside
 from accgate.checks import Check, plan_checks
 from accgate.config import Config
 from accgate.decide import Verdict
-from accgate.drift import find_anchor
 from accgate.engines import EngineInfo
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluate import Judge, Observer
-from accgate.evaluating import Silent, evaluate_checks, failures, refuse_unknown_ids
-from accgate.evidence import early_judge
+from accgate.evaluate import Observer
+from accgate.evaluating import Silent, evaluate_checks, failures
+from accgate.merge import join, keep_union, refuse_own_output
 from accgate.recording import add_run, check_addition, check_replacement, figures, is_added, write_reference
 from accgate.records import Record, paths_of, write_gzip_lines
 from accgate.references import Reference, ReferenceFile, reference_path, scores_of
-from accgate.result import NAME, REPORT, Result, write_result
-from accgate.verdicts import decide_checks, summary
+from accgate.result import HTML, NAME, REPORT, Result, write_result
+from accgate.ruled import Ruled, refuse_unknown_samples, ruled_checks
+from accgate.shard_runs import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
+from accgate.shards import Shard
 
 
 def run(
@@ -48,43 +49,85 @@ def run(
         When the result cannot be written.
     """
     forget_result(out)
-    began, clock = datetime.now(timezone.utc), time.monotonic()
-    parts = (config,) if rulings is None else rulings.parts
-    planned = [(part, plan_checks(part)) for part in parts]
-    checks = [check for _, part in planned for check in part]
-    if not any(part.partial for part in parts):
-        refuse_unknown_ids(config, checks)
-    judges: dict[tuple[str, str], Judge | None] = {}
-    for part, its_checks in planned:
-        judges |= _judges(part, its_checks)
-    judged = [check for check in checks if check.reference is not None]
+    time_of = _stopwatch()
+    ruled = ruled_checks(config, rulings, bootstrap=bootstrap)
+    refuse_unknown_samples(ruled)
     evaluated, infos = evaluate_checks(
-        config, judged, out=out, resume=resume, observer=observer or Silent(), judges=judges
+        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), judges=ruled.judges()
     )
-    verdicts: tuple[Verdict, ...] = ()
-    for part, its_checks in planned:
-        is_new = rulings is not None and part is rulings.added
-        verdicts += tuple(replace(v, is_new=is_new) for v in decide_checks(part, its_checks, evaluated))
-    result = summary(parts[0], verdicts, evaluated, infos)
-    result = replace(
-        result, started=began.isoformat(timespec="seconds"), seconds=round(time.monotonic() - clock, 3),
-        rules="base" if rulings else "bootstrap" if bootstrap else "own",
-        beside=() if rulings is None else verdicts_beside(rulings.own, evaluated, verdicts),
-    )  # fmt: skip
-    keep_before(verdicts, judged, out)
+    result = ruled.decided(evaluated, infos)
+    return _written(replace(result, **time_of()), ruled, out)
+
+
+def run_shard(
+    config: Config,
+    shard: Shard,
+    *,
+    rulings: Rulings | None = None,
+    out: Path = Path("accgate-out"),
+    resume: bool = False,
+    observer: Observer | None = None,
+) -> ShardRun:
+    """Plan every check of a config and evaluate one part of its samples, for `merge` to decide.
+
+    Nothing stops early: a shard sees only its own samples.
+
+    Raises
+    ------
+    BadInput
+        As for `run`.
+    """
+    forget_result(out)
+    time_of = _stopwatch()
+    ruled = ruled_checks(config, rulings)
+    refuse_unknown_samples(ruled)
+    begun = begin_shard(shard, plan_of(ruled.parts), ruled.judged, out, resume=resume)
+    evaluated, _ = evaluate_checks(
+        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), shard=shard
+    )
+    done = replace(ended_shard(begun, evaluated), **time_of())
+    write_shard(done, out)
+    return done
+
+
+def merge(
+    config: Config,
+    folders: Sequence[Path],
+    *,
+    rulings: Rulings | None = None,
+    bootstrap: bool = False,
+    out: Path = Path("accgate-out"),
+) -> Result:
+    """Join the records of shards, decide every check of a config on them, and write accgate.json into `out`.
+
+    The order of the folders does not matter, nor does one that is given twice. `started` is the first shard's, and
+    `seconds` is the time of all.
+
+    Raises
+    ------
+    BadInput
+        When the shards are not of one plan, or hold two scores of one sample: what differs, and where.
+    """
+    refuse_own_output(folders, out)
+    forget_result(out)
+    ruled = ruled_checks(config, rulings, bootstrap=bootstrap)
+    joined = join(config, ruled.judged, plan_of(ruled.parts), folders)
+    keep_union(joined, out)
+    result = ruled.decided(joined.evaluated, joined.infos)
+    run = joined.run
+    return _written(replace(result, started=run.started, seconds=run.seconds, shards=len(run.shards)), ruled, out)
+
+
+def _stopwatch() -> Callable[[], dict[str, Any]]:
+    """When a run began and, when asked, how many seconds it took."""
+    began, clock = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+    return lambda: {"started": began, "seconds": round(time.monotonic() - clock, 3)}
+
+
+def _written(result: Result, ruled: Ruled, out: Path) -> Result:
+    keep_before(result.checks, ruled.judged, out)
     write_result(result, out)
     return result
-
-
-def _judges(config: Config, checks: Sequence[Check]) -> dict[tuple[str, str], Judge | None]:
-    """What stops each check early. Damaged anchors stop the run here, before it costs."""
-    judges = {}
-    for check in checks:
-        if check.reference is not None:
-            find_anchor(config.references, check.baseline, check.task.name)
-            key = check.model, check.task.name
-            judges[key] = early_judge(check, correction=config.gate.correction, checks=len(checks))
-    return judges
 
 
 def record(
@@ -142,7 +185,7 @@ def forget_result(out: Path) -> None:
     """Remove the result and report of an earlier run: an old verdict must not stand for a run that did not end."""
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: is a file; name a folder with --out")
-    for name in (NAME, REPORT):
+    for name in (NAME, REPORT, HTML, SHARD):
         (out / name).unlink(missing_ok=True)
 
 

@@ -16,15 +16,17 @@ from accgate.records import write_atomically
 
 NAME = "accgate.json"
 REPORT = "report.md"  # beside it
+HTML = "report.html"
 
 
 @dataclass(frozen=True)
 class Result:
     """A whole run: its verdict is the worst of its checks.
 
-    `rules` says whose rules judged: the file's own; those of a base commit; or, in a bootstrap, the file's own because
-    the base has none. `beside` holds what a pull request's own rules say of the same records where they differ from the
-    base's; it decides nothing.
+    `rules` says whose rules judged: the file's own; those of a base commit; in a bootstrap the file's own because the
+    base has none; or a pull request's own because somebody approved that they differ. `beside` holds what the other
+    rules, a pull request's own or those of its base, say of the same records where that differs; it decides nothing.
+    `shards` counts the parts that were merged; early stopping then saved nothing, since every part was evaluated whole.
     """
 
     verdict: VerdictName
@@ -40,8 +42,9 @@ class Result:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     engines: Mapping[str, EngineInfo] = field(default_factory=dict)
-    rules: Literal["own", "base", "bootstrap"] = "own"
+    rules: Literal["own", "base", "bootstrap", "approved"] = "own"
     beside: tuple[Verdict, ...] = ()
+    shards: int = 1
 
 
 def to_json(value: Result | Verdict) -> str:

@@ -33,20 +33,26 @@ EXTRA = {
 
 WORKFLOW = """\
 name: accuracy
-on: pull_request
+on:
+  pull_request:
+  merge_group:
 
-permissions:
-  contents: read
+permissions: {}
+
+concurrency:
+  group: accuracy-${{ github.ref }}
+  cancel-in-progress: true
 
 jobs:
   accuracy:
-    runs-on: [self-hosted, gpu]
+    runs-on: [self-hosted, gpu] # the labels of a runner with Docker and a GPU
+    timeout-minutes: 120
     permissions:
-      contents: read
-      pull-requests: write
-      checks: write
+      contents: read # reads the base commit, whose rules judge
+      pull-requests: write # the comment
+      checks: write # the check run
     steps:
-      - uses: actions/checkout@v4
+      - uses: actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0 # v7.0.0
         with:
           persist-credentials: false
       - uses: org/accgate@v1

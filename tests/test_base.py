@@ -2,30 +2,12 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from accgate.cli import main
 from accgate.tasks.samples import load_task
-from tests.gates import N, Project, questions, right_but, write_lines, write_task
-
-
-class PullRequest:
-    """A base with a recorded reference of perfect scores, and a head that starts as its copy."""
-
-    def __init__(self, folder: Path, **keys: Any) -> None:
-        (folder / "base").mkdir()
-        self.base = Project(folder / "base", **keys)
-        assert self.base.record(*(right_but(0) for _ in self.base.tasks)) == 0
-        shutil.copytree(self.base.folder, folder / "head")
-        self.head = Project(folder / "head", **keys)
-
-    def run(self, *args: str) -> int:
-        base = str(self.base.config)
-        return main(
-            ["run", str(self.head.config), "--base", base, "--out", str(self.head.out), "--quiet", *args],
-        )
+from tests.gates import N, questions, right_but, write_lines, write_task
+from tests.pull_requests import PullRequest
 
 
 @pytest.fixture

@@ -1,8 +1,49 @@
-"""The pull-request comment: the verdict in words, the table, what changed, and what to do next."""
+"""The pull-request comment: the verdict in words, the table, what changed, and what to do next.
+
+A repository can override any block of comment.md.j2 with a template of its own:
+
+    {% extends "comment.md.j2" %}
+    {% block headline %}## Accuracy: {{ headline }}{% endblock %}
+    {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.gauge | code }}
+    {% endfor %}{% endblock %}
+
+Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `table`, `guard`, `beside`, `details`, `accept`,
+`cost`, `footer`, and `origin` within it.
+
+Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclasses with long texts cut, None where
+there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
+`headings`; `changes` (`RuleChange`); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the
+conditions `bootstrap`, `accept`, `regressed`, `left_out`; the counts `passed_left_out`, `others_left_out`,
+`beside_left_out`, `changes_left_out`; `report_link`, already escaped for an attribute; `fault`, None in your template.
+
+Values are raw, and each is escaped when it is printed, whatever the template does with it. Filters: those of Jinja that
+neither undo that nor make text longer, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),
+and `safe` (as it is). No file can be read. A template that fails or takes too long is not used: the standard comment
+says why.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import html
+import posixpath
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from accgate import __version__
+from accgate.report import words
+from accgate.report.flips import opening
+from accgate.report.headline import headline, is_bootstrap
+from accgate.report.markdown import filled, tail, values_of
+from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
+
+if TYPE_CHECKING:
+    from accgate.guard import Guard
+    from accgate.result import Result
+
+SMALLEST = 8_000  # bytes that the smallest comment may need
 
 
 @dataclass(frozen=True)
@@ -26,3 +67,138 @@ class Failure:
 
     exit_code: int
     log: str
+
+
+def comment(
+    result: Result | None,
+    about: About,
+    *,
+    guard: Guard | None = None,
+    flips: FlipsByCheck | None = None,
+    failure: Failure | None = None,
+    template: str | None = None,
+    limit: int = 65_000,
+) -> str:
+    """The comment on a pull request as GitHub-flavoured Markdown, of `limit` bytes in UTF-8 at most.
+
+    Where that is too little, flips go first, then details of passing checks, other details, rows of changed rules and
+    of passing checks; then names are cut. Headline, verdict and guard always stand. `template` is a user's own, as
+    this module's docstring says.
+
+    Raises
+    ------
+    ValueError
+        When `limit` is below 8,000 bytes.
+    """
+    from accgate.report.sandbox import TemplateFault, TooMuch
+
+    if limit < SMALLEST:
+        raise ValueError(f"limit is {limit}; a comment needs {SMALLEST} bytes")
+    rooms = _rooms(result, flips or {}, limit)
+
+    def fitting(template: str | None, fault: str | None = None) -> str | None:
+        def text(room: Room) -> str | None:
+            values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
+            try:
+                whole = filled(values, "comment.md.j2", template).encode("utf-8", "replace")
+            except TooMuch:
+                if room is rooms[-1]:
+                    raise
+                return None
+            return whole.decode() if len(whole) <= limit else None
+
+        return _largest(text, rooms)
+
+    fault = None
+    if template is not None:
+        try:
+            if (own := fitting(template)) is not None:
+                return own
+            fault = f"what it writes has more than {limit:,} bytes"
+        except TemplateFault as error:
+            fault = opening(str(error), 200)
+    if (standard := fitting(None, fault)) is not None:
+        return standard
+    raise AssertionError(f"the smallest comment has more than {limit} bytes")
+
+
+def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Room]:
+    """The rooms worth trying: in a larger one the flips and details alone, however short, would not fit."""
+    checks = result.checks if result is not None else ()
+
+    def least(room: Room) -> int:
+        details = sum(room.details and (room.passing_details or v.verdict != "pass") for v in checks)
+        rows = sum(min(room.flips, len(flips.get((v.model, v.task), ()))) for v in checks) if room.details else 0
+        return 60 * details + 40 * rows
+
+    return [room for room in ROOMS if least(room) <= limit]
+
+
+def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str | None:
+    """The text of the first room in which it fits, by bisection: each room needs less than the one before."""
+    found = text(rooms[0])
+    low, high = 1, len(rooms) - 1
+    if found is not None:
+        return found
+    while low <= high:
+        middle = (low + high) // 2
+        tried = text(rooms[middle])
+        if tried is None:
+            low = middle + 1
+        else:
+            found, high = tried, middle - 1
+    return found
+
+
+def _values(
+    result: Result | None,
+    about: About,
+    guard: Guard | None,
+    flips: FlipsByCheck,
+    failure: Failure | None,
+    room: Room,
+) -> dict[str, Any]:
+    """What the templates show."""
+    values = values_of(result, flips, room)
+    changes = changes_of(guard, room)
+    symbol, text = headline(
+        values["result"], guard=guard, exit_code=failure.exit_code if failure else None, advisory=about.advisory
+    )
+    verdicts = {verdict.verdict for verdict in result.checks} if result is not None else set()
+    return values | {
+        "own_headline": words.headline(values["result"]) if result is not None else "",
+        "symbol": symbol,
+        "headline": text,
+        "about": replace(
+            about, title=opening(about.title, room.names), config=opening(about.config, 200),
+            head_sha=opening(about.head_sha, 64),
+        ),
+        "guard": None if guard is None else replace(
+            guard, reason=opening(guard.reason, room.reasons), changes=changes,
+            approved_by=None if guard.approved_by is None else opening(guard.approved_by, room.names),
+        ),
+        "changes": changes,
+        "changes_left_out": len(guard.changes) - len(changes) if guard is not None else 0,
+        "failure": failure,
+        "log": tail(failure.log, room.log) if failure is not None else "",
+        "bootstrap": is_bootstrap(result, guard),
+        "commands": _commands(opening(about.config, 200)),
+        "accept": bool(verdicts & {"regression", "no-reference"}),
+        "regressed": "regression" in verdicts,
+        "report_link": _link(about.report_url),
+        "version": values["version"] or __version__,
+        "left_out": room != ROOMS[0],
+    }  # fmt: skip
+
+
+def _commands(config: str) -> str:
+    """What records references of a new accuracy.toml and commits them."""
+    folder = posixpath.join(posixpath.dirname(config), "references")
+    config, folder = shlex.quote(config), shlex.quote(folder)
+    return f"accgate record {config}\ngit add {config} {folder}\ngit commit -m 'Record accuracy references'"
+
+
+def _link(url: str | None) -> str | None:
+    """The address as an attribute of HTML, None where it is no plain web address."""
+    plain = url is not None and len(url) <= 500 and re.fullmatch(r"https?://[\w.~:/?#\[\]@!$*+,;=%&-]+", url, re.ASCII)
+    return html.escape(url) if plain and url else None

@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accgate.decide import Verdict
 from accgate.errors import BadInput
 from accgate.records import Record, paths_of, read_gzip_lines, read_records
 from accgate.report.words import visible
-from accgate.result import Result
+
+if TYPE_CHECKING:
+    from accgate.result import Result
+    from accgate.verdict import Verdict
 
 SHOWN = 10
+SCANNED = 8  # characters read for each one shown: a reply of a megabyte costs no more than a short one
 Texts = Mapping[tuple[str, int], "str | None"]  # by (id, repeat)
 
 
@@ -95,8 +98,11 @@ def excerpt(text: str | None, length: int = 160) -> str:
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
     """
-    line = visible(text or "")
-    return line if len(line) <= length else "… " + line[-(length - 2) :].lstrip()
+    whole = (text or "").strip()
+    line = visible(whole[-SCANNED * length :])
+    if len(line) <= length:
+        return line if len(whole) <= SCANNED * length else f"… {line}"
+    return "… " + line[-(length - 2) :].lstrip()
 
 
 def opening(text: str | None, length: int = 160) -> str:
@@ -105,5 +111,8 @@ def opening(text: str | None, length: int = 160) -> str:
     >>> opening("The answer is 4, because two and two make four.", length=18)
     'The answer is 4, …'
     """
-    line = visible(text or "")
-    return line if len(line) <= length else line[: length - 2].rstrip() + " …"
+    whole = (text or "").strip()
+    line = visible(whole[: SCANNED * length])
+    if len(line) <= length:
+        return line if len(whole) <= SCANNED * length else f"{line} …"
+    return line[: length - 2].rstrip() + " …"

@@ -1,18 +1,19 @@
-"""The Markdown report, from Jinja templates that the pull-request comment uses too."""
+"""The Markdown report, and any text made inert in Markdown; the pull-request comment uses the same templates."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from accgate.decide import Verdict
 from accgate.report import words
-from accgate.report.flips import Flip, excerpt, opening
-from accgate.result import Result
+from accgate.report.headline import headline
+from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shortened_result
 
-FlipsByCheck = Mapping[tuple[str | None, str | None], Sequence[Flip]]
+if TYPE_CHECKING:
+    from accgate.result import Result
 
 
 def render(result: Result, flips: FlipsByCheck | None = None) -> str:
@@ -20,59 +21,65 @@ def render(result: Result, flips: FlipsByCheck | None = None) -> str:
 
     Names, prompts and replies can hold anything: each is escaped so that it shows as text.
     """
-    from jinja2 import PackageLoader, StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    environment = ImmutableSandboxedEnvironment(
-        loader=PackageLoader("accgate.report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-    )
-    environment.filters.update(cell=cell, code=code)
-    checks = [_check(verdict, (flips or {}).get((verdict.model, verdict.task), ())) for verdict in result.checks]
-    text: str = environment.get_template("report.md.j2").render(
-        result=result,
-        symbol=words.SYMBOLS[result.verdict],
-        headline=words.headline(result),
-        headings=words.HEADINGS,
-        checks=checks,
-    )
-    return text.rstrip() + "\n"
+    return filled(values_of(result, flips or {}, ROOMS[0]), "report.md.j2")
 
 
-def _check(verdict: Verdict, flips: Sequence[Flip]) -> dict[str, Any]:
-    """What the template shows of one check."""
+def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[str, Any]:
+    """What a template can show of a run."""
+    short = None if result is None else shortened_result(result, room)
+    found = None if result is None or short is None else checks_of(result, short, flips, room)
+    symbol, text = headline(short)
     return {
-        "verdict": verdict,
-        "name": words.name_of(verdict),
-        "row": words.row(verdict),
-        "sentence": words.sentence(verdict),
-        "changed": words.changed(verdict),
-        "drifted": words.drifted(verdict),
-        "reasons": verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
-        "flips": [
-            {
-                "id": flip.id,
-                "prompt": excerpt(flip.prompt),
-                "expected": opening(flip.expected),
-                "before": opening(flip.before),
-                "got": opening(flip.got),
-            }
-            for flip in flips
-        ],
-        "more_flips": len(verdict.flips) - len(flips),
+        "result": short,
+        "symbol": symbol,
+        "headline": text,
+        "headings": words.HEADINGS,
+        "rows": found.rows if found else (),
+        "checks": found.details if found else (),
+        "passed_left_out": found.passed_left_out if found else 0,
+        "others_left_out": found.others_left_out if found else 0,
+        "beside": found.beside if found else (),
+        "beside_left_out": found.beside_left_out if found else 0,
+        "cost": words.cost(short) if short else None,
+        "saved": words.saved(short) if short else None,
+        "legend": words.legend(short) if short else "",
+        "version": short.accgate if short else "",
+        "left_out": False,
     }
 
 
-# GitHub looks for mentions, references and bare addresses once more where entities are already characters again
-# (github/cmark-gfm issue 181): a zero-width space within them stops that. One before a list marker or rule does too.
+def filled(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
+    """The text of one of our templates, or of a user's, with these values.
+
+    Raises
+    ------
+    accgate.report.sandbox.TemplateFault
+        When the user's template cannot be used.
+    """
+    from markupsafe import Markup
+
+    from accgate.report.sandbox import InertEnvironment, rendered
+
+    filters = {
+        "code": lambda text: Markup(code("-" if text is None else text)),
+        "fenced": lambda text, language="text": Markup(fenced(text, language)),
+        "number": words.number,
+        "signed": words.signed,
+    }
+    environment = InertEnvironment(cell, filters, bounded=template is not None)
+    text = rendered(environment, values, name, template)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+# GitHub looks for mentions, references, commits, emoji and bare addresses once more where entities are already
+# characters again (github/cmark-gfm issue 181): a zero-width space within them stops that. One before a list marker
+# or rule does too.
 LINKED = re.compile(
-    r"(?<=&#64;)|(?<=&#35;)|(?<=&#58;)(?=&#47;)|(?<=\bGH)(?=-\d)|(?<=\bwww)(?=\.)|^(?=-[-\s]|\d+\.(?:\s|$))",
-    re.IGNORECASE,
+    r"(?<=[@#])|(?<=:)(?=[/\w+-]|$)|(?<=GH)(?=-\d)|(?<=www)(?=\.)|^(?=-(?:[-\s]|$)|\d+\.(?:\s|$))", re.IGNORECASE
 )
-ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!$|~@:/<>&\"'"})
+COMMIT = re.compile(r"[0-9a-f]{7,}", re.IGNORECASE)
+ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/<>&\"'="} | {"\u200b": "&#8203;"})
+MARKS = 4  # combining marks on one letter: more would cover the lines around it
 
 
 def cell(text: Any) -> str:
@@ -81,7 +88,8 @@ def cell(text: Any) -> str:
     >>> cell("a|b @team <b>")
     'a&#124;b &#64;&#8203;team &#60;b&#62;'
     """
-    return LINKED.sub("&#8203;", words.visible(str(text)).translate(ACTIVE))
+    # GitHub's documentation: a dollar sign that begins no formula stands in span tags.
+    return _inert(text).replace("$", "<span>&#36;</span>")
 
 
 def code(text: Any) -> str:
@@ -90,5 +98,51 @@ def code(text: Any) -> str:
     >>> code("`x` | <b>")
     '<code>&#96;x&#96; &#124; &#60;b&#62;</code>'
     """
-    line = cell(text)
+    line = _inert(text, commits=False).replace("$", "&#36;")  # an id is there to be copied, and is no link there
     return f"<code>{line}</code>" if line else html.escape("(empty)")
+
+
+def _inert(text: Any, *, commits: bool = True) -> str:
+    line = words.visible(str(text))
+    if not line.isascii():
+        line = _few_marks(line)
+    if commits:
+        line = COMMIT.sub(lambda found: "\u200b".join(re.findall(".{1,6}", found[0])), line)
+    return LINKED.sub("\u200b", line).translate(ACTIVE)
+
+
+def _few_marks(line: str) -> str:
+    kept: list[str] = []
+    for c in line:
+        if not unicodedata.combining(c) or not all(map(unicodedata.combining, kept[-MARKS:])) or len(kept) < MARKS:
+            kept.append(c)
+    return "".join(kept)
+
+
+ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[ -/]*[0-~]?)")
+
+
+def tail(log: str, lines: int, width: int = 300) -> str:
+    """The last lines of a log as plain text: without colours, control characters and overwritten progress.
+
+    >>> tail("loading\\n 10%\\r100%\\n\\x1b[31mout of memory\\x1b[0m\\n", 2)
+    '100%\\nout of memory'
+    """
+    shown: list[str] = []
+    for line in reversed(log[-lines * width * 4 :].split("\n")):
+        plain = ANSI.sub("", line.rstrip().rsplit("\r", 1)[-1]).replace("\t", "    ")
+        if plain.strip() and len(shown) < lines:
+            cut = plain if len(plain) <= width else plain[: width - 2] + " …"
+            shown.append("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut))
+    return "\n".join(reversed(shown))
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Any text as a fenced block that it cannot end, and in which GitHub's runner finds no command.
+
+    >>> fenced("a ``` b").splitlines()[0]
+    '````text'
+    """
+    inert = text.replace("::", ":\u200b:").replace("##[", "##\u200b[")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inert)), default=0))
+    return f"{fence}{language}\n{inert}\n{fence}"

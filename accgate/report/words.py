@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accgate.decide import Verdict
     from accgate.result import Result
+    from accgate.verdict import Verdict
 
 SYMBOLS = {"pass": "✅", "regression": "❌", "inconclusive": "❔", "no-reference": "🚫", "error": "⚠️"}
 TESTS = {
@@ -71,8 +71,10 @@ def visible(text: str) -> str:
     >>> visible("a\\n b\\x1b[2J")
     'a b�[2J'
     """
-    shown = "".join(c if c.isprintable() or c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return " ".join(shown.split())
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 def name_of(verdict: Verdict) -> str:
@@ -191,8 +193,54 @@ def row(verdict: Verdict) -> tuple[str, ...]:
         number(verdict.gamma),
         number(verdict.theta),
         p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
-        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
+        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}{' (new)' if verdict.is_new else ''}",
     )
 
 
 HEADINGS = ("Model", "Task", "n", "Reference", "Mean", "Difference", "Gamma", "Theta", "p", "Verdict")
+
+
+ENDED = {
+    2: "the configuration, files or arguments cannot be used",
+    3: "the evaluation could not finish",
+    124: "the evaluation took longer than it may",
+    130: "the run was cancelled",
+    137: "the run was killed, most likely because memory ran out",
+    143: "the run was cancelled",
+}
+
+
+def ended(exit_code: int) -> str:
+    """Why a run has no result, from its exit code.
+
+    >>> ended(3), ended(77)
+    ('the evaluation could not finish (exit code 3)', 'the run ended without a result (exit code 77)')
+    """
+    return f"{ENDED.get(exit_code, 'the run ended without a result')} (exit code {exit_code})"
+
+
+def cost(result: Result) -> str | None:
+    """What the run cost: samples, tokens and time; None where nothing was evaluated."""
+    if not result.samples:
+        return None
+    tokens = result.prompt_tokens + result.completion_tokens
+    seconds = "" if result.seconds is None else f", {result.seconds:,.0f} s"
+    return f"{result.samples:,} samples, {tokens:,} tokens{seconds}"
+
+
+def saved(result: Result) -> str | None:
+    """What early stopping saved, of the samples that all checks together might have used; None where nothing."""
+    left = sum(v.n_max - v.n for v in result.checks if v.n_max is not None and v.stop is not None)
+    most = sum(v.n if v.n_max is None else v.n_max for v in result.checks)
+    if left <= 0:
+        return None
+    return f"Early stopping saved {left:,} of {most:,} samples ({100 * left / most:.0f}%)"
+
+
+def legend(result: Result) -> str:
+    """What the columns and lines of a report mean."""
+    return (
+        "All scores in points. Gamma: the gate fails when the mean is worse. Theta: the smallest change this run sees "
+        f"with probability 1 - beta. p: adjusted for the number of checks ({result.correction}). "
+        "On the lines, R is the reference, γ gamma and ● the mean; left is worse."  # noqa: RUF001
+    )

@@ -125,3 +125,11 @@ def test_texts_are_cut_at_the_length_with_their_end_or_beginning(text: str | Non
 
 def test_control_characters_are_shown_and_not_obeyed() -> None:
     assert excerpt("a\x1b[2Jb\u202e") == opening("a\x1b[2Jb\u202e") == "a\ufffd[2Jb\ufffd"
+
+
+def test_a_long_text_is_read_only_where_it_is_shown() -> None:
+    text = "begin" + " " * 5_000 + "end"
+    assert (excerpt(text), opening(text)) == ("… end", "begin …")
+    assert (excerpt(f"{text}\n\n"), opening(f"\n{text}")) == ("… end", "begin …")
+    assert excerpt("word " * 10**6).endswith("word word")
+    assert len(excerpt("word " * 10**6)) <= 160

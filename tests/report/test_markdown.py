@@ -2,10 +2,8 @@
 
 import json
 import random
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -13,70 +11,32 @@ from hypothesis import strategies as st
 
 from accgate import compare
 from accgate.cli import main
-from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
 from accgate.report import words
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render
-from accgate.result import Result
 from tests.gates import RIGHT, Project, right_but, write_lines
+from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.rendered import Page, page_of
-
-ATOMS = [
-    "@octocat", "@org/team", "mail@example.org", "&#64;octocat", "&commat;octocat", "\\@octocat", "#12", "&#35;12",
-    "GH-12", "org/repo#12", "[text](http://evil.example)", "![image](http://evil.example/x.png)", "[a]: http://evil",
-    "<http://evil.example>", "http://evil.example", "https://evil.example", "www.evil.example", "WWW.evil.example",
-    "<a href='http://evil.example'>x</a>", "<img src=x onerror=alert(1)>", "<script>alert(1)</script>", "</details>",
-    "</table>", "<!-- ", "-->", "]]>", "<?php", "|", "| a | b |", "|---|", "\\|", "`", "``", "```", "```\ncode\n```",
-    "~~~", "\n", "\r\n", "\n\n# heading\n", "\u2028", "\u2029", "\x85", "\x0b", "\t", "    indented", "* item",
-    "- item", "1. item", "7.", "---", "===", "> quote", "**bold**", "__bold__", "~~gone~~", "$x^2$", "$$", ":tada:",
-    "\\", "\\\\", "\u202e reversed", "\u2066 isolated", "\u200b", "\ufeff", "\x00", "\x1b[31mred", "\x07", "\ud800",
-    "\U0001f469", "&lt;b&gt;", "&amp;", "&", "<b>", "<", "{{ 7 * 7 }}", "{% raw %}", "[^1]", "[ ] task", "x" * 5_000,
-    "é\u0301", "",
-]  # fmt: skip
+from tests.report.runs import result_of, verdict_of
 
 
-def hostile() -> list[str]:
-    """Each atom, and random mixtures of them, 200 in all."""
-    draw = random.Random(20261121)
-    mixed = ["".join(draw.choices([*ATOMS, " "], k=draw.randint(2, 8))) for _ in range(200 - len(ATOMS))]
-    return ATOMS + mixed
-
-
-def verdict_of(name: str = "pass", **keys: Any) -> Verdict:
-    plain = Verdict(
-        "m", "t", name, "paired", 100, ReferenceSummary(75.0, 100), CandidateSummary(70.0, 100), 0.05, 0.2,
-        difference=-5.0, alpha_applied=0.05, theta=3.0, gamma=72.5, p_value=0.01, p_adjusted=0.02,
-        discordance=0.05, lost=5, gained=0,
-    )  # fmt: skip
-    return replace(plain, **keys)
-
-
-def result_of(*verdicts: Verdict) -> Result:
-    return Result("regression", 1, verdicts, accgate="0.1.0")
-
-
-def assert_inert(page: Page) -> None:
-    """Nothing of the content became markup, and nothing is left that GitHub's second look makes a link of."""
-    assert page.tags <= {"h2", "table", "thead", "tbody", "tr", "th", "td", "p", "ul", "li", "details", "summary",
-                         "code", "sub"}  # fmt: skip
-    assert page.attributes <= {"open", "style"}  # style is a column's alignment
-    assert not re.search(r"@\w|#\d|\bgh-\d|\bwww\.\w|://|[\u202a-\u202e\u2066-\u2069\x00-\x08\x1b]", page.text, re.I)
-
-
-def rendered(text: str) -> Page:
+def rendered(text: str, *, html: bool = True) -> Page:
     """A report with this text wherever content can stand."""
     flips = [Flip(text or "id", text, text, text, text), Flip("b", None, None, None, None)]
     verdict = verdict_of("regression", model=text, task=text, flips=(text or "id", "b", "c"), reasons=(text, "second"))
     undecided = verdict_of("error", model="m", task=text, p_value=None, reasons=(text,))
     result = result_of(verdict, undecided)
-    return page_of(render(result, {(text, text): flips}))
+    markdown = render(result, {(text, text): flips})
+    assert_no_command(markdown)
+    return page_of(markdown, html=html)
 
 
 @pytest.mark.parametrize("text", hostile())
 def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     page = rendered(text)
     assert_inert(page)
-    checks, flips = page.tables
+    checks, flips = rendered(text, html=False).tables
+    assert [checks, flips] == page.tables
     assert [len(row) for row in checks] == [10, 10, 10]
     assert [len(row) for row in flips] == [5, 5, 5]
     assert [row[-1] for row in checks[1:]] == ["❌ regression", "⚠️ error"]
@@ -98,6 +58,16 @@ def test_printable_text_is_read_as_it_was_written(text: str) -> None:
     ((_, (plain, in_code)),) = page.tables
     assert plain.replace("\u200b", "") == f"x{' '.join(text.split())}x"
     assert in_code.replace("\u200b", "") == (" ".join(text.split()) or "(empty)")
+
+
+def test_texts_side_by_side_do_not_join_to_something_active() -> None:
+    for first, second in ((":", "+1:"), ("http:", "//evil.example"), ("@", "team"), ("#", "12")):
+        assert_inert(page_of(f"x {cell(first)}{cell(second)} y"))
+
+
+def test_a_letter_keeps_a_few_combining_marks() -> None:
+    assert cell("e" + "\u0301" * 500 + "x") == "e" + "\u0301" * 4 + "x"
+    assert cell("\u0928\u094d\u0926\u0940 é") == "\u0928\u094d\u0926\u0940 é"
 
 
 def test_long_texts_are_cut_to_what_matters() -> None:

@@ -1,0 +1,92 @@
+# The image of the action. Two targets: `cpu` (slim Python, the embedded llama.cpp) and `gpu` (vLLM's own image).
+#
+#   docker build --target cpu -t accgate:cpu .
+#
+# It needs no root at run time and takes any uid: docker run --user 12345:12345 --cap-drop ALL ... accgate:cpu --help
+# The classic builder makes the stages in order, so `gpu`, whose base is large, comes last.
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:b18992999dbe963a45a8a4da40ac2b1975be1a776d939d098c647482bcad5cba
+ARG VLLM_IMAGE=vllm/vllm-openai:v0.31.0@sha256:c1c9f6fd5c109ba7f0546a59f5b2f15fb87f64c77782e90a27b648b42a8e67c3
+
+FROM ${PYTHON_IMAGE} AS wheel
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+# The dependencies first: a change of accgate's own code does not install them again.
+RUN python3 -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+    print(*project['dependencies'], *project['optional-dependencies']['llamacpp'], sep='\n')" >/requirements.txt \
+ && python3 -m venv /opt/accgate \
+ && /opt/accgate/bin/python -m pip install --no-cache-dir --no-compile --requirement /requirements.txt \
+ && find /opt/accgate/lib -path '*/site-packages/*/tests' -type d -prune -exec rm -rf {} + \
+ && /opt/accgate/bin/python -m compileall -q -j 1 /opt/accgate/lib
+COPY accgate accgate
+RUN python3 -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
+ && /opt/accgate/bin/python -m pip install --no-cache-dir --no-deps /wheels/accgate-*.whl \
+ && /opt/accgate/bin/python -m pip check \
+ && /opt/accgate/bin/python -m pip uninstall --yes pip setuptools
+
+FROM ${PYTHON_IMAGE} AS cpu
+ARG PYTHON_IMAGE
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="accgate" \
+      org.opencontainers.image.description="Decides by hypothesis test whether a language model's accuracy regressed; CPU" \
+      org.opencontainers.image.source="https://github.com/org/accgate" \
+      org.opencontainers.image.documentation="https://github.com/org/accgate/blob/main/docs/action.md" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${PYTHON_IMAGE}"
+# llama.cpp is built with OpenMP. Any uid may write to the home and cache folders; the sticky bit keeps each one's files.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends libgomp1 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log \
+ && mkdir -p /cache/huggingface /home/accgate /work \
+ && chmod 1777 /cache /cache/huggingface /home/accgate /work
+COPY --from=wheel /opt/accgate /opt/accgate
+# A uid without a passwd entry has no name: getpass.getuser() takes it from USER.
+ENV PATH=/opt/accgate/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    HOME=/home/accgate \
+    USER=accgate \
+    LOGNAME=accgate \
+    XDG_CACHE_HOME=/cache \
+    HF_HOME=/cache/huggingface
+WORKDIR /work
+USER 10001:10001
+HEALTHCHECK NONE
+ENTRYPOINT ["accgate"]
+CMD ["--help"]
+
+FROM ${VLLM_IMAGE} AS gpu
+ARG VLLM_IMAGE
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="accgate" \
+      org.opencontainers.image.description="Decides by hypothesis test whether a language model's accuracy regressed; vLLM" \
+      org.opencontainers.image.source="https://github.com/org/accgate" \
+      org.opencontainers.image.documentation="https://github.com/org/accgate/blob/main/docs/action.md" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${VLLM_IMAGE}"
+COPY --from=wheel /wheels /wheels
+# vLLM's own packages stay as they are: what they satisfy is not installed again.
+RUN uv pip install --system --no-cache /wheels/accgate-*.whl \
+ && accgate --version \
+ && mkdir -p /cache/huggingface /home/accgate /work \
+ && chmod 1777 /cache /cache/huggingface /home/accgate /work
+ENV PYTHONUNBUFFERED=1 \
+    HOME=/home/accgate \
+    USER=accgate \
+    LOGNAME=accgate \
+    XDG_CACHE_HOME=/cache \
+    HF_HOME=/cache/huggingface \
+    VLLM_CACHE_ROOT=/cache/vllm \
+    TRITON_CACHE_DIR=/cache/triton \
+    TORCHINDUCTOR_CACHE_DIR=/cache/torchinductor \
+    FLASHINFER_WORKSPACE_BASE=/cache \
+    VLLM_NO_USAGE_STATS=1
+WORKDIR /work
+USER 10001:10001
+HEALTHCHECK NONE
+ENTRYPOINT ["accgate"]
+CMD ["--help"]

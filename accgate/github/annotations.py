@@ -1,0 +1,62 @@
+"""Remarks on the lines of accuracy.toml: checks that did not pass, rules that changed, and faults of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from accgate.config import load_config
+from accgate.errors import AccgateError
+from accgate.github.check_runs import Annotation, Level
+from accgate.github.outcome import Outcome
+from accgate.github.trees import Trees
+from accgate.guard import Guard
+from accgate.report.words import name_of, sentence
+from accgate.verdict import Verdict
+
+FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
+MOST = 200  # annotations; past that nobody reads them, and each 50 are a request
+
+
+def remarks_on(outcome: Outcome, guard: Guard | None, trees: Trees) -> tuple[Annotation, ...]:
+    """The remarks of a run, the most important first."""
+    found = [*_faults(outcome, trees), *_verdicts(outcome, trees), *_changes(guard, trees)]
+    return tuple(found[:MOST])
+
+
+def _verdicts(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
+    if outcome.result is None:
+        return
+    try:
+        source = load_config(trees.head_config).source
+    except AccgateError:
+        return
+    for verdict in outcome.result.checks:
+        if verdict.verdict != "pass":
+            line = source.line(("tasks", verdict.task or ""))
+            title = f"{name_of(verdict)}: {verdict.verdict}"
+            yield Annotation(trees.config, line, _level(verdict, outcome), title, sentence(verdict))
+
+
+def _level(verdict: Verdict, outcome: Outcome) -> Level:
+    warns = outcome.result is not None and outcome.result.on_inconclusive == "warn"
+    return "warning" if verdict.verdict == "inconclusive" and warns else "failure"
+
+
+def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:
+    for change in () if guard is None else guard.changes:
+        level: Level = "failure" if change.effect == "loosening" and guard and not guard.holds else "notice"
+        title = f"{change.effect}: {change.rule}"
+        yield Annotation(trees.config, change.line or 1, level, title, f"{change.rule}: {change.why}")
+
+
+def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
+    """What accgate's own messages say of files in the head's tree."""
+    for found in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
+        path = PurePosixPath(found["path"])
+        for tree in (trees.head.as_posix(), "/accgate/head"):
+            if path.is_relative_to(tree):
+                name = path.relative_to(tree).as_posix()
+                yield Annotation(name, int(found["line"]), "failure", "accgate: bad input", found["message"])
+                break

@@ -1,0 +1,157 @@
+"""References that another job left: hostile data, of which only what a reference store has is taken."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from accgate.drift import anchor_beside
+from accgate.errors import BadInput
+from accgate.recording import figures
+from accgate.records import file_name
+from accgate.references import Reference, find_reference, reference_path
+
+MOST_FILES = 2_000
+FILE_LIMIT = 25_000_000  # bytes
+TOTAL_LIMIT = 100_000_000  # bytes
+UNPACKED_LIMIT = 250_000_000  # bytes of replies
+_MEND = "upload the references folder of `record` and nothing else"
+_KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.toml", ".toml")  # the longer ones first
+
+
+def stored_files(folder: Path) -> dict[str, bytes]:
+    """The files of a reference store in a folder by MODEL/FILE; other plain files are left where they are.
+
+    Raises
+    ------
+    BadInput
+        For what is neither a plain file nor a folder, for more or larger files than references have, and where there
+        is no reference at all.
+    """
+    files: dict[str, bytes] = {}
+    total = 0
+    for number, path in enumerate(_plain_files(folder), 1):
+        if number > MOST_FILES:
+            raise BadInput(f"{folder}: holds more than {MOST_FILES:,} files; {_MEND}")
+        name = path.relative_to(folder).as_posix()
+        if not is_stored(name):
+            continue
+        size = path.stat().st_size
+        total += size
+        if size > FILE_LIMIT or total > TOTAL_LIMIT:
+            raise BadInput(
+                f"{path}: is too large; a file may have {FILE_LIMIT // 10**6} MB, all together "
+                f"{TOTAL_LIMIT // 10**6} MB; record with --no-replies"
+            )
+        files[name] = path.read_bytes()
+    if not any(name.endswith(".toml") for name in files):
+        raise BadInput(f"{folder}: holds no reference; {_MEND}")
+    return files
+
+
+def is_stored(name: str) -> bool:
+    """Whether a path is one that a reference store has.
+
+    >>> is_stored("m@quant=fp8/sums.toml"), is_stored("m/.git.toml"), is_stored("m/../sums.toml"), is_stored("m/a.md")
+    (True, False, False, False)
+    """
+    parts = name.split("/")
+    if len(parts) != 2 or not parts[1].endswith(_KINDS):
+        return False
+    # Names that `file_name` writes: none is hidden, leads elsewhere or holds a control character.
+    return all(re.fullmatch(r"[ -~]+", part) and file_name(unquote(part)) == part for part in (parts[0], _stem(name)))
+
+
+def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
+    """Refuses references that do not stand where `record` writes them, or whose scores or reason are not theirs.
+
+    `changed` are paths that `stored_files` gave; the references to which they belong are read.
+
+    Raises
+    ------
+    BadInput
+        Saying which file, and what is wrong with it.
+    """
+    for model, task in sorted({(name.split("/")[0], _stem(name)) for name in changed}):
+        path = folder / model / f"{task}.toml"
+        found = find_reference(folder, unquote(model), unquote(task))
+        if found is None or found.path != path:
+            raise BadInput(f"{path}: is missing, but files beside it changed; {_MEND}")
+        about = found.about
+        if reference_path(folder, about.model, about.variant, about.task) != path:
+            raise BadInput(f"{path}: is not the place of a reference of {about.model} for task {about.task}; {_MEND}")
+        if found.scores is None:
+            raise BadInput(f"{path}: has no scores, which `record` writes; {_MEND}")
+        anchor = anchor_beside(path)
+        if anchor is not None and (anchor.about.model, anchor.about.task) != (about.model, about.task):
+            raise BadInput(f"{anchor.path}: is of another model or task than {path.name}; {_MEND}")
+        if f"{model}/{task}.toml" not in changed:
+            raise BadInput(f"{path}: is as it was, but files beside it changed; {_MEND}")
+        if about.reason != reason:
+            raise BadInput(f"{path}: was recorded for another reason than the comment gives; record it again")
+        for key, value in figures(found.scores).items():
+            if not _same(getattr(about, key), value):
+                raise BadInput(f"{path}: {key}: does not follow from the scores; record it again")
+        _check_replies(found)
+
+
+def git_sha(content: bytes) -> str:
+    """The name that git gives a file with this content.
+
+    >>> git_sha(b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _same(said: float | None, value: float | None) -> bool:
+    return said == value or (said is not None and value is not None and math.isclose(said, value, rel_tol=1e-9))
+
+
+def _stem(name: str) -> str:
+    """The task's name in a path, as the file's name has it."""
+    file = name.rsplit("/", maxsplit=1)[-1]
+    return file.removesuffix(next(kind for kind in _KINDS if file.endswith(kind)))
+
+
+def _plain_files(folder: Path) -> Iterator[Path]:
+    """All files in a folder, at any depth; no link is followed."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be read: {error.strerror}; give the folder of the references") from error
+    for entry in entries:
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            yield from _plain_files(Path(entry.path))
+        elif stat.S_ISREG(mode):
+            yield Path(entry.path)
+        else:
+            raise BadInput(f"{entry.path}: is a link, or no plain file; {_MEND}")
+
+
+def _check_replies(reference: Reference) -> None:
+    """Whether the sidecar of replies can be read as the report will, and does not swell beyond measure."""
+    path = reference.replies_path
+    if not path.exists():
+        return
+    try:
+        with gzip.open(path) as file:
+            content = file.read(UNPACKED_LIMIT + 1)
+        if len(content) > UNPACKED_LIMIT:
+            raise BadInput(f"{path}: unpacks to more than {UNPACKED_LIMIT // 10**6} MB; record with --no-replies")
+        for line in content.splitlines():
+            row = json.loads(line)
+            if not (isinstance(row["id"], str) and type(row["repeat"]) is int and isinstance(row["reply"] or "", str)):
+                raise TypeError("a row has other types")
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadInput(f"{path}: holds no replies ({type(error).__name__}); record it again") from error

@@ -1,0 +1,148 @@
+"""The check run on the head commit: opened when the gate starts, finished with what it decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from accgate.github.client import Client
+from accgate.github.event import Event
+from accgate.github.failures import CannotReach, NotFound, Uncertain, Unreadable
+from accgate.github.fields import number_at
+
+Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"]
+Level = Literal["notice", "warning", "failure"]
+
+NEEDS = "checks: write"
+ANNOTATIONS_A_REQUEST = 50
+TEXT_LIMIT = 65_535  # characters, of title, summary and text each
+MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
+TITLE_LIMIT = 255
+_ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A remark on a line of a file: `path` is in the repository, `line` counts from 1."""
+
+    path: str
+    line: int
+    level: Level
+    title: str
+    message: str
+
+
+def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
+    """Opens a check run, in progress on the head commit; its id.
+
+    Raises
+    ------
+    CannotPublish
+        Where GitHub could not be asked or told.
+    """
+    body = {"status": "in_progress", "output": {"title": _cut(title), "summary": _cut(summary)}}
+    return _create(client, event, name, body)
+
+
+def finish_check_run(
+    client: Client,
+    event: Event,
+    *,
+    name: str,
+    conclusion: Conclusion,
+    title: str,
+    summary: str,
+    text: str | None = None,
+    annotations: Sequence[Annotation] = (),
+    check_run_id: int | None = None,
+) -> int:
+    """Ends the check run with its conclusion and annotations, or writes an ended one where no id is known; its id.
+
+    The conclusion goes with the first request: where later annotations fail, it stands all the same.
+
+    Raises
+    ------
+    CannotPublish
+        Where GitHub could not be asked or told.
+    """
+    output = {"title": _cut(title), "summary": _cut(summary)} | ({"text": _cut(text)} if text else {})
+    rows = [_row(annotation) for annotation in annotations]
+    first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
+    body = {
+        "status": "completed",
+        "conclusion": conclusion,
+        "output": output | ({"annotations": first} if first else {}),
+    }
+    if check_run_id is not None:
+        try:
+            _update(client, event, check_run_id, body, sent=0)
+        except NotFound:
+            check_run_id = None
+    if check_run_id is None:
+        check_run_id = _create(client, event, name, body)
+    for start in range(0, len(rest), ANNOTATIONS_A_REQUEST):
+        more = output | {"annotations": rest[start : start + ANNOTATIONS_A_REQUEST]}
+        _update(client, event, check_run_id, {"output": more}, sent=len(first) + start)
+    return check_run_id
+
+
+def check_runs(client: Client, event: Event, name: str, *, needs: str = "checks: read") -> Iterator[dict[str, Any]]:
+    """All check runs with this name on the head commit, older ones too."""
+    path = f"/repos/{event.repository}/commits/{event.head_sha}/check-runs"
+    for run in client.pages(path, params={"check_name": name, "filter": "all"}, items="check_runs", needs=needs):
+        if run.get("name") == name:
+            yield run
+
+
+def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> int:
+    external_id = f"{event.run_id}.{event.run_attempt}"
+    facts = {"name": name, "head_sha": event.head_sha, "external_id": external_id, "details_url": event.run_url}
+    for failed in range(1, _ATTEMPTS + 1):
+        try:
+            return _id(client.post(f"/repos/{event.repository}/check-runs", facts | body, needs=NEEDS))
+        except Uncertain:
+            client.rest(failed)
+        for run in check_runs(client, event, name, needs=NEEDS):
+            if run.get("external_id") == external_id and run.get("status") == body["status"]:
+                return _id(run)
+    raise CannotReach(f"the check run {name!r} could not be written in {_ATTEMPTS} attempts")
+
+
+def _update(client: Client, event: Event, check_run_id: int, body: dict[str, Any], *, sent: int) -> None:
+    """Changes a check run that has `sent` annotations. GitHub appends annotations, so twice would double them."""
+    path = f"/repos/{event.repository}/check-runs/{check_run_id}"
+    annotated = "annotations" in body["output"]
+    for failed in range(1, _ATTEMPTS + 1):
+        try:
+            client.patch(path, body, needs=NEEDS, again=not annotated)
+        except Uncertain:
+            client.rest(failed)
+        else:
+            return
+        if (number_at(client.get(path, needs=NEEDS), "output", "annotations_count") or 0) > sent:
+            return
+    raise CannotReach(f"the check run {check_run_id} could not be updated in {_ATTEMPTS} attempts")
+
+
+def _row(annotation: Annotation) -> dict[str, Any]:
+    message = annotation.message.encode()[:MESSAGE_LIMIT].decode(errors="ignore")
+    return {
+        "path": annotation.path,
+        "start_line": annotation.line,
+        "end_line": annotation.line,
+        "annotation_level": annotation.level,
+        "title": annotation.title[:TITLE_LIMIT],
+        "message": message or "-",  # an empty one is refused
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
+
+
+def _id(run: Any) -> int:
+    number = number_at(run, "id")
+    if number is None:
+        raise Unreadable("the check run that GitHub sent has no id")
+    return number

@@ -1,0 +1,152 @@
+"""The one comment of a check on a pull request: found again by author and marker, updated in place."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from accgate.github.client import Client
+from accgate.github.event import Event
+from accgate.github.failures import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain
+from accgate.github.fields import number_at, text_at
+
+When = Literal["always", "on-change", "on-failure", "never"]
+
+NEEDS = "pull-requests: write"
+ACTIONS_LOGIN = "github-actions[bot]"
+_ATTEMPTS = 4
+_MARKER = re.compile(
+    r"<!-- accgate ([0-9a-f]{16})(?: verdict=(\S+) guard=(\S+) head=(\S+) run=(\d{1,18})\.(\d{1,9}))? ?-->"
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """What a comment says, as far as `when` needs to know: both verdict and guard, and whether the run passed."""
+
+    verdict: str
+    guard: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Comment:
+    """One of our comments, and what its marker says of the run that wrote it: None where it says nothing."""
+
+    id: int
+    url: str | None
+    verdict: str | None
+    guard: str | None
+    run: tuple[int, int] | None
+
+
+def comment_key(config: str, check_name: str) -> str:
+    """What tells the comments of several checks on one pull request apart.
+
+    >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
+    False
+    """
+    return hashlib.sha256(f"{config}\0{check_name}".encode()).hexdigest()[:16]
+
+
+def put_comment(
+    client: Client, event: Event, *, key: str, state: State, body: str, when: When = "always"
+) -> str | None:
+    """Writes, updates or leaves the comment with this key; its address, None where there is none.
+
+    `on-change` writes only where verdict or guard differ from what stands there; `on-failure` begins no comment for a
+    run that passed. A comment of a later run stays as it is.
+
+    Raises
+    ------
+    CannotPublish
+        Where GitHub could not be asked or told.
+    """
+    if when == "never" or event.number is None:
+        return None
+    text = f"{_marker(event, key, state)}\n{body}"
+    me, gone = own_login(client), set[int]()
+    for failed in range(1, _ATTEMPTS + 1):
+        ours = [comment for comment in _ours(client, event, key, me) if comment.id not in gone]
+        if not _is_due(ours, event, state, when):
+            return ours[0].url if ours else None
+        try:
+            if ours:
+                return _update(client, event, ours, text)
+            created = client.post(
+                f"/repos/{event.repository}/issues/{event.number}/comments", {"body": text}, needs=NEEDS
+            )
+        except NotFound:
+            if not ours:
+                raise
+            gone.add(ours[0].id)  # deleted after it had been found
+            continue
+        except Uncertain:  # it may be there now: look again
+            client.rest(failed)
+            continue
+        author = text_at(created, "user", "login") or me
+        if author.lower() == me.lower():
+            return text_at(created, "html_url")
+        me = author  # now the server has said who we are, and an older comment may be ours
+    if posted := list(_ours(client, event, key, me)):
+        return posted[0].url
+    raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
+
+
+def own_login(client: Client) -> str:
+    """Who writes with this token: `github-actions[bot]` for the token of a job."""
+    try:
+        login = text_at(client.get("/user", needs="metadata: read"), "login")
+    except (CannotReach, LimitedTooLong):
+        raise
+    except CannotPublish:  # the token of an app has no user, but GraphQL names its bot
+        login = None
+    if login:
+        return login
+    try:
+        return text_at(client.graphql("query { viewer { login } }"), "viewer", "login") or ACTIONS_LOGIN
+    except CannotPublish:
+        return ACTIONS_LOGIN
+
+
+def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
+    """Our comments with this key, the oldest first. Others may copy a marker, but not write under our name."""
+    rows = client.pages(f"/repos/{event.repository}/issues/{event.number}/comments", needs=NEEDS)
+    for row in sorted(rows, key=lambda row: number_at(row, "id") or 0):
+        number, author = number_at(row, "id"), (text_at(row, "user", "login") or "").lower()
+        found = _MARKER.match(text_at(row, "body") or "")
+        if number is not None and author == me.lower() and found and found[1] == key:
+            run = (int(found[5]), int(found[6])) if found[5] else None
+            yield Comment(number, text_at(row, "html_url"), found[2], found[3], run)
+
+
+def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool:
+    if not ours:
+        return when != "on-failure" or not state.passed
+    newest = max(ours, key=lambda comment: comment.run or (0, 0))
+    if newest.run is not None and newest.run > (event.source_run_id, event.source_run_attempt):
+        return False
+    return when != "on-change" or len(ours) > 1 or (newest.verdict, newest.guard) != (state.verdict, state.guard)
+
+
+def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str | None:
+    path = f"/repos/{event.repository}/issues/comments"
+    updated = client.patch(f"{path}/{ours[0].id}", {"body": text}, needs=NEEDS)
+    for double in ours[1:]:
+        try:
+            client.delete(f"{path}/{double.id}", needs=NEEDS)
+        except NotFound:
+            continue
+    return text_at(updated, "html_url") or ours[0].url
+
+
+def _marker(event: Event, key: str, state: State) -> str:
+    """The first line. Its values are checked: anything else could end the HTML comment."""
+    values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
+    line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"
+    if not _MARKER.fullmatch(line) or re.search(r"[<>]|--", values):
+        raise ValueError(f"no marker: {line}")
+    return line

@@ -1,0 +1,95 @@
+"""What can go wrong between accgate and GitHub, one class per fact; none of them changes a verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+
+class CannotPublish(Exception):
+    """GitHub could not be told or asked; the message says what, where, and the mend."""
+
+
+class CannotReach(CannotPublish):
+    """The server does not answer, or fails again and again."""
+
+
+class LimitedTooLong(CannotPublish):
+    """GitHub's rate limits ask for a longer wait than is allowed."""
+
+
+class Unreadable(CannotPublish):
+    """The server's answer is not what GitHub's API promises."""
+
+
+class MissingPermission(CannotPublish):
+    """The token may not do this; the message names the line of `permissions:` to add."""
+
+
+class NotFound(CannotPublish):
+    """There is no such thing, or the token may not see it."""
+
+
+class Refused(CannotPublish):
+    """GitHub understood the request and refused it; the message holds GitHub's reasons."""
+
+
+class Uncertain(CannotPublish):
+    """Something was to be created and may have been: look before it is asked for again."""
+
+
+class CannotRead(CannotPublish):
+    """An approval could not be read, so that nobody can be said to have approved."""
+
+
+def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
+    """The fact that a response with a status of 400 or more states, but for rate limits.
+
+    `what` is the method and path, and `needs` the permission of the operation, as `checks: write`.
+
+    >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
+    POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
+    """
+    said = f"{status}: {reasons(body)}"
+    if status == 401:
+        return MissingPermission(f"{what}: the token is not valid or has expired ({said}); pass the job's github.token")
+    if status == 403 or (status == 404 and "not accessible by" in reasons(body)):
+        grant = " and ".join(f"`{line}`" for line in _grant(headers.get("x-accepted-github-permissions", ""), needs))
+        return MissingPermission(
+            f"{what}: the token lacks a permission ({said}); add {grant} to `permissions:` of the job"
+        )
+    if status == 404:
+        return NotFound(f"{what}: not found ({said}); where it does exist, the token needs `{needs}`")
+    return Refused(f"{what}: GitHub refused ({said})")
+
+
+def reasons(body: Any) -> str:
+    """GitHub's own message with its list of errors, on one line and at most 1,000 characters.
+
+    >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
+    'Validation Failed: body invalid; too long'
+    """
+    if not isinstance(body, dict):
+        return "no message"
+    errors = body.get("errors")
+    listed = "; ".join(_reason(error) for error in errors) if isinstance(errors, list) else ""
+    text = f"{body.get('message') or 'no message'}{': ' if listed else ''}{listed}"
+    return re.sub(r"\s+", " ", text)[:1000]
+
+
+def _reason(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return str(error.get("message") or " ".join(str(error[key]) for key in ("field", "code") if key in error))
+
+
+def _grant(accepted: str, needs: str) -> list[str]:
+    """The lines to add: what the operation needs, unless GitHub's own list of alternatives does not have it."""
+    # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
+    alternatives = [
+        [pair.strip().replace("_", "-").replace("=", ": ") for pair in group.split(",") if "=" in pair]
+        for group in accepted.split(";")
+    ]
+    alternatives = [group for group in alternatives if group]
+    return next((group for group in alternatives if needs in group), alternatives[0] if alternatives else [needs])

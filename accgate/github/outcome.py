@@ -1,0 +1,161 @@
+"""What came of an evaluation: its result, or why it has none; and what that means for a pull request."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
+from accgate.guard import Guard
+from accgate.report.comment import Failure
+from accgate.result import Result, read_result
+
+Conclusion = Literal["success", "failure", "neutral", "cancelled"]
+FAIL_ON = ("regression", "inconclusive", "no-reference", "guard")
+LOG_READ = 20_000  # bytes of the end of a log; the comment shows less
+UNTRUSTED_BYTES = 2_000_000  # of an accgate.json that anybody may have written; 100 checks of 1,319 samples have 0.3 MB
+UNTRUSTED_CHECKS, UNTRUSTED_TEXT = 1_000, 2_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result, or the failure that took its place; `cancelled` where the job was stopped from outside."""
+
+    result: Result | None = None
+    failure: Failure | None = None
+    cancelled: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """What the evaluation ended with."""
+        if self.cancelled:
+            return INTERRUPTED
+        if self.result is not None:
+            return self.result.exit_code
+        return CANNOT_EVALUATE if self.failure is None else self.failure.exit_code
+
+    @property
+    def verdict(self) -> str:
+        """The run's verdict; `error` where it has none."""
+        return "error" if self.result is None else self.result.verdict
+
+    @property
+    def is_bootstrap(self) -> bool:
+        """Whether the base has no rules yet, so that nothing can be judged by them."""
+        return self.result is not None and self.result.rules == "bootstrap"
+
+
+def read_outcome(
+    path: Path, *, exit_code: int | None, log: Path | None, cancelled: bool = False, untrusted: bool = False
+) -> Outcome:
+    """The outcome of an evaluation from the files it left; whatever does not fit together is a failure.
+
+    Parameters
+    ----------
+    path : Path
+        accgate.json, which need not exist.
+    exit_code : int or None
+        What the evaluation exited with, where the caller knows: the file must say the same.
+    log : Path or None
+        What it printed, for the failure's message.
+    cancelled : bool
+        Whether the job was stopped from outside.
+    untrusted : bool
+        Whether anybody may have written the file: it must then be small, and hold nothing but a result.
+    """
+    if cancelled:
+        return Outcome(cancelled=True)
+    if not path.exists():
+        code = exit_code if exit_code not in (None, PASSED) else CANNOT_EVALUATE
+        assert code is not None
+        return Outcome(failure=Failure(code, "" if untrusted else _end_of(log)))
+    try:
+        result = read_untrusted(path) if untrusted else read_result(path)
+    except BadInput as error:
+        return Outcome(failure=Failure(CANNOT_EVALUATE, "the result cannot be read" if untrusted else str(error)))
+    if exit_code is not None and exit_code != result.exit_code:
+        fact = f"accgate.json says exit code {result.exit_code}, but the evaluation ended with {exit_code}"
+        return Outcome(failure=Failure(CANNOT_EVALUATE, f"{fact}\n{_end_of(log)}"))
+    return Outcome(result)
+
+
+def _end_of(log: Path | None) -> str:
+    """The last part of a log, from the beginning of a line."""
+    if log is None or not log.is_file():
+        return ""
+    with log.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - LOG_READ))
+        text = file.read().decode("utf-8", "replace")
+    return text if size <= LOG_READ else text.partition("\n")[2]
+
+
+def read_untrusted(path: Path) -> Result:
+    """A result that anybody may have written: read as data, within limits, and with no key that a result has not.
+
+    Raises
+    ------
+    BadInput
+        When it is too large, holds anything else, or contradicts itself.
+    """
+    import json
+
+    if path.is_symlink() or not path.is_file():
+        raise BadInput(f"{path}: is no plain file")
+    if path.stat().st_size > UNTRUSTED_BYTES:
+        raise BadInput(f"{path}: has more than {UNTRUSTED_BYTES:,} bytes")
+    result = read_result(path)
+    data = json.loads(path.read_text(encoding="utf-8"))
+    whole = asdict(result)
+    if isinstance(data, dict) and "checks" not in data:
+        whole = whole["checks"][0]
+    if len(result.checks) + len(result.beside) > UNTRUSTED_CHECKS or not _holds_only(data, whole):
+        raise BadInput(f"{path}: holds more than a result does")
+    return result
+
+
+def _holds_only(data: Any, known: Any) -> bool:
+    """Whether data has no key that `known` lacks, and no text past the limit."""
+    if isinstance(data, dict):
+        return isinstance(known, dict) and all(key in known and _holds_only(data[key], known[key]) for key in data)
+    if isinstance(data, list):
+        return isinstance(known, (list, tuple)) and all(map(_holds_only, data, known))
+    return not isinstance(data, str) or len(data) <= UNTRUSTED_TEXT
+
+
+def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:
+    """How the check run ends. GitHub lets a neutral check satisfy a required one, so neutral is never for a doubt.
+
+    Neutral are a bootstrap, an inconclusive run whose rules only warn of it, and what is advisory and no failure.
+    """
+    if outcome.cancelled:
+        return "cancelled"
+    if outcome.result is None or (guard is not None and not guard.holds):
+        return "failure"
+    if outcome.is_bootstrap:
+        return "neutral" if outcome.result.verdict != "error" else "failure"
+    if outcome.result.exit_code != PASSED:
+        return "failure"
+    return "neutral" if advisory or outcome.verdict == "inconclusive" else "success"
+
+
+def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[str]) -> int:
+    """The job's exit code: the run's, where it is one to fail on; 4 where only the guard fails.
+
+    Bad input and an evaluation that could not finish fail whatever `fail_on` has, unless it is empty.
+
+    >>> from accgate.guard import Guard
+    >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
+    3
+    """
+    code = outcome.exit_code
+    if code == PASSED or (outcome.is_bootstrap and code in (REGRESSION, NO_VERDICT)):
+        masked = True
+    elif outcome.result is not None and code in (REGRESSION, NO_VERDICT):
+        masked = outcome.verdict not in fail_on
+    else:
+        masked = not fail_on
+    if not masked:
+        return code
+    return NO_VERDICT if guard is not None and not guard.holds and "guard" in fail_on else PASSED

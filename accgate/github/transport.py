@@ -1,0 +1,150 @@
+"""One request to GitHub as it goes over the wire: the token's limits, time-outs, sizes, and what came back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.auth import AuthBase
+from urllib3.exceptions import HTTPError, NewConnectionError
+
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 30.0  # between two bytes
+ANSWER_SECONDS = 120.0  # for a whole answer: a server that drips bytes meets no read time-out
+MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered; names of headers are in lower case, and `body` is None where it is not JSON."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    is_json: bool
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A request without a whole answer; where `sent`, the server may have performed it, and `lasting` ones stay so."""
+
+    reason: str
+    sent: bool
+    lasting: bool = False
+
+
+class Session(requests.Session):
+    """A session that follows no redirect, and does not even look where it leads."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:  # noqa: ARG002, D102
+        return None
+
+
+class Bearer(AuthBase):
+    """Adds the token to requests for one origin, and to no other."""
+
+    def __init__(self, token: str, origin: str) -> None:
+        self._token, self._origin = token, origin
+
+    # An object for this, and no plain header: requests would put a login out of ~/.netrc in its place.
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:  # noqa: D102
+        if origin_of(request.url or "") == self._origin:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+    def __repr__(self) -> str:
+        return "Bearer(***)"
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL, with the port that the scheme implies; empty where it is none.
+
+    >>> origin_of("https://API.github.com/repos"), origin_of("http://ghe.example:8080/api/v3")
+    ('https://api.github.com:443', 'http://ghe.example:8080')
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname and port else ""
+
+
+def within(origin: str, base: str, link: str) -> str | None:
+    """Where a link on the page `base` leads; None where that is away from the origin.
+
+    >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "/api/v3/x?page=2")
+    'https://ghe.example/api/v3/x?page=2'
+    >>> within("https://ghe.example:443", "https://ghe.example/api/v3/", "//elsewhere.example/x")
+    """
+    try:
+        url = urljoin(base, link)
+    except ValueError:
+        return None
+    return url if origin_of(url) == origin else None
+
+
+def send(
+    session: requests.Session,
+    method: str,
+    url: str,
+    *,
+    auth: AuthBase,
+    params: Mapping[str, str | int] | None,
+    body: Any,
+    clock: Callable[[], float],
+) -> Answer | Trouble:
+    """Sends one request and reads the whole answer; redirects are not followed."""
+    try:
+        with session.request(
+            method,
+            url,
+            params=params,
+            json=body,
+            auth=auth,
+            timeout=(CONNECT_SECONDS, READ_SECONDS),
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            content = _content(response, clock)
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            status = response.status_code
+    except (requests.exceptions.RequestException, HTTPError, OSError, ValueError) as error:
+        return _trouble(error)
+    if isinstance(content, Trouble):
+        return content
+    try:
+        return Answer(status, headers, json.loads(content) if content else None, is_json=True)
+    except (ValueError, RecursionError):
+        return Answer(status, headers, None, is_json=False)
+
+
+def _content(response: requests.Response, clock: Callable[[], float]) -> bytes | Trouble:
+    end = clock() + ANSWER_SECONDS
+    content = bytearray()
+    for chunk in response.iter_content(2**16):
+        content += chunk
+        if len(content) > MOST_BYTES:
+            return Trouble(f"the answer is larger than {MOST_BYTES // 2**20} MiB", sent=True, lasting=True)
+        if clock() > end:
+            return Trouble(f"the answer took longer than {ANSWER_SECONDS:.0f} s", sent=True)
+    return bytes(content)
+
+
+def _trouble(error: Exception) -> Trouble:
+    """What a request failed with, by the name of the error alone: messages of these libraries can quote headers."""
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    cause = type(reason if isinstance(reason, BaseException) else error).__name__
+    if isinstance(error, requests.exceptions.SSLError):
+        return Trouble(f"no trusted connection ({cause})", sent=False, lasting=True)
+    if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, NewConnectionError):
+        return Trouble(f"no connection can be opened ({cause})", sent=False)
+    if isinstance(error, requests.exceptions.Timeout):
+        return Trouble(f"no answer came for {READ_SECONDS:.0f} s", sent=True)
+    if isinstance(error, ValueError):  # a URL or a header that cannot be
+        return Trouble(f"the request cannot be sent ({cause})", sent=False, lasting=True)
+    return Trouble(f"the connection broke ({cause})", sent=True)

@@ -1,0 +1,110 @@
+# shellcheck shell=bash
+# What the host scripts of the action share. They need bash, git, docker, coreutils, findutils and tar, nothing else.
+set -euo pipefail
+shopt -s inherit_errexit # a refusal inside $(...) ends the script
+
+# Where things lie inside the containers.
+# shellcheck disable=SC2034 # the scripts that source this use it
+readonly INSIDE=/accgate
+
+# What a workflow command's text may not hold as it is.
+escaped() {
+  local text=${1//%/%25}
+  text=${text//$'\r'/%0D}
+  printf '%s' "${text//$'\n'/%0A}"
+}
+
+# On standard error, which the runner reads as well: functions return values on standard output.
+notice() { printf '::notice title=accgate::%s\n' "$(escaped "$1")" >&2; }
+annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&2; }
+
+# fail CODE MESSAGE: the message as an annotation and, once there is a work folder, for the publishing step to report.
+fail() {
+  annotate "$2"
+  if [[ -n ${ACCGATE_WORK:-} ]]; then
+    printf 'accgate: %s\n' "$2" >>"$ACCGATE_WORK/log.txt"
+    printf '%s' "$1" >"$ACCGATE_WORK/exit-code"
+  fi
+  exit "$1"
+}
+
+output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
+
+truth() { # NAME VALUE: true or false
+  case ${2,,} in
+    true | yes | on | 1) return 0 ;;
+    false | no | off | 0 | '') return 1 ;;
+    *) fail 2 "$1 is '$2'; write true or false" ;;
+  esac
+}
+
+# No docker variable of the host's reaches a container; what is mounted is named in full and must exist.
+bind() { # SOURCE TARGET [readonly]
+  case $1 in *,*) fail 2 "the path $1 holds a comma, which docker's --mount cannot take; move the runner's folder" ;; esac
+  printf -- '--mount\ntype=bind,source=%s,target=%s%s\n' "$1" "$2" "${3:+,readonly}"
+}
+
+# The words of the labels that say whose container it is. A neighbour on this host differs in one of them.
+runner_label() { printf 'org.accgate.runner=%s' "${RUNNER_NAME:-$(uname -n)}"; }
+place_label() {
+  local place
+  place=$(printf '%s\0%s' "${RUNNER_TEMP:-}" "${GITHUB_WORKSPACE:-}" | sha256sum)
+  printf 'org.accgate.place=%s' "${place:0:16}"
+}
+
+# The options that every container gets: no privileges, the runner's own uid, no log kept by the engine.
+confined() { # NAME
+  local user
+  user=$(id -u):$(id -g)
+  # In a rootless engine the runner's user is root inside.
+  case $(docker info --format '{{.SecurityOptions}}' 2>/dev/null) in *rootless*) user=0:0 ;; esac
+  printf '%s\n' --rm --init --name "$1" --label "$(runner_label)" --label "$(place_label)" --user "$user" \
+    --cap-drop ALL --security-opt no-new-privileges --log-driver none \
+    --env USER=accgate --env LOGNAME=accgate
+}
+
+random() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+
+# The config's path in the repository, as git writes it.
+config_path() {
+  local path=${1#./}
+  case /$path/ in
+    // | //* | */../* | */./* | *$'\n'*) fail 2 "config is '$1'; write a path inside the repository, such as accuracy.toml" ;;
+  esac
+  printf '%s' "$path"
+}
+
+# The containers that have the token get no GPU, no model and no way to write but to what is named.
+with_token() { # NAME
+  confined "$1"
+  # The image of vLLM asks for every GPU; void keeps them out where the engine's default runtime is NVIDIA's.
+  printf '%s\n' --network host --read-only --tmpfs /tmp --env HOME=/tmp --env NVIDIA_VISIBLE_DEVICES=void \
+    --env ACCGATE_TOKEN
+  local variable
+  for variable in GITHUB_ACTIONS GITHUB_API_URL GITHUB_GRAPHQL_URL GITHUB_SERVER_URL GITHUB_REPOSITORY GITHUB_EVENT_NAME \
+    GITHUB_SHA GITHUB_REF GITHUB_REF_NAME GITHUB_HEAD_REF GITHUB_BASE_REF GITHUB_RUN_ID GITHUB_RUN_ATTEMPT \
+    HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy; do
+    [[ -z ${!variable:-} ]] || printf '%s\n' --env "$variable"
+  done
+  # A GitHub Enterprise Server may have a certificate of the company's own.
+  local bundle=${REQUESTS_CA_BUNDLE:-${SSL_CERT_FILE:-}}
+  if [[ -n $bundle && -f $bundle ]]; then
+    bind "$bundle" "$INSIDE/ca.pem" readonly
+    printf '%s\n' --env "REQUESTS_CA_BUNDLE=$INSIDE/ca.pem"
+  fi
+  [[ ! -f ${GITHUB_EVENT_PATH:-} ]] || {
+    bind "$GITHUB_EVENT_PATH" "$INSIDE/event.json" readonly
+    printf '%s\n' --env "GITHUB_EVENT_PATH=$INSIDE/event.json"
+  }
+  bind "$ACCGATE_WORK/publish" "$INSIDE/publish"
+}
+
+# Links of hostile trees must not lead the container that has the token to /proc/self/environ.
+without_links_out() { # FOLDER
+  local folder link
+  folder=$(realpath "$1")
+  while IFS= read -r -d '' link; do
+    case $(realpath -m "$link")/ in "$folder"/*) [[ $(readlink "$link") != /* ]] && continue ;; esac
+    rm -f -- "$link"
+  done < <(find "$folder" -type l -print0)
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# Host step 3: the container with the GPU and the models, and without any token.
+#
+# Reads: ACCGATE_WORK and the inputs as ACCGATE_*. Leaves out/, exit-code and log.txt in the work folder; never fails
+# the job by itself but for inputs that it cannot use: the publishing step decides.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+work=$ACCGATE_WORK
+: "${ACCGATE_ENV:=}"
+name=accgate-evaluate-$(random)
+
+# gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
+gpus_option() {
+  local wanted=${ACCGATE_GPUS:-}
+  wanted=${wanted// /}
+  if [[ ${wanted:=auto} == auto ]]; then
+    if [[ -v NVIDIA_VISIBLE_DEVICES ]]; then # a runner that was itself given some of the machine's GPUs
+      wanted=${NVIDIA_VISIBLE_DEVICES// /}
+      case $wanted in '' | void) wanted=none ;; esac
+    elif command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
+      wanted=all
+    else
+      wanted=none
+    fi
+  fi
+  case $wanted in
+    # The vLLM image asks for all; void keeps GPUs out where the engine's default runtime is NVIDIA's.
+    none) printf '%s\n' --env NVIDIA_VISIBLE_DEVICES=void ;;
+    all) printf '%s\n' --gpus all ;;
+    *)
+      [[ $wanted =~ ^[A-Za-z0-9:/._-]+(,[A-Za-z0-9:/._-]+)*$ ]] ||
+        fail 2 "gpus is '$ACCGATE_GPUS'; write auto, all, none, or indices or UUIDs such as 0,1"
+      printf '%s\n' --gpus "\"device=$wanted\""
+      ;;
+  esac
+}
+
+# Variables by name. Those that hold or lead to a credential of GitHub's are refused, whoever named them.
+env_options() {
+  local variables variable
+  read -r -d '' -a variables <<<"${ACCGATE_ENV//,/ }" || true
+  for variable in "${variables[@]}"; do
+    [[ $variable =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] ||
+      fail 2 "env holds '$variable'; write names of variables alone, and give their values in the step's env:"
+    case ${variable^^} in
+      GITHUB_* | GH_* | ACCGATE_* | ACTIONS_* | INPUT_* | RUNNER_* | DOCKER_* | GIT_* | SSH_AUTH_SOCK)
+        fail 2 "env names $variable, which is not passed: no credential of GitHub's may reach the evaluating container" ;;
+      PATH | HOME | USER | LOGNAME | LD_*) fail 2 "env names $variable, which the action sets itself" ;;
+    esac
+    case ${!variable:-} in
+      ghp_* | gho_* | ghu_* | ghs_* | ghr_* | github_pat_*)
+        fail 2 "env names $variable, whose value looks like a token of GitHub's; no such token may reach the evaluating container" ;;
+      '') notice "the variable $variable is empty on this runner" ;;
+    esac
+    printf '%s\n' --env "$variable"
+  done
+}
+
+# Words after white space, as they are: no shell evaluates them.
+docker_options() {
+  local options
+  read -r -d '' -a options <<<"${ACCGATE_DOCKER_OPTIONS:-}" || true
+  [[ ${#options[@]} -gt 0 ]] || return 0
+  case ${options[*]} in *docker.sock*) fail 2 "docker-options mounts the docker socket, through which a model could reach the token" ;; esac
+  printf '%s\n' "${options[@]}"
+}
+
+cache_folder() {
+  local folder=${ACCGATE_CACHE_DIR:-}
+  [[ -n $folder ]] || { printf '%s' "$work/cache"; return; }
+  [[ $folder == /* ]] || fail 2 "cache-dir is '$folder'; write an absolute path on the runner"
+  mkdir -p "$folder" 2>/dev/null && [[ -w $folder ]] || fail 3 "cache-dir $folder cannot be written by $(id -un)"
+  printf '%s' "$folder"
+}
+
+# The command and its arguments, one a line; values follow = so that none is taken for an option.
+arguments() {
+  local config command=${ACCGATE_COMMAND:-run} shard
+  config=$(config_path "$ACCGATE_CONFIG")
+  printf '%s\n' "$command"
+  if [[ $command == merge ]]; then
+    for shard in "$work"/shards/*/; do
+      [[ -d $shard ]] || fail 2 "shards is '${ACCGATE_SHARDS:-}', where there is no folder of a shard; download the artifacts first"
+      printf '%s\n' "$INSIDE/shards/$(basename "$shard")"
+    done
+    printf '%s\n' --config
+  fi
+  printf '%s\n' "$INSIDE/head/$config" --out "$INSIDE/out"
+  [[ -z ${ACCGATE_MODELS:-} ]] || printf '%s\n' "--models=$(one_line "$ACCGATE_MODELS")"
+  [[ -z ${ACCGATE_TASKS:-} ]] || printf '%s\n' "--tasks=$(one_line "$ACCGATE_TASKS")"
+  if [[ $command == record ]]; then
+    [[ -z ${ACCGATE_REASON:-} ]] || printf '%s\n' "--reason=$(one_line "$ACCGATE_REASON")"
+    return
+  fi
+  [[ -z ${ACCGATE_BASE_SHA:-} ]] || printf '%s\n' --base "$INSIDE/base/$config"
+  [[ -z ${ACCGATE_SHARD:-} ]] || printf '%s\n' "--shard=$(one_line "$ACCGATE_SHARD")"
+  ! truth html-report "${ACCGATE_HTML_REPORT:-}" || printf '%s\n' --html
+}
+
+one_line() { tr '\n' ' ' <<<"$1" | sed 's/ *$//'; }
+
+# `record` writes references beside the config: into a copy, from which the host takes the reference files back.
+mounts() {
+  local head=$work/head
+  if [[ ${ACCGATE_COMMAND:-run} == record ]]; then
+    cp -a --reflink=auto "$work/head" "$work/recorded"
+    bind "$work/recorded" "$INSIDE/head"
+  else
+    bind "$head" "$INSIDE/head" readonly
+  fi
+  bind "$work/base" "$INSIDE/base" readonly
+  bind "$work/out" "$INSIDE/out"
+  bind "$work/home" /home/accgate
+  bind "$cache" /cache
+  [[ ! -d $work/shards ]] || bind "$work/shards" "$INSIDE/shards" readonly
+}
+
+take_shards() {
+  [[ ${ACCGATE_COMMAND:-run} == merge ]] || return 0
+  local folder=${ACCGATE_SHARDS:-}
+  [[ -n $folder && -d $folder ]] || fail 2 "command merge needs shards, the folder into which the shards' artifacts were downloaded; it is '$folder'"
+  mkdir "$work/shards"
+  tar -C "$folder" -cf - . | tar -C "$work/shards" --no-same-owner -xf -
+}
+
+# Only files that are references by name come back, only into folders, through no link.
+take_references() {
+  local file target
+  while IFS= read -r -d '' file; do
+    cmp -s "$work/recorded/$file" "$work/head/$file" && continue
+    [[ $file != "$(config_path "$ACCGATE_CONFIG")" ]] || continue
+    target=$GITHUB_WORKSPACE/$file
+    [[ $(realpath -m "$target") == "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || { notice "$file is behind a link and was not taken back"; continue; }
+    mkdir -p "$(dirname "$target")"
+    cp -- "$work/recorded/$file" "$target"
+    echo "recorded $file"
+  done < <(cd "$work/recorded" && find . -name .github -prune -o -type f \
+    \( -name '*.scores.csv' -o -name '*.replies.jsonl.gz' -o -path './*/*/*.toml' \) -printf '%P\0' | sort -z)
+}
+
+stop() {
+  : >"$work/cancelled"
+  echo "accgate: stopping the container" >&2
+  # GitHub sends a second signal after 7.5 seconds and kills after 10. A container that only now comes up is met too.
+  for _ in 1 2 3 4 5 6; do
+    docker stop --time 4 "$name" >/dev/null 2>&1 && return 0 # in a trap, return alone would pass the signal on
+    kill -0 "$pipe" 2>/dev/null || return 0
+    sleep 0.5
+  done
+}
+
+run_container() {
+  local resume
+  resume=$(random)
+  # Until the random word comes again the runner takes no line of the container's for a workflow command.
+  echo "::stop-commands::$resume"
+  { docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" && echo 0 >"$work/code" || echo $? >"$work/code"; } \
+    </dev/null 2>&1 | tee "$work/log.txt" &
+  pipe=$!
+  trap stop INT TERM
+  until wait "$pipe" || ! kill -0 "$pipe" 2>/dev/null; do :; done
+  trap - INT TERM
+  printf '\n::%s::\n' "$resume"
+}
+
+if [[ -e $work/exit-code ]]; then # the trees could not be had
+  exit 0
+fi
+take_shards
+cache=$(cache_folder)
+listed=$(confined "$name")
+for list in gpus_option env_options docker_options mounts; do
+  more=$($list)
+  listed+=$'\n'$more
+done
+mapfile -t options < <(sed '/^$/d' <<<"$listed")
+listed=$(arguments)
+mapfile -t command <<<"$listed"
+options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
+  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=${GITHUB_SHA:-}" --workdir "$INSIDE/head")
+
+run_container
+docker rm --force "$name" >/dev/null 2>&1 || true
+code=$(cat "$work/code" 2>/dev/null || echo 3)
+rm -f "$work/code"
+[[ ! -e $work/cancelled ]] || code=130
+if [[ $code -gt 4 && $code -ne 130 ]]; then
+  annotate "the container ended with exit code $code, which is no verdict (125 to 127: docker could not start it, 137: killed for memory); see docs/action.md, troubleshooting"
+  code=3
+fi
+printf '%s' "$code" >"$work/exit-code"
+[[ ${ACCGATE_COMMAND:-run} != record || $code -ne 0 ]] || take_references
+[[ $code -ne 130 ]] || exit 130

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Host step 4: the container with the token, and without GPU or model. Its exit code is the action's.
+#
+# Reads: ACCGATE_WORK, ACCGATE_IMAGE, ACCGATE_TOKEN and the inputs as ACCGATE_*. Writes the action's outputs.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+work=$ACCGATE_WORK
+
+# Without the publishing container: what `record`, a shard and `publish: false` give.
+plain_outcome() {
+  local passed=false
+  [[ $code -ne 0 ]] || passed=true
+  output passed "$passed"
+  if [[ ${ACCGATE_COMMAND:-run} == record ]]; then exit "$code"; fi
+  # A verdict is judged where it is published; what could not be evaluated fails here too.
+  case $code in 0 | 1 | 4) exit 0 ;; *) exit "$code" ;; esac
+}
+
+mounts() {
+  local file
+  bind "$work/head" "$INSIDE/head" readonly
+  [[ ! -d $work/base ]] || bind "$work/base" "$INSIDE/base" readonly
+  bind "$work/out" "$INSIDE/out" readonly
+  bind "$work/log.txt" "$INSIDE/log.txt" readonly
+  for file in GITHUB_OUTPUT GITHUB_STEP_SUMMARY; do
+    [[ -f ${!file:-} ]] || continue
+    bind "${!file}" "$INSIDE/$file"
+    printf '%s\n' --env "$file=$INSIDE/$file"
+  done
+}
+
+docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null
+[[ -e $work/log.txt ]] || : >"$work/log.txt"
+code=$(cat "$work/exit-code" 2>/dev/null || echo 3)
+[[ $code =~ ^[0-9]{1,3}$ ]] || code=3
+[[ ! -e $work/cancelled ]] || code=130
+# The container that wrote out/ has ended. Nothing but plain files and folders goes on from there, all of them readable.
+chmod -R u+rwX "$work/out"
+find "$work/out" ! -type f ! -type d -delete
+rm -rf "$work/out/accgate.exit-code" "$work/out/accgate.log"
+printf '%s' "$code" >"$work/out/accgate.exit-code"
+tail -c 1000000 "$work/log.txt" >"$work/out/accgate.log"
+if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
+  plain_outcome
+fi
+without_links_out "$work/head"
+[[ ! -d $work/base ]] || without_links_out "$work/base"
+config=$(config_path "$ACCGATE_CONFIG")
+arguments=("$INSIDE/out/accgate.json" --exit-code "$code" --log "$INSIDE/log.txt" --state "$INSIDE/publish/state.json"
+  --config "$config" --head "$INSIDE/head" --comment "$ACCGATE_COMMENT" --check-name "$ACCGATE_CHECK_NAME"
+  --fail-on "$ACCGATE_FAIL_ON")
+[[ -z ${ACCGATE_BASE_SHA:-} ]] || arguments+=(--base "$INSIDE/base")
+[[ ! -e $work/cancelled ]] || arguments+=(--cancelled)
+! truth untrusted "${ACCGATE_UNTRUSTED:-false}" || arguments+=(--untrusted)
+listed=$(with_token "accgate-publish-$(random)")
+more=$(mounts)
+mapfile -t options <<<"$listed"$'\n'"$more"
+exec docker run "${options[@]}" "$ACCGATE_IMAGE" publish "${arguments[@]}"

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Host step 2: opens the check run on the head's commit. Fails where the event is refused, so that nothing is evaluated.
+#
+# Reads: ACCGATE_WORK, ACCGATE_IMAGE, ACCGATE_TOKEN, ACCGATE_CONFIG, ACCGATE_CHECK_NAME, and ACCGATE_COMMAND,
+# ACCGATE_SHARD, ACCGATE_PUBLISH and ACCGATE_HEAD_REPOSITORY, the last empty where the event is of no pull request.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# What publishes nothing opens no check run; a fork is asked about all the same, since its models would run here.
+if [[ ${ACCGATE_HEAD_REPOSITORY:=$GITHUB_REPOSITORY} == "$GITHUB_REPOSITORY" ]]; then
+  if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
+    exit 0
+  fi
+fi
+config=$(config_path "$ACCGATE_CONFIG")
+listed=$(with_token "accgate-start-$(random)")
+mapfile -t options <<<"$listed"
+docker run "${options[@]}" "$ACCGATE_IMAGE" publish --start --state "$INSIDE/publish/state.json" --config "$config" \
+  --check-name "$ACCGATE_CHECK_NAME"

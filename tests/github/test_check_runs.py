@@ -1,0 +1,175 @@
+"""The check run: opened, finished, with all its annotations once."""
+
+from __future__ import annotations
+
+import pytest
+
+from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
+from accgate.github.failures import CannotReach, MissingPermission, Refused, Unreadable
+from tests.github.server import SECONDARY, GitHub
+from tests.servers import Fault
+
+
+@pytest.fixture
+def hub():
+    with GitHub() as hub:
+        yield hub
+
+
+def opened(hub, **event):
+    return open_check_run(hub.client(), hub.event(**event), name="accgate", title="Running", summary="It runs.")
+
+
+def finished(hub, conclusion="success", **more):
+    facts = {"name": "accgate", "title": "Passed", "summary": "All passed."} | more
+    return finish_check_run(hub.client(), hub.event(), conclusion=conclusion, **facts)
+
+
+def notes(count: int) -> list[Annotation]:
+    return [Annotation("accuracy.toml", line, "warning", "drop", f"line {line}") for line in range(1, count + 1)]
+
+
+def lines(hub, id_: int) -> list[int]:
+    return [row["start_line"] for row in hub.store.annotations[id_]]
+
+
+class TestOpen:
+    def test_it_is_in_progress_on_the_head_commit_and_leads_to_the_run(self, hub):
+        row = hub.store.check_runs[opened(hub)]
+        assert (row["name"], row["head_sha"], row["status"], row["conclusion"]) == (
+            "accgate",
+            "a" * 40,
+            "in_progress",
+            None,
+        )
+        assert row["details_url"] == "https://github.example/octo/models/actions/runs/11/attempts/1"
+        assert row["output"]["title"] == "Running"
+
+    def test_every_run_opens_its_own(self, hub):
+        assert opened(hub) != opened(hub)
+
+    @pytest.mark.parametrize("fault", [Fault(500), Fault(cut=True)])
+    @pytest.mark.parametrize("performed", [True, False])
+    def test_one_that_may_be_there_is_looked_for_first(self, hub, fault, performed):
+        opened(hub, run_id=10)  # of an earlier run: not this one
+        hub.fail(fault, method="POST", performed=performed)
+        id_ = opened(hub)
+        assert len(hub.store.check_runs) == 2
+        assert hub.store.check_runs[id_]["external_id"] == "11.1"
+
+    def test_it_is_given_up_where_it_never_works(self, hub):
+        hub.fail(Fault(500), method="POST", times=99)
+        with pytest.raises(CannotReach, match="'accgate' could not be written in 4 attempts"):
+            opened(hub)
+        assert hub.count("POST") == 4
+
+    def test_an_answer_without_an_id_is_unreadable(self, hub):
+        hub.fail(Fault(201, {"name": "accgate"}), method="POST")
+        with pytest.raises(Unreadable, match="has no id"):
+            opened(hub)
+
+    def test_a_missing_permission_is_said(self, hub):
+        hub.forbid("POST", "check-runs")
+        with pytest.raises(MissingPermission, match="`checks: write`"):
+            opened(hub)
+
+
+class TestFinish:
+    @pytest.mark.parametrize("conclusion", ["success", "failure", "neutral", "cancelled"])
+    def test_the_opened_one_is_completed(self, hub, conclusion):
+        id_ = opened(hub)
+        assert finished(hub, conclusion, check_run_id=id_, text="more") == id_
+        (row,) = hub.store.check_runs.values()
+        assert (row["status"], row["conclusion"]) == ("completed", conclusion)
+        assert [row["output"][key] for key in ("title", "summary", "text")] == ["Passed", "All passed.", "more"]
+
+    @pytest.mark.parametrize("id_", [None, 999_999])
+    def test_without_one_that_exists_a_completed_one_is_written(self, hub, id_):
+        row = hub.store.check_runs[finished(hub, "failure", check_run_id=id_, annotations=notes(70))]
+        assert (row["status"], row["conclusion"], row["head_sha"]) == ("completed", "failure", "a" * 40)
+        assert lines(hub, row["id"]) == list(range(1, 71))
+
+    @pytest.mark.parametrize(("count", "requests"), [(0, 1), (50, 1), (51, 2), (120, 3)])
+    def test_annotations_go_by_fifty(self, hub, count, requests):
+        id_ = opened(hub)
+        finished(hub, check_run_id=id_, annotations=notes(count))
+        assert lines(hub, id_) == list(range(1, count + 1))
+        assert hub.count("PATCH") == requests
+
+    @pytest.mark.parametrize("performed", [True, False])
+    @pytest.mark.parametrize("which", [0, 1, 2])
+    def test_annotations_come_once_though_the_answer_is_lost(self, hub, performed, which):
+        id_ = opened(hub)
+        hub.fail(Fault(200, b"{}"), method="PATCH", times=0)
+        path = f"check-runs/{id_}"
+        client, count = hub.client(), 0
+        patch = client.patch
+
+        def failing_once(*args, **more):
+            nonlocal count
+            if count == which:
+                hub.fail(Fault(502), method="PATCH", path=path, performed=performed)
+            count += 1
+            return patch(*args, **more)
+
+        client.patch = failing_once
+        facts = {"name": "accgate", "conclusion": "success", "title": "t", "summary": "s"}
+        finish_check_run(client, hub.event(), check_run_id=id_, annotations=notes(120), **facts)
+        assert lines(hub, id_) == list(range(1, 121))
+
+    def test_the_conclusion_stands_though_later_annotations_are_refused(self, hub):
+        id_ = opened(hub)
+        bad = [*notes(50), Annotation("accuracy.toml", 1, "warning", "t", "m")]
+        client, patch = hub.client(), hub.client().patch
+
+        def refusing(path, body, **more):
+            if len(body["output"]["annotations"]) == 1:
+                hub.fail(Fault(422, {"message": "Invalid request."}), method="PATCH")
+            return patch(path, body, **more)
+
+        client.patch = refusing
+        facts = {"name": "accgate", "conclusion": "failure", "title": "t", "summary": "s"}
+        with pytest.raises(Refused):
+            finish_check_run(client, hub.event(), check_run_id=id_, annotations=bad, **facts)
+        assert hub.store.check_runs[id_]["conclusion"] == "failure"
+
+    def test_updating_is_given_up_where_it_never_works(self, hub):
+        id_ = opened(hub)
+        hub.fail(Fault(500), method="PATCH", times=99)
+        with pytest.raises(CannotReach, match=f"{id_} could not be updated in 4 attempts"):
+            finished(hub, check_run_id=id_, annotations=notes(1))
+        assert hub.count("PATCH") == 4
+
+    def test_a_text_of_exactly_the_limit_is_whole(self, hub):
+        row = hub.store.check_runs[finished(hub, summary="s" * 65_535)]
+        assert row["output"]["summary"] == "s" * 65_535
+
+    def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
+        note = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
+        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, text="é" * 70_000, annotations=[note])]
+        assert len(row["output"]["summary"]) == len(row["output"]["text"]) == 65_535
+        assert row["output"]["summary"].endswith("s…")
+        (sent,) = hub.store.annotations[row["id"]]
+        assert len(sent["title"]) == 255
+        assert set(sent["message"]) == {"é"}
+        assert 63_900 < len(sent["message"].encode()) <= 65_536
+
+    def test_an_annotation_says_where_and_how_bad(self, hub):
+        id_ = finished(hub, annotations=[Annotation("accuracy.toml", 3, "failure", "Drop", "")])
+        assert hub.store.annotations[id_] == [
+            {
+                "path": "accuracy.toml",
+                "start_line": 3,
+                "end_line": 3,
+                "annotation_level": "failure",
+                "title": "Drop",
+                "message": "-",
+            }
+        ]
+
+    def test_rate_limits_are_waited_for(self, hub):
+        id_ = opened(hub)
+        hub.fail(Fault(403, SECONDARY, {"retry-after": "45"}), method="PATCH")
+        finished(hub, check_run_id=id_, annotations=notes(3))
+        assert hub.waits == [45]
+        assert lines(hub, id_) == [1, 2, 3]

@@ -1,0 +1,294 @@
+"""The comment: one for each check, found again, ours alone."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from accgate.github.comments import State, comment_key, own_login, put_comment
+from accgate.github.failures import CannotReach, MissingPermission, Refused
+from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.store import BOT
+from tests.servers import Fault
+
+KEY = comment_key("accuracy.toml", "accgate")
+PASSED = State("pass", "unchanged", passed=True)
+FAILED = State("regression", "unchanged", passed=False)
+
+
+@pytest.fixture
+def hub():
+    with GitHub() as hub:
+        hub.store.add_pull(7)
+        yield hub
+
+
+def put(hub, body="report", *, state=PASSED, when="always", key=KEY, client=None, **event):
+    return put_comment(client or hub.client(), hub.event(**event), key=key, state=state, body=body, when=when)
+
+
+def texts(hub) -> list[str]:
+    return [row["body"].partition("\n")[2] for row in hub.comments(7) if row["body"].startswith("<!-- accgate")]
+
+
+class TestOne:
+    def test_the_first_run_writes_it_and_its_first_line_says_what_it_is(self, hub):
+        url = put(hub)
+        (row,) = hub.comments(7)
+        assert row["body"] == (f"<!-- accgate {KEY} verdict=pass guard=unchanged head={'a' * 40} run=11.1 -->\nreport")
+        assert url == row["html_url"]
+
+    def test_the_second_run_updates_it(self, hub):
+        first = put(hub, "one")
+        assert put(hub, "two", run_id=12) == first
+        assert texts(hub) == ["two"]
+
+    def test_it_is_found_behind_250_others(self, hub):
+        for number in range(250):
+            hub.store.add_comment(7, "rita", f"comment {number}")
+        put(hub, "one")
+        for number in range(250):
+            hub.store.add_comment(7, "rita", f"later {number}")
+        put(hub, "two")
+        assert texts(hub) == ["two"]
+
+    def test_anothers_copy_of_the_marker_is_left_alone(self, hub):
+        put(hub, "one")
+        copy = hub.comments(7)[0]["body"]
+        hub.store.delete_comment(hub.comments(7)[0]["id"])
+        hub.store.add_comment(7, "copycat[bot]", copy)
+        hub.store.add_comment(7, None, copy)  # of an account that is gone
+        put(hub, "two")
+        assert [row["body"].partition("\n")[2] for row in hub.comments(7)] == ["one", "one", "two"]
+
+    def test_our_marker_further_down_is_no_marker(self, hub):
+        put(hub, "one")
+        quoted = "> " + hub.comments(7)[0]["body"]
+        hub.store.edit_comment(hub.comments(7)[0]["id"], quoted)
+        put(hub, "two")
+        assert [row["body"].partition("\n")[2] for row in hub.comments(7)] == ["one", "two"]
+
+    def test_a_deleted_one_is_written_again(self, hub):
+        put(hub, "one")
+        hub.store.delete_comment(hub.comments(7)[0]["id"])
+        put(hub, "two")
+        assert texts(hub) == ["two"]
+
+    def test_one_deleted_between_finding_and_updating_is_written_again(self, hub):
+        put(hub, "one")
+        client = hub.client()
+        client.patch = lambda *args, **more: [
+            hub.store.delete_comment(hub.comments(7)[0]["id"]),
+            type(client).patch(client, *args, **more),
+        ]
+        put(hub, "two", client=client)
+        assert texts(hub) == ["two"]
+
+    def test_one_that_is_still_listed_but_gone_is_written_again(self, hub):
+        put(hub, "one")
+        hub.fail(Fault(404, {"message": "Not Found"}), method="PATCH", times=9)
+        put(hub, "two")
+        assert texts(hub) == ["one", "two"]
+
+    def test_of_several_the_oldest_stays(self, hub):
+        put(hub, "one")
+        copy = hub.comments(7)[0]
+        for _ in range(2):
+            hub.store.add_comment(7, BOT, copy["body"])
+        assert put(hub, "two") == copy["html_url"]
+        assert texts(hub) == ["two"]
+
+    def test_several_become_one_even_where_nothing_changed(self, hub):
+        put(hub, "one")
+        hub.store.add_comment(7, BOT, hub.comments(7)[0]["body"])
+        put(hub, "two", when="on-change")
+        assert texts(hub) == ["two"]
+
+    def test_a_marker_with_a_number_that_no_run_has_is_none(self, hub):
+        hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} verdict=pass guard=x head=a run={'9' * 5000}.1 -->\nold")
+        put(hub, "new")
+        assert texts(hub)[1] == "new"
+
+    def test_a_double_that_somebody_deletes_first_does_no_harm(self, hub):
+        put(hub, "one")
+        hub.store.add_comment(7, BOT, hub.comments(7)[0]["body"])
+        hub.fail(Fault(404, {"message": "Not Found"}), method="DELETE")
+        put(hub, "two")
+        assert texts(hub)[0] == "two"
+
+    def test_a_run_without_a_pull_request_has_none(self, hub):
+        assert put(hub, number=None) is None
+        assert not hub.asked
+
+    def test_values_that_would_end_the_marker_are_refused(self, hub):
+        with pytest.raises(ValueError, match="no marker"):
+            put(hub, state=State("--><b>", "unchanged", passed=True))
+        with pytest.raises(ValueError, match="no marker"):
+            put(hub, state=State("pass pass", "unchanged", passed=True))
+
+
+class TestKeys:
+    def test_they_differ_by_config_and_by_check(self):
+        keys = {comment_key(*pair) for pair in [("a", "b"), ("a", "c"), ("b", "a"), ("ab", ""), ("", "ab")]}
+        assert len(keys) == 5
+
+    def test_jobs_of_a_matrix_have_one_each(self, hub):
+        jobs = [comment_key("accuracy.toml", name) for name in ("gate (fp8)", "gate (bf16)")]
+        for round_ in ("one", "two"):
+            threads = [threading.Thread(target=put, args=(hub, f"{round_} {key}"), kwargs={"key": key}) for key in jobs]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert sorted(texts(hub)) == sorted(f"{round_} {key}" for key in jobs)
+
+
+class TestWhen:
+    def test_never_asks_nothing(self, hub):
+        assert put(hub, when="never") is None
+        assert not hub.asked
+
+    def test_on_change_keeps_a_comment_that_says_the_same(self, hub):
+        url = put(hub, "one", when="on-change")
+        assert put(hub, "two", when="on-change", run_id=12) == url
+        assert texts(hub) == ["one"]
+
+    @pytest.mark.parametrize(
+        "state", [FAILED, State("pass", "loosened", passed=False), State("pass", "approved", passed=True)]
+    )
+    def test_on_change_writes_where_verdict_or_guard_changed(self, hub, state):
+        put(hub, "one", when="on-change")
+        put(hub, "two", when="on-change", state=state)
+        assert texts(hub) == ["two"]
+
+    def test_on_failure_begins_none_for_a_run_that_passed(self, hub):
+        assert put(hub, when="on-failure") is None
+        assert hub.comments(7) == []
+
+    def test_on_failure_tells_of_a_failure_and_then_of_its_end(self, hub):
+        put(hub, "bad", when="on-failure", state=FAILED)
+        put(hub, "good", when="on-failure", state=PASSED)
+        assert texts(hub) == ["good"]
+
+
+class TestOrder:
+    def test_a_run_that_ends_late_does_not_overwrite_a_later_one(self, hub):
+        url = put(hub, "new", run_id=12)
+        assert put(hub, "old", run_id=9, run_attempt=3, source_run_attempt=3) == url
+        assert texts(hub) == ["new"]
+
+    def test_a_later_attempt_of_the_same_run_overwrites_it(self, hub):
+        put(hub, "first", run_id=12)
+        put(hub, "again", run_id=12, source_run_attempt=2)
+        put(hub, "late", run_id=12)
+        assert texts(hub) == ["again"]
+
+    def test_the_evaluating_run_counts_not_the_one_that_reports(self, hub):
+        put(hub, "new", run_id=20, source_run_id=12)
+        put(hub, "old", run_id=21, source_run_id=11)
+        assert texts(hub) == ["new"]
+
+    def test_the_latest_of_several_counts(self, hub):
+        put(hub, "middle", run_id=12)
+        marker = hub.comments(7)[0]["body"]
+        hub.store.add_comment(7, BOT, marker.replace("run=12.1", "run=14.1"))
+        hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} -->\nunreadable")
+        put(hub, "late", run_id=13)
+        assert "late" not in texts(hub)
+
+    def test_a_marker_of_another_version_is_still_ours(self, hub):
+        hub.store.add_comment(7, BOT, f"<!-- accgate {KEY} -->\nold")
+        put(hub, "new", when="on-change")
+        assert texts(hub) == ["new"]
+
+
+class TestLogin:
+    def test_the_token_of_a_job_is_its_bot(self, hub):
+        assert own_login(hub.client()) == BOT
+
+    def test_a_token_of_a_person_is_that_person(self, hub):
+        hub.tokens = {TOKEN: "gatekeeper"}
+        assert own_login(hub.client()) == "gatekeeper"
+        put(hub, "one")
+        put(hub, "two")
+        assert texts(hub) == ["two"]
+
+    def test_a_login_is_the_same_in_any_case(self, hub):
+        hub.tokens = {TOKEN: "Gatekeeper"}
+        put(hub, "one")
+        hub.comments(7)[0]["user"]["login"] = "gateKeeper"
+        put(hub, "two")
+        assert texts(hub) == ["two"]
+
+    def test_a_token_of_an_app_is_its_bot(self, hub):
+        hub.tokens = {TOKEN: "our-app[bot]"}
+        assert own_login(hub.client()) == "our-app[bot]"
+
+    def test_a_server_without_either_has_the_bot_of_actions(self, hub):
+        hub.has_user = hub.has_graphql = False
+        assert own_login(hub.client()) == BOT
+
+    def test_graphql_errors_are_no_login(self, hub):
+        hub.fail(Fault(200, {"data": None, "errors": [{"message": "no"}]}), path="graphql")
+        assert own_login(hub.client()) == BOT
+
+    def test_a_server_that_is_down_is_not_taken_for_one_without_users(self, hub):
+        hub.fail(Fault(502), path="/user", times=9)
+        with pytest.raises(CannotReach):
+            put(hub)
+        assert hub.comments(7) == []
+
+    def test_an_app_on_a_server_that_names_nobody_still_has_one_comment(self, hub):
+        hub.has_user = hub.has_graphql = False
+        hub.tokens = {TOKEN: "our-app[bot]"}
+        first = put(hub, "one")
+        assert put(hub, "two", run_id=12) == first
+        assert texts(hub) == ["two"]
+
+
+class TestFaults:
+    @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(cut=True)])
+    @pytest.mark.parametrize("performed", [True, False])
+    def test_a_comment_that_may_be_there_is_looked_for_before_it_is_posted_again(self, hub, fault, performed):
+        hub.fail(fault, method="POST", path="comments", performed=performed, times=2)
+        put(hub)
+        assert texts(hub) == ["report"]
+
+    @pytest.mark.parametrize("status", [403, 429])
+    def test_rate_limits_are_waited_for(self, hub, status):
+        hub.fail(Fault(status, SECONDARY, {"retry-after": "30"}), times=3)
+        put(hub)
+        assert hub.waits == [30, 30, 30]
+        assert texts(hub) == ["report"]
+
+    def test_updates_are_tried_again(self, hub):
+        put(hub, "one")
+        hub.fail(Fault(500), method="PATCH", times=2)
+        put(hub, "two")
+        assert texts(hub) == ["two"]
+
+    def test_posting_is_given_up_where_it_never_works(self, hub):
+        hub.fail(Fault(500), method="POST", path="comments", times=99)
+        with pytest.raises(CannotReach, match=r"octo/models#7 could not be written"):
+            put(hub)
+
+    def test_a_comment_that_the_last_attempt_posted_after_all_is_found(self, hub):
+        hub.fail(Fault(500), method="POST", path="comments", times=3)
+        hub.fail(Fault(500), method="POST", path="comments", performed=True)
+        assert put(hub) == hub.comments(7)[0]["html_url"]
+
+    @pytest.mark.parametrize("answer", [[], 7, None, {}, {"user": "x", "html_url": 3}])
+    def test_a_posted_comment_of_which_the_server_says_nothing_is_posted(self, hub, answer):
+        hub.fail(Fault(201, answer), method="POST", path="comments", performed=True)
+        assert put(hub) is None
+        assert texts(hub) == ["report"]
+
+    def test_a_refused_body_is_said(self, hub):
+        with pytest.raises(Refused, match="Body is too long"):
+            put(hub, "x" * 70_000)
+
+    def test_a_missing_permission_is_said(self, hub):
+        hub.forbid("POST", "comments", accepted="issues=write; pull_requests=write")
+        with pytest.raises(MissingPermission, match="`pull-requests: write`"):
+            put(hub)

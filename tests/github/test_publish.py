@@ -1,0 +1,426 @@
+"""What a pull request's author and its checks see, from a run's files to a GitHub with storage."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gates import right_but, write_task
+from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.store import BOT, HEAD
+from tests.pull_requests import NUMBER, Job, PullRequest
+from tests.servers import Fault
+
+
+class Gate:
+    """A pull request, its GitHub, and the job that gates it."""
+
+    def __init__(self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.hub, self.monkeypatch, self.folder = hub, monkeypatch, folder
+        hub.store.add_pull(NUMBER)
+        self.pull = PullRequest(folder)
+        self.head, self.base = self.pull.head, self.pull.base
+        self.job = Job(hub, folder / "job", monkeypatch)
+
+    @property
+    def result(self) -> Path:
+        return self.head.out / "accgate.json"
+
+    def run(self, *args: str) -> int:
+        """Open the check, evaluate, publish; the job's exit code."""
+        self.job.outputs_file.unlink(missing_ok=True)
+        assert self.job.start() == 0
+        code = self.pull.run()
+        return self.publish("--exit-code", str(code), *args)
+
+    def publish(self, *args: str) -> int:
+        trees = ("--head", str(self.head.folder), "--base", str(self.base.folder))
+        return self.job.publish(self.result, *trees, *args)
+
+    @property
+    def comment(self) -> str:
+        (comment,) = self.hub.comments(NUMBER)
+        return comment["body"]
+
+    @property
+    def check_run(self) -> dict[str, Any]:
+        return list(self.hub.store.check_runs.values())[-1]
+
+    @property
+    def annotations(self) -> list[dict[str, Any]]:
+        return self.hub.store.annotations[self.check_run["id"]]
+
+
+@pytest.fixture
+def hub() -> Iterator[GitHub]:
+    with GitHub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(hub, tmp_path, monkeypatch)
+
+
+def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate.head.answer(right_but(1))
+    assert gate.run() == 0
+    assert "No accuracy regression found" in gate.comment
+    assert (gate.check_run["status"], gate.check_run["conclusion"]) == ("completed", "success")
+    assert gate.check_run["head_sha"] == HEAD
+    assert "No accuracy regression found" in gate.job.summary
+    assert (gate.job.outputs["verdict"], gate.job.outputs["passed"]) == ("pass", "true")
+    assert json.loads(gate.job.outputs["json"])["checks"][0]["lost"] == 1
+    assert gate.job.outputs["summary-markdown"] in gate.comment
+    printed = capsys.readouterr().out
+    assert f"::add-mask::{TOKEN}" in printed
+    assert printed.count(TOKEN) == 2  # --start and the end
+
+
+def test_a_regression_fails_with_a_remark_on_the_tasks_line(gate: Gate) -> None:
+    gate.head.answer(right_but(20))
+    assert gate.run() == 1
+    assert gate.check_run["conclusion"] == "failure"
+    assert "Accuracy regressed" in gate.comment
+    (remark,) = gate.annotations
+    lines = gate.head.config.read_text().splitlines()
+    assert (remark["path"], lines[remark["start_line"] - 1]) == ("accuracy.toml", "[tasks.sums]")
+    assert remark["annotation_level"] == "failure"
+    assert gate.job.outputs["passed"] == "false"
+
+
+def test_a_second_run_updates_the_comment_and_the_check_of_its_own(gate: Gate) -> None:
+    gate.head.answer(right_but(20))
+    assert gate.run() == 1
+    gate.head.answer(right_but(0))
+    gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
+    assert gate.run() == 0
+    assert "No accuracy regression found" in gate.comment
+    assert [run["conclusion"] for run in gate.hub.store.check_runs.values()] == ["failure", "success"]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda gate: gate.head.write(alpha=0.0001), "gate.alpha"),
+        (lambda gate: gate.head.tasks["sums"].update(limit=1), "tasks.sums.limit"),
+        (lambda gate: gate.head.record(right_but(10), args=["--reason", "so it is"]), "references"),
+    ],
+    ids=["alpha", "limit", "a reference lowered by 5 points"],
+)
+def test_a_loosened_gate_fails_until_it_is_approved(gate: Gate, change: Any, rule: str) -> None:
+    change(gate)
+    gate.head.write()
+    gate.head.answer(right_but(0))
+    assert gate.run() == 4
+    assert gate.check_run["conclusion"] == "failure"
+    assert "approval" in gate.comment.splitlines()[1]
+    assert rule in gate.comment.replace("&#46;", ".")
+    assert (gate.job.outputs["verdict"], gate.job.outputs["passed"]) == ("pass", "false")
+    gate.hub.store.add_review(NUMBER, "ann", "APPROVED")  # the author
+    gate.hub.store.add_review(NUMBER, "rita", "APPROVED")  # no write permission
+    assert gate.run() == 4
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    assert gate.check_run["conclusion"] == "success"
+    assert "will" in gate.comment
+
+
+def test_a_changed_prompt_fails_the_guard_and_the_bases_prompt_decides(gate: Gate) -> None:
+    write_task(gate.head.folder, prompt="Well. {{ q }}")
+    assert gate.head.record(right_but(0), args=["--reason", "another prompt"]) == 0
+    both = gate.head.scores.read_text() + gate.base.answer(right_but(0)).read_text()
+    gate.head.scores.write_text(both)
+    assert gate.run() == 4
+    assert "sums: prompt" in gate.comment.replace("&#58;", ":").replace("&#8203;", "")
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    gate.head.answer(right_but(0))  # nothing of the base's prompt: what it asks for cannot be decided
+    assert gate.run() == 3
+
+
+def test_an_approved_lower_reference_judges(gate: Gate) -> None:
+    assert gate.head.record(right_but(20), args=["--reason", "8 bits are worth it"]) == 0
+    gate.head.answer(right_but(20))
+    assert gate.run() == 1
+    assert gate.job.outputs["verdict"] == "regression"
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    assert gate.check_run["conclusion"] == "success"
+    assert (gate.job.outputs["verdict"], gate.job.outputs["passed"]) == ("pass", "true")
+    assert json.loads(gate.job.outputs["json"])["rules"] == "approved"
+    gate.head.answer(right_but(45))  # worse than the new reference too
+    assert gate.run() == 1
+
+
+def test_a_removed_task_fails_the_guard(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.store.add_pull(NUMBER)
+    gate = Gate.__new__(Gate)
+    gate.hub, gate.monkeypatch, gate.folder = hub, monkeypatch, tmp_path
+    gate.pull = PullRequest(tmp_path, tasks=("sums", "more"))
+    gate.head, gate.base = gate.pull.head, gate.pull.base
+    gate.job = Job(hub, tmp_path / "job", monkeypatch)
+    gate.head.answer(right_but(0), right_but(0))
+    del gate.head.tasks["more"]
+    gate.head.write()
+    assert gate.run() == 4
+    assert "more" in gate.comment
+    gate.head.answer(right_but(0), right_but(20), tasks=("sums", "more"))
+    assert gate.run() == 1
+    hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    assert [check["task"] for check in json.loads(gate.job.outputs["json"])["checks"]] == ["sums"]
+
+
+def test_a_push_ends_the_approval(gate: Gate) -> None:
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(0))
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    gate.hub.store.push(NUMBER, "d" * 40)
+    gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
+    assert gate.run() == 4
+
+
+def test_the_label_approves_the_commit_that_the_gate_has_looked_at(gate: Gate) -> None:
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(0))
+    assert gate.run() == 4
+    gate.hub.store.add_label(NUMBER, "accgate-approved", "will")
+    assert gate.run() == 0
+    gate.hub.store.push(NUMBER, "d" * 40)
+    gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
+    assert gate.run() == 4
+
+
+def test_an_approval_that_cannot_be_read_fails_the_guard(gate: Gate) -> None:
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(0))
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    gate.hub.forbid("GET", "/permission")
+    assert gate.run() == 4
+    assert "cannot be read" in gate.comment.replace("&#8203;", "")
+
+
+def test_a_change_of_models_alone_is_no_change_of_the_rules(gate: Gate) -> None:
+    gate.head.models["m"]["sampling"] = {"temperature": 0.0}
+    gate.head.write()
+    gate.head.answer(right_but(0))
+    assert gate.run() == 0
+    assert "changes the gate" not in gate.comment
+
+
+def test_a_base_without_accuracy_toml_is_neutral_and_shows_how_to_begin(gate: Gate) -> None:
+    gate.base.config.unlink()
+    gate.head.answer(right_but(20))
+    assert gate.run() == 0
+    assert gate.check_run["conclusion"] == "neutral"
+    assert "accgate record" in gate.comment
+    assert gate.job.outputs["passed"] == "false"
+
+
+def test_a_base_that_did_not_judge_although_it_could_is_no_pass(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.job.start() == 0
+    assert gate.head.run() == 0
+    assert gate.publish() == 4
+    assert gate.check_run["conclusion"] == "failure"
+
+
+def test_missing_files_of_the_base_are_no_pass(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.job.start() == 0
+    assert gate.pull.run() == 0
+    assert gate.job.publish(gate.result, "--head", str(gate.head.folder)) == 4
+    assert gate.job.publish(gate.result, "--head", str(gate.head.folder), "--base", "nowhere") == 4
+
+
+def test_bad_input_is_told_with_a_remark_on_its_line(gate: Gate) -> None:
+    gate.head.config.write_text("[gate]\nalhpa = 0.05\n" + gate.head.config.read_text())
+    (gate.head.out / "accgate.json").unlink(missing_ok=True)
+    log = gate.folder / "log"
+    log.write_text(f"accgate: {gate.head.config}:2: gate.alhpa: unknown key; did you mean 'alpha'?\n")
+    assert gate.publish("--exit-code", "2", "--log", str(log)) == 2
+    (remark,) = gate.annotations
+    assert (remark["start_line"], remark["path"]) == (2, "accuracy.toml")
+    assert "did you mean" in gate.comment
+    assert gate.check_run["conclusion"] == "failure"
+
+
+@pytest.mark.parametrize(("said", "expected"), [(0, 3), (3, 3), (137, 137)])
+def test_a_run_without_a_result_is_a_failure_whatever_it_exited_with(gate: Gate, said: int, expected: int) -> None:
+    assert gate.publish("--exit-code", str(said)) == expected
+    assert gate.check_run["conclusion"] == "failure"
+    assert gate.job.outputs["verdict"] == "error"
+
+
+def test_a_result_that_contradicts_the_exit_code_is_a_failure(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.pull.run() == 0
+    assert gate.publish("--exit-code", "1") == 3
+    assert gate.check_run["conclusion"] == "failure"
+    data = json.loads(gate.result.read_text())
+    data["verdict"] = "regression"
+    gate.result.write_text(json.dumps(data))
+    assert gate.publish() == 3
+
+
+def test_a_cancelled_job_ends_the_check_and_leaves_the_comment(gate: Gate) -> None:
+    gate.head.answer(right_but(20))
+    assert gate.run() == 1
+    before = gate.comment
+    assert gate.job.start() == 0
+    assert gate.publish("--cancelled") == 130
+    assert gate.check_run["conclusion"] == "cancelled"
+    assert gate.comment == before
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(403, SECONDARY, {"retry-after": "1"}),
+        Fault(429, {"message": "slow down"}, {"retry-after": "1"}),
+        Fault(500),
+        Fault(502),
+        Fault(cut=True),
+    ],
+    ids=["secondary limit", "429", "500", "502", "reset"],
+)
+def test_a_fault_of_the_api_is_waited_out(gate: Gate, fault: Fault) -> None:
+    gate.head.answer(right_but(20))
+    gate.hub.fail(fault, times=1, method="POST", path="/comments")
+    assert gate.run() == 1
+    assert "Accuracy regressed" in gate.comment
+
+
+def test_a_refusal_of_everything_never_changes_the_verdict(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.answer(right_but(0))
+    gate.hub.forbid("", "")
+    assert gate.run() == 0
+    gate.head.answer(right_but(20))
+    assert gate.run() == 1
+    printed = capsys.readouterr().out
+    assert "pull-requests: write" in printed
+    assert "checks: write" in printed
+    assert "Accuracy regressed" in gate.job.summary
+
+
+def test_without_a_token_the_verdict_still_counts(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.answer(right_but(20))
+    gate.monkeypatch.delenv("GITHUB_TOKEN")
+    assert gate.run() == 1
+    assert "there is no token" in capsys.readouterr().out
+    assert gate.hub.asked == []
+
+
+def test_a_422_is_told_and_changes_nothing(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.answer(right_but(20))
+    gate.hub.fail(Fault(422, {"message": "Validation Failed", "errors": []}), times=1, path="/comments")
+    assert gate.run() == 1
+    assert "Validation Failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fail_on", "expected"),
+    [(20, "never", 0), (20, "inconclusive", 0), (20, "regression", 1), (0, "never", 0)],
+)
+def test_fail_on_chooses_what_fails_the_job(gate: Gate, wrong: int, fail_on: str, expected: int) -> None:
+    gate.head.answer(right_but(wrong))
+    assert gate.run("--fail-on", fail_on) == expected
+    assert gate.check_run["conclusion"] == ("failure" if wrong else "success")
+
+
+def test_the_guard_alone_can_be_left_out_of_what_fails_the_job(gate: Gate) -> None:
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(0))
+    assert gate.run("--fail-on", "regression") == 0
+    assert gate.check_run["conclusion"] == "failure"
+
+
+def test_two_configs_and_names_have_a_comment_each(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.run() == 0
+    assert gate.publish("--check-name", "accgate (fp8)") == 0
+    assert len(gate.hub.comments(NUMBER)) == 2
+
+
+def test_a_template_of_the_base_overrides_blocks_and_one_of_the_head_does_not(gate: Gate) -> None:
+    for project, text in ((gate.base, "OF THE BASE"), (gate.head, "OF THE HEAD")):
+        extends = '{% extends "comment.md.j2" %}{% block footer %}'
+        (project.folder / "comment.j2").write_text(f"{extends}{text}{{% endblock %}}")
+        with project.config.open("a") as file:
+            file.write('[report]\ntemplate = "comment.j2"\n')
+    gate.head.answer(right_but(0))
+    assert gate.run() == 4  # the template is a rule
+    assert "OF THE BASE" in gate.comment
+    assert "OF THE HEAD" not in gate.comment
+
+
+def test_a_dry_run_prints_the_comment_and_tells_github_nothing(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.pull.run() == 0
+    assert gate.publish("--dry-run") == 0
+    assert "No accuracy regression found" in capsys.readouterr().out
+    assert gate.hub.store.check_runs == {}
+    assert gate.hub.comments(NUMBER) == []
+
+
+def test_a_foreign_copy_of_our_marker_is_left_alone(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.run() == 0
+    ours = gate.comment
+    gate.hub.store.comment_rows.clear()
+    foreign = gate.hub.store.add_comment(NUMBER, "other[bot]", ours)
+    assert gate.run() == 0
+    assert [row["user"]["login"] for row in gate.hub.comments(NUMBER)] == ["other[bot]", BOT]
+    assert foreign["body"] == ours
+
+
+@pytest.mark.parametrize("name", ["pull_request_target", "workflow_run"])
+def test_events_with_the_repositorys_secrets_are_refused(
+    gate: Gate, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate.monkeypatch.setenv("GITHUB_EVENT_NAME", name)
+    if name == "workflow_run":
+        gate.job.write({"workflow_run": {"id": 5, "head_sha": HEAD, "head_repository": {"full_name": "ann/models"}}})
+    assert gate.job.start() == 2
+    assert f"{name} runs with the repository's token" in capsys.readouterr().err
+    assert gate.hub.store.check_runs == {}
+
+
+def test_a_fork_is_refused_until_its_commit_is_let_in(
+    hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.store.add_pull(NUMBER, head_repository="ann/models")
+    job = Job(hub, tmp_path / "job", monkeypatch)
+    hub.store.add_run(100)
+    assert job.start() == 2
+    assert "environment with required reviewers" in capsys.readouterr().err
+    hub.store.approve_run(100, "rita")
+    assert job.start() == 2
+    hub.store.approve_run(100, "will")
+    assert job.start() == 0
+    hub.forbid("GET", "/approvals")
+    assert job.start() == 2
+    assert "actions: read" in capsys.readouterr().err
+
+
+def test_on_enterprise_server_the_api_has_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with GitHub(prefix="/api/v3") as hub:
+        gate = Gate(hub, tmp_path, monkeypatch)
+        gate.head.answer(right_but(20))
+        assert gate.run() == 1
+        assert "Accuracy regressed" in gate.comment
+
+
+def test_a_push_has_no_pull_request_no_guard_and_a_check_run(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.head.run() == 0
+    job = Job(gate.hub, gate.folder / "push", gate.monkeypatch, name="push")
+    assert job.publish(gate.result, "--head", str(gate.head.folder)) == 0
+    assert gate.hub.comments(NUMBER) == []
+    assert (gate.check_run["head_sha"], gate.check_run["conclusion"]) == ("c" * 40, "success")

@@ -1,0 +1,123 @@
+"""What `publish --untrusted` makes of an artifact that anybody may have written."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput
+from accgate.github.outcome import read_untrusted
+from tests.gates import Project, right_but
+from tests.github.server import GitHub
+from tests.github.store import HEAD, REPOSITORY
+from tests.pull_requests import NUMBER, Job
+
+FORK = "ann/models"
+
+
+@pytest.fixture
+def hub() -> Iterator[GitHub]:
+    with GitHub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    """A healthy run's accgate.json."""
+    (tmp_path / "run").mkdir()
+    project = Project(tmp_path / "run")
+    assert project.record(right_but(0)) == 0
+    assert project.run(right_but(1)) == 0
+    return project.out / "accgate.json"
+
+
+def job_of(
+    hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, *, sha: str = HEAD, branch: str = "change"
+) -> Job:
+    job = Job(hub, folder / "job", monkeypatch, name="workflow_run", run=900)
+    run: dict[str, Any] = {"id": 100, "run_attempt": 1, "head_sha": sha, "head_branch": branch}
+    job.write({"action": "completed", "workflow_run": run | {"head_repository": {"full_name": FORK}}})
+    return job
+
+
+def change(path: Path, **keys: Any) -> Path:
+    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
+    return path
+
+
+def test_a_pass_of_a_fork_is_advisory_and_never_the_required_check(
+    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.store.add_pull(NUMBER, head_repository=FORK)
+    job = job_of(hub, tmp_path, monkeypatch)
+    assert job.publish(result, "--untrusted") == 0
+    (comment,) = hub.comments(NUMBER)
+    assert "Advisory" in comment["body"]
+    (check_run,) = hub.store.check_runs.values()
+    assert (check_run["name"], check_run["conclusion"]) == ("accgate (advisory)", "neutral")
+    assert job.outputs["passed"] == "false"
+
+
+def test_the_pull_request_is_found_by_repository_branch_and_commit(
+    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hub.store.add_pull(1, head_repository=REPOSITORY)
+    hub.store.add_pull(2, head_repository=FORK, branch="other")
+    hub.store.add_pull(3, head_repository=FORK, sha="e" * 40)
+    hub.store.add_pull(4, head_repository=FORK, state="closed")
+    job = job_of(hub, tmp_path, monkeypatch)
+    change(result, number=NUMBER, pull_request=1)
+    assert job.publish(result, "--untrusted") == 3
+    assert [hub.comments(number) for number in range(1, 5)] == [[], [], [], []]
+    assert "no open pull request has" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        lambda path: change(path, surprise="<script>"),
+        lambda path: change(path, verdict="regression", exit_code=1),
+        lambda path: path.write_text("[" * 100_000),
+        lambda path: path.write_text(" " * 2_000_001),
+        lambda path: change(path, accgate="x" * 2_001),
+        lambda path: change(path, checks=[json.loads(path.read_text())["checks"][0] | {"extra": 1}]),
+        lambda path: change(path, checks=json.loads(path.read_text())["checks"] * 1_001),
+        lambda path: path.write_bytes(b"\xff\xfe"),
+    ],
+    ids=["key", "contradiction", "depth", "size", "text", "nested key", "count", "encoding"],
+)
+def test_what_is_no_plain_result_is_no_result(result: Path, break_it: Any) -> None:
+    break_it(result)
+    with pytest.raises(BadInput):
+        read_untrusted(result)
+
+
+def test_a_link_is_not_followed(result: Path, tmp_path: Path) -> None:
+    link = tmp_path / "accgate.json"
+    link.symlink_to(result)
+    with pytest.raises(BadInput, match="plain file"):
+        read_untrusted(link)
+
+
+def test_nothing_of_a_damaged_artifact_is_shown(
+    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.store.add_pull(NUMBER, head_repository=FORK)
+    change(result, surprise="look at me")
+    (tmp_path / "log").write_text("look at me")
+    job = job_of(hub, tmp_path, monkeypatch)
+    assert job.publish(result, "--untrusted", "--exit-code", "0", "--log", str(tmp_path / "log")) == 3
+    (comment,) = hub.comments(NUMBER)
+    assert "look at me" not in comment["body"] + job.summary + job.outputs["json"]
+
+
+def test_replies_of_the_artifact_are_not_read(
+    hub: GitHub, result: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.store.add_pull(NUMBER, head_repository=FORK)
+    for path in result.parent.rglob("*.jsonl"):
+        path.write_text("no JSON at all")
+    job = job_of(hub, tmp_path, monkeypatch)
+    assert job.publish(result, "--untrusted") == 0

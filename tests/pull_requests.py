@@ -1,0 +1,94 @@
+"""Pull requests in two folders, the base's tree and the head's, and a GitHub that hears of them."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli import main
+from tests.gates import Project, right_but
+from tests.github.server import TOKEN, GitHub
+from tests.github.store import BASE, HEAD, REPOSITORY
+
+NUMBER = 7
+
+
+class PullRequest:
+    """A base with a recorded reference of perfect scores, and a head that starts as its copy."""
+
+    def __init__(self, folder: Path, **keys: Any) -> None:
+        (folder / "base").mkdir()
+        self.base = Project(folder / "base", **keys)
+        assert self.base.record(*(right_but(0) for _ in self.base.tasks)) == 0
+        shutil.copytree(self.base.folder, folder / "head")
+        self.head = Project(folder / "head", **keys)
+
+    def run(self, *args: str) -> int:
+        base = str(self.base.config)
+        return main(
+            ["run", str(self.head.config), "--base", base, "--out", str(self.head.out), "--quiet", *args],
+        )
+
+
+def event_of(hub: GitHub, number: int = NUMBER, action: str = "synchronize") -> dict[str, Any]:
+    """The payload of a `pull_request` event, from what GitHub holds."""
+    pull = hub.store.pulls[number]
+    return {"action": action, "number": number, "pull_request": pull, "repository": {"full_name": REPOSITORY}}
+
+
+class Job:
+    """A job of GitHub Actions: its variables and files, in a folder."""
+
+    def __init__(
+        self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, *, name: str = "pull_request", run: int = 100
+    ) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder, self.event = folder, folder / "event.json"
+        self.outputs_file, self.summary_file = folder / "output", folder / "summary"
+        self.state = folder / "state.json"
+        self.variables = {
+            "GITHUB_ACTIONS": "true", "GITHUB_API_URL": hub.url, "GITHUB_EVENT_NAME": name,
+            "GITHUB_EVENT_PATH": str(self.event), "GITHUB_OUTPUT": str(self.outputs_file),
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ATTEMPT": "1", "GITHUB_RUN_ID": str(run),
+            "GITHUB_SERVER_URL": hub.store.web, "GITHUB_SHA": "c" * 40, "GITHUB_STEP_SUMMARY": str(self.summary_file),
+            "GITHUB_TOKEN": TOKEN,
+        }  # fmt: skip
+        for key in [key for key in os.environ if key.startswith("GITHUB_")]:
+            monkeypatch.delenv(key)
+        for key, value in self.variables.items():
+            monkeypatch.setenv(key, value)
+        self.write(event_of(hub) if name.startswith("pull_request") else {})
+
+    def write(self, payload: Mapping[str, Any]) -> None:
+        self.event.write_text(json.dumps(payload), encoding="utf-8")
+
+    def start(self, *args: str) -> int:
+        return main(["publish", "--start", "--state", str(self.state), *args])
+
+    def publish(self, result: Path, *args: str) -> int:
+        return main(["publish", str(result), "--state", str(self.state), *args])
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """What the step's outputs are, read as the runner reads them."""
+        found: dict[str, str] = {}
+        lines = iter(self.outputs_file.read_text(encoding="utf-8").split("\n"))
+        for line in lines:
+            if "<<" in line:
+                name, end = line.split("<<", 1)
+                values: list[str] = []
+                while (value := next(lines)) != end:
+                    values.append(value)
+                found[name] = "\n".join(values)
+        return found
+
+    @property
+    def summary(self) -> str:
+        return self.summary_file.read_text(encoding="utf-8")
+
+
+__all__ = ["BASE", "HEAD", "NUMBER", "Job", "PullRequest", "event_of"]

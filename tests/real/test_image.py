@@ -1,0 +1,373 @@
+"""The image and the action's host scripts on a real Docker engine, as a user who is not root."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.gates import Project, recorded_project, right_but
+from tests.real import docker
+from tests.real.docker import LABEL, UID, machine, said
+from tests.runner import TOKEN, Runner, commit, git
+
+pytestmark = pytest.mark.container
+
+CONFINED = ("--rm", "--label", LABEL, "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none")
+HOST_ONLY = {"ACCGATE_DOCKER_OPTIONS": f"--network none --label {LABEL}"}
+
+
+@pytest.fixture
+def runner(image: str) -> Iterator[Runner]:
+    """A runner whose workspace is a pull request with a recorded reference, as another user than root."""
+    with machine() as made:
+        Project(made.workspace)
+        recorded_project(made.workspace, 200)
+        made.variables["ACCGATE_BASE_SHA"] = commit(made.workspace, "base")
+        Project(made.workspace).answer(right_but(12))
+        commit(made.workspace, "head")
+        made.own()
+        yield made
+
+
+def in_image(image: str, *command: str) -> str:
+    return said("run", *CONFINED, "--user", f"{UID}:{UID}", "--entrypoint", command[0], image, *command[1:])
+
+
+def instead(runner: Runner, program: str) -> dict[str, str]:
+    """Options with which the container runs this Python program of the head's in place of accgate."""
+    (runner.workspace / "run").write_text(program)
+    runner.own()
+    return {"ACCGATE_DOCKER_OPTIONS": f"{HOST_ONLY['ACCGATE_DOCKER_OPTIONS']} --entrypoint python3"}
+
+
+# The image
+
+
+def test_recorded_scores_are_gated_as_a_user_that_the_image_does_not_know(image: str) -> None:
+    with machine() as made:
+        project = Project(made.workspace)
+        project.answer(right_but(10))
+        made.workspace.chmod(0o777)
+        mounts = ("--mount", f"type=bind,source={made.workspace},target=/work")
+        base = ("run", *CONFINED, "--user", f"{UID}:{UID}", *mounts, image)
+        assert "recorded references/m/sums.toml" in said(*base, "record", "--quiet")
+        said(*base, "run", "--quiet", "--out", "out")
+        assert project.result["verdict"] == "pass"
+        project.answer(right_but(60))
+        assert docker.docker(*base, "run", "--quiet", "--out", "out").returncode == 1
+        owners = {path.stat().st_uid for path in (made.workspace / "out").rglob("*")}
+        assert owners == {UID}
+
+
+def test_the_image_has_a_name_for_its_user_and_folders_that_it_can_write(image: str) -> None:
+    program = (
+        "import getpass, json, os, pathlib, tempfile\n"
+        "folders = [os.environ['HOME'], os.environ['XDG_CACHE_HOME'], os.environ['HF_HOME'], tempfile.gettempdir()]\n"
+        "[pathlib.Path(folder, 'x').touch() for folder in folders]\n"
+        "print(json.dumps([getpass.getuser(), os.getuid()]))\n"
+    )
+    assert json.loads(in_image(image, "python3", "-c", program)) == ["accgate", UID]
+
+
+def test_the_image_is_labelled_has_no_health_check_and_is_not_root_by_default(image: str) -> None:
+    (inspected,) = json.loads(said("image", "inspect", image))
+    config = inspected["Config"]
+    assert config["User"] not in ("", "0", "root", "0:0")
+    assert config["Entrypoint"] == ["accgate"]
+    assert config["Healthcheck"] == {"Test": ["NONE"]}
+    labels = {name.removeprefix("org.opencontainers.image."): value for name, value in config["Labels"].items()}
+    assert labels["title"] == "accgate"
+    assert labels["licenses"] == "Apache-2.0"
+    assert {"source", "version", "revision", "base.name", "documentation"} <= set(labels)
+    assert in_image(image, "accgate", "--version") == f"accgate {labels['version']}"
+
+
+def test_the_image_holds_neither_compiler_nor_installer_nor_weights(image: str) -> None:
+    program = (
+        "import pathlib, shutil\n"
+        "found = [name for name in ('cc', 'gcc', 'g++', 'make') if shutil.which(name)]\n"
+        "venv = pathlib.Path('/opt/accgate')\n"
+        "found += map(str, [*venv.rglob('*.gguf'), *venv.rglob('pip'), *venv.rglob('accgate-*.whl')])\n"
+        "found += map(str, [*pathlib.Path('/var/lib/apt/lists').glob('*'), *pathlib.Path('/cache').glob('*/*')])\n"
+        "import xllamacpp, accgate.engines.llamacpp\n"
+        "print(found)\n"
+    )
+    assert in_image(image, "/opt/accgate/bin/python3", "-c", program) == "[]"
+
+
+def test_the_image_is_built_from_the_package_alone(image: str) -> None:
+    first = next(
+        line for line in docker.build().splitlines() if "build context" in line or "transferring context" in line
+    )
+    assert "kB" in first or float(first.split("MB")[0].split()[-1]) < 5, first
+    size = int(said("image", "inspect", "--format", "{{.Size}}", image))
+    base = engine_base_size()
+    assert base is None or size - base < 400e6
+
+
+def engine_base_size() -> int | None:
+    base = docker.engine().get("ACCGATE_PYTHON_IMAGE")
+    return int(said("image", "inspect", "--format", "{{.Size}}", base)) if base else None
+
+
+# The scripts
+
+
+def test_a_pull_request_is_evaluated_and_nothing_belongs_to_root(runner: Runner) -> None:
+    assert runner.prepare().code == 0
+    done = runner.evaluate(**HOST_ONLY)
+    assert done.code == 0, done.text
+    assert runner.exit_code == 0
+    result = json.loads((runner.work / "out/accgate.json").read_text())
+    assert (result["verdict"], result["rules"]) == ("pass", "base")
+    everything = [*runner.workspace.rglob("*"), *runner.temp.rglob("*")]
+    assert {path.lstat().st_uid for path in everything} == {UID if os.getuid() == 0 else os.getuid()}
+    assert git(runner.workspace, "-c", f"safe.directory={runner.workspace}", "status", "--porcelain") == ""
+    assert list(runner.temp.iterdir()) == [runner.work]
+
+
+SEARCH = f"""
+import json, os, pathlib
+token, found = "{TOKEN[4:]}", []
+seen = {{}}
+for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    seen[str(path)] = path.read_bytes()
+for top, folders, files in os.walk("/"):
+    folders[:] = [name for name in folders if os.path.join(top, name) not in ("/proc", "/sys", "/dev", "/opt", "/usr")]
+    for name in files:
+        path = os.path.join(top, name)
+        try:
+            seen[path] = open(path, "rb").read()
+        except OSError:
+            continue
+import base64
+needles = [token.encode(), base64.b64encode(b"x-access-token:ghs_" + token.encode())[:-8]]
+found = [path for path, content in seen.items() if any(needle in content for needle in needles)]
+found = [path for path in found if path != "/accgate/head/run"]  # this program
+pathlib.Path("/accgate/out/found.json").write_text(json.dumps([found, sorted(os.environ), len(seen)]))
+"""
+
+
+def test_the_evaluating_container_finds_no_token_in_its_environment_or_mounts(runner: Runner) -> None:
+    options = instead(runner, SEARCH)
+    encoded = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+    git(runner.workspace, "-c", f"safe.directory={runner.workspace}", "config", "http.https://github.com/.extraheader",
+        f"AUTHORIZATION: basic {encoded}")  # fmt: skip
+    (runner.workspace / ".netrc").write_text(f"machine github.com password {TOKEN}")
+    (runner.folder / "home/.netrc").write_text(f"machine github.com password {TOKEN}")
+    runner.variables |= {"GITHUB_TOKEN": TOKEN, "ACTIONS_RUNTIME_TOKEN": TOKEN, "INPUT_TOKEN": TOKEN}
+    runner.own()
+    assert runner.prepare().code == 0
+    done = runner.evaluate(**options, ACCGATE_ENV="HF_TOKEN", HF_TOKEN="hf_x")
+    assert runner.exit_code == 0, done.text
+    found, environ, count = json.loads((runner.work / "out/found.json").read_text())
+    assert found == []
+    assert count > 50
+    assert "HF_TOKEN" in environ
+    assert not [
+        name for name in environ if name.startswith(("GITHUB_TOKEN", "ACTIONS_", "ACCGATE_", "INPUT_", "RUNNER_"))
+    ]
+
+
+def test_head_and_base_cannot_be_written_by_the_models(runner: Runner) -> None:
+    program = (
+        "import pathlib\n"
+        "for folder in ('head', 'base'):\n"
+        "    try:\n"
+        "        pathlib.Path('/accgate', folder, 'accuracy.toml').write_text('weak')\n"
+        "    except OSError as error:\n"
+        "        print(error.strerror)\n"
+        "import os\n"
+        "capabilities = open('/proc/self/status').read().split('CapEff:')[1].split()[0]\n"
+        "print(os.path.exists('/var/run/docker.sock'), capabilities)\n"
+    )
+    options = instead(runner, program)
+    assert runner.prepare().code == 0
+    text = runner.evaluate(**options).text
+    assert text.count("Read-only file system") == 2
+    assert "False 0000000000000000" in text
+
+
+SLEEP = "import pathlib, time\npathlib.Path('/accgate/out/up').touch()\ntime.sleep(600)\n"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_container(runner: Runner, sent: signal.Signals) -> None:
+    options = instead(runner, SLEEP)
+    assert runner.prepare().code == 0
+    done = runner.step("evaluate.sh", send=sent, when=(runner.work / "out/up").exists, **options, ACCGATE_GPUS="none")
+    assert done.code == 130, done.text
+    assert runner.exit_code == 130, done.text
+    label = f"label=org.accgate.runner={runner.variables['RUNNER_NAME']}"
+    assert said("ps", "--all", "--quiet", "--filter", label) == ""
+
+
+def test_a_cancelled_jobs_container_is_swept_and_a_neighbours_is_not(runner: Runner) -> None:
+    def sleeping(*labels: str) -> str:
+        given = [word for label in (LABEL, *labels) for word in ("--label", label)]
+        return said("run", "--detach", "--network", "none", *given, "--entrypoint", "sleep", docker.IMAGE, "600")
+
+    name = f"org.accgate.runner={runner.variables['RUNNER_NAME']}"
+    place = place_of(runner)
+    stale = sleeping(name, place)
+    other_runner = sleeping("org.accgate.runner=gpu-2", place)
+    other_place = sleeping(name, "org.accgate.place=0123456789abcdef")
+    assert "removing 1 container(s)" in runner.prepare().text
+    alive = said("ps", "--quiet", "--no-trunc", "--filter", f"label={LABEL}").split()
+    docker.docker("rm", "--force", other_runner, other_place)
+    assert set(alive) == {other_runner, other_place}
+    assert stale not in alive
+
+
+def place_of(runner: Runner) -> str:
+    script = f'source "{runner.folder}/action/common.sh"; place_label'
+    done = subprocess.run(["bash", "-c", script], env=runner.variables, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_a_runner_whose_mounts_come_out_empty_is_told_of_the_job_container_route(runner: Runner) -> None:
+    real = shutil.which("docker")
+    # As where the engine is not on the runner's own machine: the folder is there, and empty.
+    elsewhere = runner.folder / "elsewhere"
+    elsewhere.mkdir()
+    wrapper = runner.bin / "docker"
+    wrapper.write_text(f'#!/bin/bash\nexec {real} "${{@/type=bind,source=*probe,/type=bind,source={elsewhere},}}"\n')
+    wrapper.chmod(0o755)
+    runner.own()
+    done = runner.prepare()
+    assert done.code == 3
+    assert "job container: route" in done.text
+    assert "work" not in runner.outputs
+
+
+def test_shards_of_a_matrix_are_merged_into_the_verdict_of_the_whole(runner: Runner) -> None:
+    shards = runner.folder / "shards"
+    shards.mkdir()
+    for number in (1, 2):
+        assert runner.prepare().code == 0
+        done = runner.evaluate(**HOST_ONLY, ACCGATE_SHARD=f"{number}/2")
+        assert runner.exit_code == 0, done.text
+        assert runner.publish(ACCGATE_SHARD=f"{number}/2").code == 0
+        shutil.copytree(runner.work / "out", shards / f"shard-{number}")
+    runner.own()
+    assert runner.prepare().code == 0
+    done = runner.evaluate(**HOST_ONLY, ACCGATE_COMMAND="merge", ACCGATE_SHARDS=str(shards))
+    assert runner.exit_code == 0, done.text
+    result = json.loads((runner.work / "out/accgate.json").read_text())
+    assert (result["verdict"], result["rules"], result["checks"][0]["n"]) == ("pass", "base", 200)
+
+
+def test_a_killed_container_is_an_error_and_not_a_verdict(runner: Runner) -> None:
+    options = instead(runner, "import os\nos.kill(os.getpid(), 9)\n")
+    assert runner.prepare().code == 0
+    assert runner.evaluate(**options).code == 0
+    assert runner.exit_code == 3
+
+
+def test_an_image_that_cannot_be_had_is_an_error(runner: Runner) -> None:
+    done = runner.prepare(ACCGATE_IMAGE="127.0.0.1:9/none:1")
+    assert done.code == 3
+    assert "can be neither found nor pulled" in done.text
+
+
+# The base of a shallow checkout
+
+
+class GitServer(BaseHTTPRequestHandler):
+    """git over HTTP, by git's own http-backend, for those who have the token."""
+
+    folder: Path
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.serve(b"")
+
+    def do_POST(self) -> None:
+        self.serve(self.rfile.read(int(self.headers["content-length"])))
+
+    def serve(self, body: bytes) -> None:
+        header = self.headers.get("authorization", "")
+        self.asked.append(header)
+        wanted = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
+        if header.lower() != f"basic {wanted}".lower():
+            self.send_response(401)
+            self.send_header("www-authenticate", "Basic")
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        variables = os.environ | {
+            "GIT_PROJECT_ROOT": str(self.folder), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command, "CONTENT_TYPE": self.headers.get("content-type", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""), "CONTENT_LENGTH": str(len(body)),
+            "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
+            "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        }  # fmt: skip
+        done = subprocess.run(["git", "http-backend"], input=body, env=variables, capture_output=True, check=True)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        self.send_response(200)
+        for line in head.decode().split("\r\n"):
+            name, _, value = line.partition(": ")
+            if name != "Status":
+                self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@pytest.fixture
+def git_server(tmp_path: Path) -> Iterator[ThreadingHTTPServer]:
+    handler = type("Handler", (GitServer,), {"folder": tmp_path, "asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_a_checkout_of_depth_one_without_credentials_gets_its_base(
+    image: str, tmp_path: Path, git_server: ThreadingHTTPServer
+) -> None:
+    source, bare = tmp_path / "source", tmp_path / "octo/models"
+    source.mkdir()
+    project = recorded_project(source, 200)
+    base = commit(source, "base")
+    project.answer(right_but(12))
+    for number in range(3):
+        commit(source, f"head {number}")
+    subprocess.run(["git", "clone", "--quiet", "--bare", str(source), str(bare)], check=True)
+    git(bare, "config", "uploadpack.allowAnySHA1InWant", "true")
+    with machine() as runner:
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{bare}", str(runner.workspace)], check=True)
+        git(runner.workspace, "remote", "remove", "origin")
+        arguments = runner.folder / "git-arguments"
+        real = shutil.which("git")
+        (runner.bin / "git").write_text(f'#!/bin/bash\necho "$@" >>{arguments}\nexec {real} "$@"\n')
+        (runner.bin / "git").chmod(0o755)
+        runner.own()
+        url = f"http://127.0.0.1:{git_server.server_port}"
+        done = runner.prepare(ACCGATE_BASE_SHA=base, GITHUB_SERVER_URL=url)
+        assert done.code == 0, done.text
+        assert not (runner.work / "exit-code").exists(), done.text
+        assert (runner.work / "base/references/m/sums.toml").exists()
+        assert (runner.work / "base/m.jsonl").read_text() != (runner.work / "head/m.jsonl").read_text()
+        assert runner.evaluate(**HOST_ONLY, ACCGATE_BASE_SHA=base).code == 0
+        assert json.loads((runner.work / "out/accgate.json").read_text())["verdict"] == "pass"
+        left = subprocess.run(["grep", "-rl", TOKEN[4:], str(runner.temp), str(runner.workspace)], check=False)
+        assert left.returncode == 1
+        assert TOKEN not in arguments.read_text()
+        assert TOKEN not in done.text
+        refused = runner.prepare(ACCGATE_BASE_SHA=base, GITHUB_SERVER_URL=url, ACCGATE_TOKEN="")
+        assert "cannot be fetched" in refused.text
+        assert runner.exit_code == 3

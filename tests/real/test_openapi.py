@@ -1,0 +1,223 @@
+"""GitHub's own description of its API judges every request of the operations, and every answer of the tests' GitHub."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.github.approvals import APPROVAL_LABEL, Approval, find_approval, fork_is_allowed
+from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
+from accgate.github.client import Client
+from accgate.github.comments import State, comment_key, own_login, put_comment
+from accgate.github.event import find_pull_request
+from accgate.github.failures import CannotReach, Refused
+from tests.github.server import TOKEN, GitHub
+from tests.github.store import HEAD, REPOSITORY
+from tests.servers import Fault
+
+pytestmark = pytest.mark.interop
+
+PACKAGES = ["@octokit/openapi@23.0.2", "@stoplight/prism-cli@5.14.2"]
+FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accgate-tests" / "openapi"
+INSTALL_SECONDS = 300
+START_SECONDS = 90
+
+REPO = "/repos/{owner}/{repo}"
+PATHS = [  # the whole description takes Prism half a minute to load
+    "/user",
+    f"{REPO}/issues/{{issue_number}}/comments",
+    f"{REPO}/issues/comments/{{comment_id}}",
+    f"{REPO}/issues/{{issue_number}}/events",
+    f"{REPO}/check-runs",
+    f"{REPO}/check-runs/{{check_run_id}}",
+    f"{REPO}/commits/{{ref}}/check-runs",
+    f"{REPO}/pulls",
+    f"{REPO}/pulls/{{pull_number}}",
+    f"{REPO}/pulls/{{pull_number}}/reviews",
+    f"{REPO}/collaborators/{{username}}/permission",
+    f"{REPO}/actions/runs/{{run_id}}",
+    f"{REPO}/actions/runs/{{run_id}}/approvals",
+]
+
+
+def only(paths: list[str], description: dict[str, Any]) -> dict[str, Any]:
+    """The description with these paths and what they refer to."""
+    parts: dict[str, dict[str, Any]] = {}
+
+    def follow(value: Any) -> None:
+        if isinstance(value, list):
+            for item in value:
+                follow(item)
+        elif isinstance(value, dict):
+            found = re.fullmatch(r"#/components/([^/]+)/(.+)", str(value.get("$ref")))
+            if found and found[2] not in parts.setdefault(found[1], {}):
+                parts[found[1]][found[2]] = description["components"][found[1]][found[2]]
+                follow(parts[found[1]][found[2]])
+            for item in value.values():
+                follow(item)
+
+    kept = {path: description["paths"][path] for path in paths}
+    follow(kept)
+    return {key: description[key] for key in ("openapi", "info")} | {"paths": kept, "components": parts}
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The folder where npm has put Prism and the description."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node or not npm:
+        pytest.skip("needs node and npm")
+    mark = FOLDER / "installed.json"
+    if not mark.exists() or json.loads(mark.read_text()) != PACKAGES:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--prefix", str(FOLDER), "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"npm did not install {PACKAGES} in {INSTALL_SECONDS} s")
+        if done.returncode:
+            pytest.skip(f"npm cannot install {PACKAGES}: {done.stderr[-300:]}")
+        mark.write_text(json.dumps(PACKAGES))
+    return FOLDER / "node_modules"
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[GitHub]:
+    with GitHub() as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def proxy(packages: Path, hub: GitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Prism in front of the server; what breaks the description is answered with an error."""
+    folder = tmp_path_factory.mktemp("prism")
+    whole = json.loads((packages / "@octokit/openapi/generated/api.github.com.json").read_bytes())
+    (folder / "api.json").write_text(json.dumps(only(PATHS, whole)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    prism = str(packages / "@stoplight/prism-cli/dist/index.js")
+    command = [
+        "node",
+        prism,
+        "proxy",
+        "--errors",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        str(folder / "api.json"),
+        hub.url,
+    ]
+    log = folder / "log"
+    with log.open("wb") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
+        try:
+            deadline = time.monotonic() + START_SECONDS
+            while b"Prism is listening" not in log.read_bytes():
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, f"Prism did not start in {START_SECONDS} s: {log.read_text()}"
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    print(log.read_text()[-5000:])
+
+
+@pytest.fixture
+def client(proxy: str) -> Client:
+    return Client(proxy, TOKEN, sleep=lambda _: None)
+
+
+@pytest.fixture(autouse=True)
+def fresh(hub: GitHub, proxy: str) -> None:
+    """Empty storage for each test; the server and Prism stay."""
+    empty = GitHub(link_origin=proxy)
+    hub.link_origin, hub.store, hub.failing, hub.asked = proxy, empty.store, [], []
+    hub.tokens = {TOKEN: "github-actions[bot]"}
+    hub.store.add_pull(7)
+
+
+def test_a_request_that_breaks_the_description_is_refused_on_its_way(client, hub):
+    body = {"name": "accgate", "head_sha": HEAD, "external_id": 7}
+    with pytest.raises(Refused, match="422"):
+        client.post(f"/repos/{REPOSITORY}/check-runs", body, needs="checks: write")
+    assert not hub.asked
+
+
+def test_an_answer_that_breaks_the_description_is_an_error(client, hub):
+    hub.fail(Fault(200, [{"id": "x"}], {"content-type": "application/json"}), times=9)
+    with pytest.raises(CannotReach, match="failed with 500"):
+        list(client.pages(f"/repos/{REPOSITORY}/issues/7/comments"))
+
+
+def test_comments_are_written_found_updated_and_deleted(client, hub):
+    for number in range(120):
+        hub.store.add_comment(7, "rita" if number else None, f"comment {number}")
+    key, passed = comment_key("accuracy.toml", "accgate"), State("pass", "unchanged", passed=True)
+    event = hub.event()
+    url = put_comment(client, event, key=key, state=passed, body="one")
+    hub.store.add_comment(7, "github-actions[bot]", hub.comments(7)[-1]["body"])
+    assert put_comment(client, event, key=key, state=passed, body="two") == url
+    assert len(hub.comments(7)) == 121
+    assert hub.comments(7)[-1]["body"].endswith("\ntwo")
+    assert [hub.count(method, "comments") for method in ("GET", "POST", "PATCH", "DELETE")] == [4, 1, 1, 1]
+
+
+def test_the_login_of_a_person_is_read(client, hub):
+    hub.tokens = {TOKEN: "gatekeeper"}
+    assert own_login(client) == "gatekeeper"
+
+
+def test_check_runs_are_opened_finished_and_looked_for(client, hub):
+    event = hub.event()
+    hub.fail(Fault(502, {}), method="POST", performed=True)
+    id_ = open_check_run(client, event, name="accgate", title="Running", summary="It runs.")
+    notes = [Annotation("accuracy.toml", line, "warning", "drop", "A drop.") for line in range(1, 121)]
+    facts = {"name": "accgate", "title": "Failed", "summary": "A drop.", "text": "More.", "annotations": notes}
+    hub.fail(Fault(502, {}), method="PATCH", performed=True)
+    assert finish_check_run(client, event, conclusion="failure", check_run_id=id_, **facts) == id_
+    assert finish_check_run(client, event, conclusion="cancelled", **facts) != id_
+    assert len(hub.store.annotations[id_]) == 120
+    assert len(list(check_runs(client, event, "accgate"))) == 2
+
+
+def test_approvals_by_review_and_label_are_read(client, hub):
+    hub.store.add_check_run({"name": "accgate", "head_sha": HEAD, "status": "in_progress"})
+    hub.store.add_event(7, "mentioned", "rita")
+    hub.store.add_label(7, APPROVAL_LABEL, "will")
+    assert find_approval(client, hub.event(), "accgate") == Approval("will", "label")
+    hub.store.add_review(7, "rita", "APPROVED")
+    hub.store.add_review(7, "maria", "APPROVED")
+    assert find_approval(client, hub.event(), "accgate") == Approval("maria", "review")
+    hub.store.add_review(7, "maria", "DISMISSED")
+    hub.store.push(7, HEAD, force=True)
+    assert find_approval(client, hub.event(), "accgate") is None
+
+
+def test_the_approval_of_a_run_is_read(client, hub):
+    hub.store.add_run(11)
+    hub.store.approve_run(11, "will")
+    assert fork_is_allowed(client, hub.event()) == "will"
+
+
+def test_the_pull_request_of_a_fork_is_found(client, hub):
+    hub.store.add_pull(8, author="eve", head_repository="eve/models")
+    hub.store.add_pull(9, author="eve", head_repository=None)
+    event = hub.event(number=None, head_repository="eve/models")
+    found = find_pull_request(client, event)
+    assert found is not None
+    assert (found.number, found.author) == (8, "eve")

@@ -1,0 +1,120 @@
+"""The sandbox of templates: nothing is printed unescaped, and no template takes endless work."""
+
+from typing import Any
+
+import pytest
+from markupsafe import Markup
+
+from accgate.report.sandbox import InertEnvironment, TemplateFault, TooMuch, rendered
+
+
+def shouted(text: Any) -> str:
+    """An escape that cannot be overlooked."""
+    return f"[{text}]".upper()
+
+
+def text_of(template: str, **values: Any) -> str:
+    return rendered(InertEnvironment(shouted, {}), values, "comment.md.j2", template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ x }}", "{{ x | e }}", "{{ x | escape }}", "{{ x | forceescape }}", "{{ x | cell }}",
+        "{{ x | cell | cell }}",
+        "{{ x | string }}", "{{ x | trim }}", "{{ x | default('y') }}", "{{ [x] | join }}", "{{ [x] | first }}",
+        "{{ [x] | map('cell') | join }}", "{{ x if true else x }}", "{% autoescape false %}{{ x }}{% endautoescape %}",
+        "{% macro m(y) %}{{ y }}{% endmacro %}{{ m(x) }}", "{% set y %}{{ x }}{% endset %}{{ y }}",
+        "{% macro m(y) %}{{ caller(y) }}{% endmacro %}{% call(y) m(x) %}{{ y }}{% endcall %}",
+        "{% filter trim %}{{ x }}{% endfilter %}", "{% for y in [x] %}{{ y }}{% endfor %}", "{{ {'y': x}.y }}",
+    ],
+)  # fmt: skip
+def test_a_value_is_escaped_once_however_it_is_printed(template: str) -> None:
+    assert text_of(template, x="a") == "[A]"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ('<' | safe) ~ x }}", "{{ ('<' | safe) + x }}", "{{ x + ('<' | safe) }}",
+        "{{ [('<' | safe), x] | string }}",
+        "{{ ('<' | safe) | upper ~ x }}", "{{ (x | cell) ~ x }}", "{{ (x | cell) | lower }}",
+    ],
+)  # fmt: skip
+def test_marked_and_unmarked_text_together_is_escaped_whole(template: str) -> None:
+    shown = text_of(template, x="a")
+    assert shown.startswith("[")
+    assert shown == shown.upper()
+
+
+def test_join_escapes_each_value_and_keeps_the_space_between() -> None:
+    assert text_of("{{ [x, '<' | safe, x] | join(', ') }}", x="a") == "[A][,] <[,] [A]"
+
+
+def test_marked_text_is_printed_as_it_is() -> None:
+    assert text_of("{{ '<b>' | safe }}{{ y }}", y=Markup("<i>")) == "<b><i>"
+
+
+def test_a_figure_that_does_not_exist_is_a_dash() -> None:
+    assert text_of("{{ x }}", x=None) == "[-]"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ x.__class__ }}", "{{ x._y }}", "{{ x.format(1) }}", "{{ ('{}' | safe).format(x) }}",
+        "{{ x.replace('a', 'b') }}",
+        "{{ ('<' | safe).join([x]) }}", "{{ ('<' | safe).unescape() }}", "{{ x.center(9) }}", "{{ '%s' % x }}",
+        "{{ x | striptags }}", "{{ x | urlize }}", "{{ x | attr('upper') }}", "{{ x | format }}", "{{ x | center(9) }}",
+        "{{ lipsum() }}", "{{ cycler(1) }}", "{{ [1].append(2) }}", "{{ (5).to_bytes(9) }}",
+        "{{ self._TemplateReference__context }}",
+        "{% import 'os' as os %}", "{% extends 'sandbox.py' %}", "{% include '../sandbox.py' %}",
+    ],
+)  # fmt: skip
+def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> None:
+    with pytest.raises(TemplateFault):
+        text_of(template, x="abc")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}",
+        "{% macro m(d) %}{% if d %}{{ m(d - 1) }}{{ m(d - 1) }}{% endif %}{% endmacro %}{{ m(30) }}",
+        "{% set y %}{% for a in range(50000) %}" + "text" * 50 + "{% endfor %}{% endset %}",
+        "{% macro m() %}{% for a in range(50000) %}{{ x }}{% endfor %}{% endmacro %}{% set y = m() %}",
+        "{{ range(90000) | join(x) }}",
+    ],
+)
+def test_too_much_work_or_text_is_stopped(template: str) -> None:
+    with pytest.raises(TooMuch):
+        text_of(template, x="x" * 100)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ x * 1000000000 }}", "{{ [1] * 1000000000 }}", "{{ 10 ** 1000 }}", "{{ (10 ** 90) * 2 }}",
+        "{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}",
+        "{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y ~ n.y %}{% endfor %}",
+        "{% set n = namespace(y=[1]) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% for a in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}",
+    ],
+)  # fmt: skip
+def test_values_do_not_grow_without_end(template: str) -> None:
+    with pytest.raises(TemplateFault):
+        text_of(template, x="x" * 100)
+
+
+def test_a_bounded_template_may_show_a_thousand_checks() -> None:
+    rows = "{% for a in range(1000) %}| {% for b in range(10) %}{{ x }} | {% endfor %}\n\n{% endfor %}"
+    assert text_of(rows, x="a cell of a table").count("\n") == 1000
+
+
+def test_our_own_templates_have_no_bound() -> None:
+    environment = InertEnvironment(shouted, {}, bounded=False)
+    assert (
+        environment.from_string("{% for a in range(99999) %}{% for b in range(3) %}{% endfor %}{% endfor %}x").render()
+        == "x"
+    )
