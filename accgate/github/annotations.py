@@ -16,6 +16,7 @@ from accgate.report.words import name_of, sentence
 from accgate.verdict import Verdict
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
+HEAD_INSIDE = "/accgate/head"  # where the evaluating container has the tree
 MOST = 200  # annotations; past that nobody reads them, and each 50 are a request
 
 
@@ -54,9 +55,19 @@ def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:
 def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
     """What accgate's own messages say of files in the head's tree."""
     for found in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
-        path = PurePosixPath(found["path"])
-        for tree in (trees.head.as_posix(), "/accgate/head"):
-            if path.is_relative_to(tree):
-                name = path.relative_to(tree).as_posix()
-                yield Annotation(name, int(found["line"]), "failure", "accgate: bad input", found["message"])
-                break
+        name = in_repository(found["path"], trees)
+        if not PurePosixPath(name).is_absolute():
+            yield Annotation(name, int(found["line"]), "failure", "accgate: bad input", found["message"])
+
+
+def in_repository(text: str, trees: Trees) -> str:
+    """A text with the paths of the head's tree, here and in the evaluating container, as they are in the repository.
+
+    >>> from pathlib import Path
+    >>> in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))
+    'accuracy.toml:2: gate'
+    """
+    folders = [HEAD_INSIDE, *([trees.head.as_posix()] if trees.head.is_absolute() else [])]
+    for folder in folders:
+        text = text.replace(f"{folder}/", "")
+    return text

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate.errors import PASSED, BadInput
-from accgate.github.annotations import remarks_on
+from accgate.github.annotations import in_repository, remarks_on
 from accgate.github.approvals import Approval, find_approval
 from accgate.github.approved import by_rules_in_force
 from accgate.github.check_runs import Annotation, finish_check_run
@@ -158,7 +158,8 @@ def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None,
             flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
     except BadInput as error:
         troubles.append(f"the comment lacks a part: {error}")
-    return comment(outcome.result, about, guard=guard, flips=flips, failure=outcome.failure, template=template)
+    failure = outcome.failure and replace(outcome.failure, log=in_repository(outcome.failure.log, options.trees))
+    return comment(outcome.result, about, guard=guard, flips=flips, failure=failure, template=template)
 
 
 def _tell(

@@ -21,8 +21,13 @@ from accgate.github.client import Client
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
 from accgate.github.failures import CannotReach, Refused
+from accgate.github.propose import Options, propose
+from accgate.github.respond import respond
+from tests.github.asking import job, outputs
+from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD, REPOSITORY
+from tests.github.test_propose import World
 from tests.servers import Fault
 
 pytestmark = pytest.mark.interop
@@ -47,6 +52,16 @@ PATHS = [  # the whole description takes Prism half a minute to load
     f"{REPO}/collaborators/{{username}}/permission",
     f"{REPO}/actions/runs/{{run_id}}",
     f"{REPO}/actions/runs/{{run_id}}/approvals",
+    f"{REPO}/actions/runs/{{run_id}}/rerun",
+    f"{REPO}/issues/comments/{{comment_id}}/reactions",
+    f"{REPO}/git/blobs",
+    f"{REPO}/git/trees",
+    f"{REPO}/git/trees/{{tree_sha}}",
+    f"{REPO}/git/commits",
+    f"{REPO}/git/commits/{{commit_sha}}",
+    f"{REPO}/git/refs",
+    f"{REPO}/git/refs/{{ref}}",
+    f"{REPO}/git/ref/{{ref}}",
 ]
 
 
@@ -221,3 +236,21 @@ def test_the_pull_request_of_a_fork_is_found(client, hub):
     found = find_pull_request(client, event)
     assert found is not None
     assert (found.number, found.author) == (8, "eve")
+
+
+def test_commands_by_comment_are_answered(client: Client, hub: GitHub, tmp_path: Path) -> None:
+    hub.store.add_check_run({"name": "accgate", "head_sha": HEAD, "external_id": "11.1", "conclusion": "failure"})
+    hub.store.add_run(11)["status"] = "completed"
+    for body, by in (("/accgate accept a reason", "will"), ("/accgate rerun", "will"), ("/accgate rerun", "rita")):
+        environ = job(tmp_path, hub, body, by=by)
+        assert respond(environ, check_name="accgate", connect=lambda _: client, say=print) == 0
+    assert hub.store.reruns == [11]
+    assert [content for _, content in hub.store.reactions] == ["eyes", "eyes", "rocket"]
+
+
+@pytest.mark.parametrize("how", ["pull-request", "commit"])
+def test_references_are_proposed(client: Client, hub: GitHub, tmp_path: Path, how: Any) -> None:
+    world = World(hub, tmp_path, *recorded_stores(tmp_path))
+    environ = job(tmp_path, hub, "/accgate accept the new tokenizer")
+    assert propose(Options(world.out, world.head, how=how), environ, connect=lambda _: client, say=print) == 0
+    assert outputs(environ)["url"]
