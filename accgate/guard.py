@@ -31,7 +31,7 @@ class Guard:
     """Whether the rules that judge a pull request are ones it could not weaken.
 
     Separate from the verdict: both must hold. `approved_by` names who approved a loosening for this very commit, and
-    `reason` says why the guard does not hold, with the mend.
+    `reason` says what could not be read, where that is why the guard does not hold.
     """
 
     state: GuardState

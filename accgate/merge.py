@@ -69,7 +69,7 @@ def join(config: Config, checks: Sequence[Check], plan: Mapping[str, Any], folde
         When a folder is no shard; when plans, settings, engines or hardware differ; for records that belong to no
         sample, and samples with two scores. All that is found is said.
     """
-    runs = {folder: read_shard(folder) for folder in _distinct(folders)}
+    runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
     _refuse(mixed_plans(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
     _refuse([*mixed_engines(pools), *(fault for pool in pools for fault in mixed_settings(config, pool))])
@@ -109,14 +109,6 @@ def keep_union(joined: Joined, out: Path) -> None:
 def _refuse(faults: Iterable[str]) -> None:
     if found := list(faults):
         raise BadInput(*found)
-
-
-def _distinct(folders: Sequence[Path]) -> list[Path]:
-    """Each folder once, in an order that does not depend on the given one."""
-    found: dict[Path, Path] = {}
-    for folder in sorted(folders):
-        found.setdefault(folder.resolve(), folder)
-    return list(found.values())
 
 
 def _evaluated(config: Config, pool: Pool, runs: Mapping[Path, ShardRun]) -> Evaluated:

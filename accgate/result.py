@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.decide import Verdict
 from accgate.engines.base import EngineInfo
 from accgate.errors import BadInput, VerdictName, exit_code, worst
 from accgate.records import write_atomically
+from accgate.verdict import Verdict
 
 NAME = "accgate.json"
 REPORT = "report.md"  # beside it

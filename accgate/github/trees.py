@@ -8,7 +8,7 @@ from pathlib import Path
 
 from accgate.config import Config, load_config
 from accgate.errors import AccgateError, BadInput
-from accgate.github.approvals import APPROVAL_LABEL, Approval
+from accgate.github.approvals import Approval
 from accgate.github.failures import CannotPublish
 from accgate.guard import Guard, RuleChange
 from accgate.rules import changed_rules
@@ -59,11 +59,7 @@ def _approved(changes: tuple[RuleChange, ...], approval: Callable[[], Approval |
         return Guard("unreadable", changes, reason=f"whether somebody approved that cannot be read: {error}")
     if found is not None:
         return Guard("approved", changes, approved_by=found.by)
-    mend = (
-        "undo that, or have somebody with write permission approve this very commit: by a review or, now that the "
-        f"gate has run on it, with the label {APPROVAL_LABEL}"
-    )
-    return Guard("loosened", changes, reason=f"this pull request loosens the gate; {mend}")
+    return Guard("loosened", changes)
 
 
 def template_of(trees: Trees) -> str | None:

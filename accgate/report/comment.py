@@ -14,7 +14,8 @@ Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclas
 there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
 `headings`; `changes` (`RuleChange`); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the
 conditions `bootstrap`, `accept`, `regressed`, `left_out`; the counts `passed_left_out`, `others_left_out`,
-`beside_left_out`, `changes_left_out`; `report_link`, already escaped for an attribute; `fault`, None in your template.
+`beside_left_out`, `changes_left_out`; `beside_words`, heading and sentence; `report_link`, already escaped for an
+attribute; `fault`, None in your template.
 
 Values are raw, and each is escaped when it is printed, whatever the template does with it. Filters: those of Jinja that
 neither undo that nor make text longer, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),

@@ -38,6 +38,7 @@ def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[st
         "checks": found.details if found else (),
         "passed_left_out": found.passed_left_out if found else 0,
         "others_left_out": found.others_left_out if found else 0,
+        "beside_words": ("", "") if result is None else words.beside(result),
         "beside": found.beside if found else (),
         "beside_left_out": found.beside_left_out if found else 0,
         "cost": words.cost(short) if short else None,

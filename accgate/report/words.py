@@ -237,6 +237,13 @@ def saved(result: Result) -> str | None:
     return f"Early stopping saved {left:,} of {most:,} samples ({100 * left / most:.0f}%)"
 
 
+def beside(result: Result) -> tuple[str, str]:
+    """Heading and sentence over what the rules say that do not decide."""
+    if result.rules == "approved":
+        return "What the base's rules say", "They decide no more: somebody approved this pull request's own."
+    return "What this pull request's own rules say", "They decide once their change is approved, or merged."
+
+
 def legend(result: Result) -> str:
     """What the columns and lines of a report mean."""
     return (
