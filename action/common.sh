@@ -104,7 +104,7 @@ without_links_out() { # FOLDER
   local folder link
   folder=$(realpath "$1")
   while IFS= read -r -d '' link; do
-    case $(realpath -m "$link")/ in "$folder"/*) [[ $(readlink "$link") != /* ]] && continue ;; esac
+    case $(realpath -m "$link")/ in "$folder"/*) continue ;; esac
     rm -f -- "$link"
   done < <(find "$folder" -type l -print0)
 }

@@ -127,7 +127,7 @@ take_references() {
   local file target
   while IFS= read -r -d '' file; do
     cmp -s "$work/recorded/$file" "$work/head/$file" && continue
-    [[ $file != "$(config_path "$ACCGATE_CONFIG")" ]] || continue
+    [[ $file != "$(config_path "$ACCGATE_CONFIG")" && $file != *[[:cntrl:]]* ]] || continue
     target=$GITHUB_WORKSPACE/$file
     [[ $(realpath -m "$target") == "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || { notice "$file is behind a link and was not taken back"; continue; }
     mkdir -p "$(dirname "$target")"
@@ -143,7 +143,7 @@ stop() {
   # GitHub sends a second signal after 7.5 seconds and kills after 10. A container that only now comes up is met too.
   for _ in 1 2 3 4 5 6; do
     docker stop --time 4 "$name" >/dev/null 2>&1 && return 0 # in a trap, return alone would pass the signal on
-    kill -0 "$pipe" 2>/dev/null || return 0
+    [[ -z $pipe ]] || kill -0 "$pipe" 2>/dev/null || return 0
     sleep 0.5
   done
 }
@@ -151,12 +151,14 @@ stop() {
 run_container() {
   local resume
   resume=$(random)
+  pipe=
+  trap stop INT TERM
   # Until the random word comes again the runner takes no line of the container's for a workflow command.
   echo "::stop-commands::$resume"
   { docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" && echo 0 >"$work/code" || echo $? >"$work/code"; } \
     </dev/null 2>&1 | tee "$work/log.txt" &
   pipe=$!
-  trap stop INT TERM
+  [[ ! -e $work/cancelled ]] || stop
   until wait "$pipe" || ! kill -0 "$pipe" 2>/dev/null; do :; done
   trap - INT TERM
   printf '\n::%s::\n' "$resume"

@@ -86,7 +86,8 @@ export_base() { # GIT_DIR
 }
 
 # Into a repository of our own, so that the user's clone stays as it is: --depth=1 would make a full clone shallow.
-# The token is in the environment of this one command, as actions/checkout sends it: header, not URL or file.
+# The token is in the environment of these commands, as actions/checkout sends it: header, not URL or file, and for the
+# server alone. Where the commit comes from does not matter: its name is the digest of what is in it.
 fetch_base() {
   local -x GIT_CONFIG_COUNT=0
   plain_git init --quiet --bare "$work/git"
@@ -96,12 +97,17 @@ fetch_base() {
     local -x GIT_CONFIG_VALUE_0
     GIT_CONFIG_VALUE_0="AUTHORIZATION: basic $(printf 'x-access-token:%s' "$token" | base64 | tr -d '\n')"
   fi
-  GIT_DIR=$work/git plain_git fetch --quiet --no-tags --depth=1 "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY" "$ACCGATE_BASE_SHA"
+  local url server=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY origin
+  origin=$(plain_git -C "$GITHUB_WORKSPACE" remote get-url origin 2>/dev/null || true)
+  for url in "${origin:-$server}" "$server"; do
+    GIT_DIR=$work/git plain_git fetch --quiet --no-tags --depth=1 -- "$url" "$ACCGATE_BASE_SHA" && return
+  done
+  return 1
 }
 
 lay_base() {
   case ${GITHUB_EVENT_NAME:-} in
-    pull_request | pull_request_review | merge_group) [[ -n ${ACCGATE_BASE_SHA:-} ]] || unable "the event names no base commit" ;;
+    pull_request | pull_request_review) [[ -n ${ACCGATE_BASE_SHA:-} ]] || unable "the event names no base commit" ;;
     *) [[ -n ${ACCGATE_BASE_SHA:-} ]] || return 0 ;;
   esac
   [[ $ACCGATE_BASE_SHA =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || unable "the base commit is '$ACCGATE_BASE_SHA', which is no SHA"

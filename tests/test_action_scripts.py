@@ -149,6 +149,7 @@ REFUSED = [
     ("ACCGATE_ENV", "INPUT_TOKEN", "no credential"),
     ("ACCGATE_ENV", "ACCGATE_TOKEN", "no credential"),
     ("ACCGATE_ENV", "DEPLOY_KEY", "looks like a token"),
+    ("ACCGATE_ENV", "CI_KEY", "looks like a token"),
     ("ACCGATE_ENV", "HF_TOKEN=abc", "names of variables alone"),
     ("ACCGATE_ENV", "LD_PRELOAD", "the action sets itself"),
     ("ACCGATE_GPUS", "0;reboot", "write auto, all, none"),
@@ -166,7 +167,7 @@ def test_an_input_that_cannot_be_used_is_refused_before_anything_runs(
     machine: tuple[Runner, FakeDocker], name: str, value: str, words: str
 ) -> None:
     runner, docker = machine
-    done = runner.evaluate(**{name: value, "DEPLOY_KEY": "github_pat_11ABC"})
+    done = runner.evaluate(**{name: value, "DEPLOY_KEY": "github_pat_11ABC", "CI_KEY": TOKEN})
     assert (done.code, docker.runs) == (2, [])
     assert words in done.text
     assert runner.exit_code == 2
@@ -280,6 +281,19 @@ def test_a_base_that_cannot_be_had_is_an_error_that_publishing_reports(runner: R
     assert not [mount for mount in after(argv, "--mount") if "target=/accgate/base" in mount]
 
 
+def test_a_shallow_clone_has_its_base_from_where_it_was_cloned(runner: Runner, docker: FakeDocker) -> None:
+    origin = runner.folder / "origin"
+    runner.workspace.rename(origin)
+    base = git(origin, "rev-parse", "HEAD")
+    (origin / "accuracy.toml").write_text("# the head\n")
+    commit(origin, "head")
+    git(runner.folder, "clone", "--quiet", "--depth=1", f"file://{origin}", str(runner.workspace))
+    assert runner.prepare(ACCGATE_BASE_SHA=base, GITHUB_SERVER_URL="http://127.0.0.1:9").code == 0
+    assert (runner.work / "head/accuracy.toml").read_text() == "# the head\n"
+    assert (runner.work / "base/accuracy.toml").read_text() != "# the head\n"
+    assert git(runner.workspace, "rev-list", "--count", "--all") == "1"
+
+
 @pytest.mark.parametrize("sha", ["", "main", "--upload-pack=id", "abc"])
 def test_a_pull_request_without_a_base_commit_is_an_error(runner: Runner, docker: FakeDocker, sha: str) -> None:
     assert runner.prepare(ACCGATE_BASE_SHA=sha).code == 0
@@ -321,6 +335,7 @@ def test_recorded_references_come_back_and_nothing_else(runner: Runner, docker: 
     files = {
         "references/m/t.toml": "new", "references/m/t.scores.csv": "id,score\n", "references/m/t.replies.jsonl.gz": "z",
         "accuracy.toml": "hacked", ".github/x/y.toml": "hacked", "model.py": "hacked", "x.toml": "hacked",
+        "references/m/a\n::error::.toml": "hacked",
     }  # fmt: skip
     done_files = json.dumps({f"/accgate/head/{name}": text for name, text in files.items()})
     argv = evaluated(runner, docker, ACCGATE_COMMAND="record", ACCGATE_REASON="better\nkernel", FAKE_FILES=done_files)

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from accgate import gate, load_config
 from accgate.cli import main
+from accgate.errors import BadInput
 from accgate.records import paths_of, read_gzip_lines, read_records, to_line
 from tests.gates import RIGHT, WRONG, N, Project, questions, right_but, said, write_lines, write_task
 from tests.pull_requests import PullRequest
@@ -214,6 +216,27 @@ def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) 
     assert [(c["task"], c["verdict"]) for c in result(project)["checks"]] == [("sums", "pass"), ("more", "error")]
 
 
+def test_what_is_missing_is_of_the_shard_that_was_to_have_it(project: Project) -> None:
+    parts = [shard(project, "1/2"), shard(project, "2/4")]
+    path = records_path(parts[0])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert merge(project, parts) == 3
+    assert reasons(project).startswith(
+        f"51 of 200 samples lack records: 1 of shard 1/2, which ended without them ({project.ids()[0]}); "
+        "50 of shard 4/4, which was not given"
+    )
+
+
+def test_no_records_of_an_earlier_merge_stand_for_those_that_are_missing(project: Project) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts) == 1
+    for part in parts:
+        records_path(part).unlink()
+    assert merge(project, parts) == 3
+    assert "200 of 200 samples lack records" in reasons(project)
+    assert not records_path(project.folder / "merged").exists()
+
+
 def test_a_torn_last_line_is_a_missing_sample(project: Project) -> None:
     parts = shards(project, 2)
     path = records_path(parts[1])
@@ -281,6 +304,22 @@ def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys:
     assert not (project.folder / "merged" / "accgate.json").exists()
 
 
+def test_of_equal_scores_the_same_record_is_kept_whatever_the_folders_are_called(project: Project) -> None:
+    parts = shards(project, 2)
+    other = project.folder / "other"
+    shutil.copytree(parts[0], other)
+    path = records_path(other)
+    path.write_text(re.sub(r'"seconds": [0-9.]+', '"seconds": 7.5', path.read_text()))
+    unions = []
+    for names in (("a", "z"), ("z", "a")):
+        given = [shutil.copytree(f, project.folder / n) for f, n in zip((parts[0], other), names, strict=True)]
+        assert merge(project, [*given, parts[1]]) == 1
+        unions.append(records_path(project.folder / "merged").read_bytes())
+        for folder in given:
+            shutil.rmtree(folder)
+    assert unions[0] == unions[1]
+
+
 def test_a_score_goes_before_a_failure_of_the_same_sample(project: Project) -> None:
     ids = project.ids()
     parts = shards(project, 2)
@@ -306,10 +345,13 @@ def set_model(**keys: Any) -> Edit:
     return lambda project: project.models["m"].update(keys)
 
 
-def record_anew(project: Project) -> None:
-    shutil.copy(project.scores, project.folder / "kept.jsonl")
-    assert project.record(right_but(11), args=["--reason", "better data"]) == 0
-    shutil.copy(project.folder / "kept.jsonl", project.scores)
+def record_anew(wrong: int, start: int) -> Edit:
+    def edit(project: Project) -> None:
+        shutil.copy(project.scores, project.folder / "kept.jsonl")
+        assert project.record(right_but(wrong, start=start), args=["--reason", "better data"]) == 0
+        shutil.copy(project.folder / "kept.jsonl", project.scores)
+
+    return edit
 
 
 MIXED: list[tuple[Edit, str]] = [
@@ -329,7 +371,8 @@ MIXED: list[tuple[Edit, str]] = [
     (set_model(variant={"quant": "fp8"}, baseline="m"), 'variant.quant is not set in this merge, one, "fp8" in two'),
     (set_model(options={"scale": 1.0}), "options.scale is not set in this merge, one, 1.0 in two"),
     (set_model(model="./m.jsonl"), 'model is "m.jsonl" in this merge, one, "./m.jsonl" in two'),
-    (record_anew, "reference.mean is 95.0 in this merge, one, 94.5 in two"),
+    (record_anew(10, start=5), 'reference.sha256 is "'),
+    (record_anew(11, start=0), "reference.mean is 95.0 in this merge, one, 94.5 in two"),
 ]  # fmt: skip
 
 
@@ -390,8 +433,9 @@ def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys
     settings = json.loads(path.read_text())
     settings["engine"][key] = value
     path.write_text(json.dumps(settings))
-    assert merge(project, parts) == 2
-    assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
+    for given in (parts, parts[::-1]):
+        assert merge(project, given) == 2
+        assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
 
 
 def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
@@ -495,6 +539,13 @@ def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytes
     assert merge(project, parts, out=project.folder / "x" / ".." / parts[0].name) == 2
     assert "is one of the shards; name another folder with --out" in said(capsys)
     assert merge(project, parts) == 1
+
+
+def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None:
+    parts = shards(project, 2)
+    with pytest.raises(BadInput, match="is one of the shards"):
+        gate.merge(load_config(project.config), parts, out=parts[1])
+    assert (parts[1] / "shard.json").exists()
 
 
 def test_an_old_verdict_does_not_stand_for_a_merge_that_was_refused(project: Project) -> None:

@@ -52,6 +52,17 @@ class Event:
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.run_attempt}"
 
 
+def check_run_name(event: Event, name: str, *, advisory: bool = False) -> str:
+    """The name that the event's check run bears: the given one only where rules that nobody could weaken judged.
+
+    After a push or by hand a commit's own rules judge, and of a fork anybody may have written the result: such a check
+    must not satisfy one that is required of pull requests.
+    """
+    if advisory:
+        return f"{name} (advisory)"
+    return name if event.name.startswith("pull_request") or event.name == "merge_group" else f"{name} ({event.name})"
+
+
 def read_event(environ: Mapping[str, str]) -> Event:
     """The event that the variables of GitHub Actions and the file of GITHUB_EVENT_PATH describe.
 

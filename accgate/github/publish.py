@@ -16,7 +16,7 @@ from accgate.github.check_runs import Annotation, finish_check_run
 from accgate.github.client import Client
 from accgate.github.commands import append_summary, command, inert, write_outputs
 from accgate.github.comments import State, When, comment_key, put_comment
-from accgate.github.event import Event, find_pull_request
+from accgate.github.event import Event, check_run_name, find_pull_request
 from accgate.github.failures import CannotPublish, CannotRead
 from accgate.github.outcome import FAIL_ON, Outcome, conclusion, final_exit_code, read_outcome
 from accgate.github.summary import headline_of, json_of
@@ -25,7 +25,6 @@ from accgate.guard import Guard
 from accgate.report.comment import About, comment
 from accgate.report.flips import flips_of_result
 
-GUARDED = ("pull_request",)  # what a merge queue holds was guarded as a pull request
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they did not judge; run the gate with --base")
 
 
@@ -131,8 +130,8 @@ def _connected(
 
 
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
-    """The guard of a pull request; None for other events, where no rules are changed."""
-    if event.name not in GUARDED or options.untrusted or outcome.cancelled:
+    """The guard of a pull request; None for other events. What a merge queue holds was guarded as a pull request."""
+    if not event.name.startswith("pull_request") or options.untrusted or outcome.cancelled:
         return None
 
     def approval() -> Approval | None:
@@ -175,8 +174,7 @@ def _tell(
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     state = State(outcome.verdict, "none" if guard is None else guard.state, passed=ended == "success")
     remarks: tuple[Annotation, ...] = () if options.untrusted else remarks_on(outcome, guard, options.trees)
-    # A neutral check satisfies a required one, so what anybody may have written never bears the required name.
-    name = f"{options.check_name} (advisory)" if options.untrusted else options.check_name
+    name = check_run_name(event, options.check_name, advisory=options.untrusted)
     url = None
     try:
         if not outcome.cancelled:

@@ -9,7 +9,7 @@ from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import open_check_run
 from accgate.github.client import Client
 from accgate.github.commands import command
-from accgate.github.event import Event
+from accgate.github.event import Event, check_run_name
 from accgate.github.failures import CannotPublish
 
 PULL_REQUEST_TARGET = (
@@ -40,7 +40,8 @@ def start(event: Event, client: Client | None, *, check_name: str, say: Callable
         return None
     summary = "The models are being evaluated; this check ends with the verdict."
     try:
-        return open_check_run(client, event, name=check_name, title="Evaluating", summary=summary)
+        name = check_run_name(event, check_name)
+        return open_check_run(client, event, name=name, title="Evaluating", summary=summary)
     except CannotPublish as error:
         say(command("warning", f"the check run was not opened: {error}", title="accgate could not publish everything"))
         return None

@@ -424,3 +424,15 @@ def test_a_push_has_no_pull_request_no_guard_and_a_check_run(gate: Gate) -> None
     assert job.publish(gate.result, "--head", str(gate.head.folder)) == 0
     assert gate.hub.comments(NUMBER) == []
     assert (gate.check_run["head_sha"], gate.check_run["conclusion"]) == ("c" * 40, "success")
+    assert gate.check_run["name"] == "accgate (push)"
+
+
+def test_a_merge_queue_is_judged_by_its_own_rules_under_the_required_name(gate: Gate) -> None:
+    gate.head.answer(right_but(20))
+    assert gate.head.run() == 1
+    job = Job(gate.hub, gate.folder / "queue", gate.monkeypatch, name="merge_group")
+    job.write({"merge_group": {"head_sha": "f" * 40, "base_sha": "b" * 40}})
+    assert job.start() == 0
+    assert job.publish(gate.result, "--head", str(gate.head.folder)) == 1
+    assert (gate.check_run["head_sha"], gate.check_run["conclusion"]) == ("f" * 40, "failure")
+    assert gate.check_run["name"] == "accgate"

@@ -16,6 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.gates import Project, recorded_project, right_but
+from tests.github.server import GitHub
+from tests.github.store import BOT
+from tests.pull_requests import NUMBER, event_of
 from tests.real import docker
 from tests.real.docker import LABEL, UID, machine, said
 from tests.runner import TOKEN, Runner, commit, git
@@ -134,6 +137,29 @@ def test_a_pull_request_is_evaluated_and_nothing_belongs_to_root(runner: Runner)
     assert {path.lstat().st_uid for path in everything} == {UID if os.getuid() == 0 else os.getuid()}
     assert git(runner.workspace, "-c", f"safe.directory={runner.workspace}", "status", "--porcelain") == ""
     assert list(runner.temp.iterdir()) == [runner.work]
+
+
+def test_a_user_who_is_not_root_publishes_to_github_and_owns_what_is_written(runner: Runner) -> None:
+    with GitHub(tokens={TOKEN: BOT}) as hub:
+        pull = hub.store.add_pull(NUMBER)
+        pull["base"] |= {"sha": runner.variables["ACCGATE_BASE_SHA"]}
+        (runner.folder / "event.json").write_text(json.dumps(event_of(hub)))
+        runner.variables |= {"GITHUB_API_URL": hub.url, "GITHUB_ACTIONS": "true"}
+        assert runner.prepare().code == 0
+        opened = runner.step("start.sh", ACCGATE_TOKEN=TOKEN, ACCGATE_CHECK_NAME="accgate")
+        assert opened.code == 0, opened.text
+        (run,) = hub.store.check_runs.values()
+        assert run["status"] == "in_progress"
+        runner.evaluate(**HOST_ONLY)
+        done = runner.publish()
+        assert done.code == 0, done.text
+        assert (run["status"], run["conclusion"]) == ("completed", "success")
+        assert len(hub.comments(NUMBER)) == 1
+        assert "verdict<<" in (runner.folder / "output").read_text()
+        assert "No accuracy regression found" in (runner.folder / "summary").read_text()
+        assert TOKEN not in done.text.replace(f"::add-mask::{TOKEN}", "")
+        owned = [*runner.temp.rglob("*"), runner.folder / "output", runner.folder / "summary"]
+        assert {path.lstat().st_uid for path in owned} == {UID if os.getuid() == 0 else os.getuid()}
 
 
 SEARCH = f"""
