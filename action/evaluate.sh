@@ -96,6 +96,9 @@ arguments() {
   ! truth html-report "${ACCGATE_HTML_REPORT:-}" || printf '%s\n' --html
 }
 
+# The commit that references are recorded at: of a comment's event GITHUB_SHA would be the default branch's.
+checked_out() { git -C "$GITHUB_WORKSPACE" -c safe.directory='*' rev-parse HEAD 2>/dev/null || printf '%s' "${GITHUB_SHA:-}"; }
+
 one_line() { tr '\n' ' ' <<<"$1" | sed 's/ *$//'; }
 
 # `record` writes references beside the config: into a copy, from which the host takes the reference files back.
@@ -122,9 +125,15 @@ take_shards() {
   tar -C "$folder" -cf - . | tar -C "$work/shards" --no-same-owner -xf -
 }
 
-# Only files that are references by name come back, only into folders, through no link.
+# Only files that are references by name come back, only into folders, through no link. Replies and anchors that `record`
+# removed go here too: they would stand beside scores that are not theirs.
 take_references() {
   local file target
+  while IFS= read -r -d '' file; do
+    [[ -e $work/recorded/$file || $file == *[[:cntrl:]]* ]] && continue
+    [[ $(realpath -m "$GITHUB_WORKSPACE/$file") != "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || rm -f -- "$GITHUB_WORKSPACE/$file"
+  done < <(cd "$work/head" && find . -name .github -prune -o -type f \
+    \( -name '*.replies.jsonl.gz' -o -name '*.anchor.scores.csv' -o -name '*.anchor.toml' \) -printf '%P\0')
   while IFS= read -r -d '' file; do
     cmp -s "$work/recorded/$file" "$work/head/$file" && continue
     [[ $file != "$(config_path "$ACCGATE_CONFIG")" && $file != *[[:cntrl:]]* ]] || continue
@@ -178,7 +187,7 @@ mapfile -t options < <(sed '/^$/d' <<<"$listed")
 listed=$(arguments)
 mapfile -t command <<<"$listed"
 options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
-  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=${GITHUB_SHA:-}" --workdir "$INSIDE/head")
+  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --workdir "$INSIDE/head")
 
 run_container
 docker rm --force "$name" >/dev/null 2>&1 || true

@@ -155,11 +155,11 @@ if argv[0] == "run":
         pathlib.Path(probe, "container").touch()
         sys.exit()
     for mount in mounts:
-        for path, text in json.loads(os.environ.get("FAKE_FILES", "{{}}")).items():
+        for path, text in json.loads(os.environ.get("FAKE_FILES", "{{}}")).items():  # null removes
             if path.startswith(mount["target"] + "/"):
                 file = pathlib.Path(mount["source"], path[len(mount["target"]) + 1:])
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
+                file.unlink() if text is None else file.write_text(text)
     print(os.environ.get("FAKE_SAYS", "evaluated"))
     sys.exit(int(os.environ.get("FAKE_CODE", "0")))
 """

@@ -352,6 +352,21 @@ def test_recorded_references_come_back_and_nothing_else(runner: Runner, docker: 
     assert runner.outputs["passed"] == "true"
 
 
+def test_replies_that_record_removed_are_removed_and_the_commit_is_that_of_the_tree(
+    runner: Runner, docker: FakeDocker
+) -> None:
+    folder = runner.workspace / "references/m"
+    folder.mkdir(parents=True)
+    for name in ("t.toml", "t.scores.csv", "t.replies.jsonl.gz", "u.replies.jsonl.gz"):
+        (folder / name).write_text("old")
+    head = commit(runner.workspace, "references")
+    made = {"references/m/t.toml": "new", "references/m/t.scores.csv": "new", "references/m/t.replies.jsonl.gz": None}
+    files = json.dumps({f"/accgate/head/{name}": text for name, text in made.items()})
+    argv = evaluated(runner, docker, ACCGATE_COMMAND="record", GITHUB_SHA="d" * 40, FAKE_FILES=files)
+    assert f"GITHUB_SHA={head}" in after(argv, "--env")
+    assert sorted(path.name for path in folder.iterdir()) == ["t.scores.csv", "t.toml", "u.replies.jsonl.gz"]
+
+
 def test_references_are_not_written_through_a_link(runner: Runner, docker: FakeDocker) -> None:
     outside = runner.folder / "outside"
     outside.mkdir()
