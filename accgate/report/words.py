@@ -232,7 +232,7 @@ def saved(result: Result) -> str | None:
     """What early stopping saved, of the samples that all checks together might have used; None where nothing."""
     left = sum(v.n_max - v.n for v in result.checks if v.n_max is not None and v.stop is not None)
     most = sum(v.n if v.n_max is None else v.n_max for v in result.checks)
-    if left <= 0:
+    if left <= 0 or result.shards > 1:  # shards evaluate all their samples
         return None
     return f"Early stopping saved {left:,} of {most:,} samples ({100 * left / most:.0f}%)"
 
