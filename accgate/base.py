@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from accgate.base_tree import has_rules, refuse_rules_of_head
 from accgate.checks import Check, plan_checks
 from accgate.config import Config, Task, load_config
 from accgate.errors import BadInput
@@ -71,9 +72,10 @@ def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
     Raises
     ------
     BadInput
-        When the base's file cannot be used, a chosen name is in neither file, or nothing is left to check.
+        When the base's file cannot be used, a rule of it is a file of the pull request's own, a chosen name is in
+        neither file, or nothing is left to check.
     """
-    if not base.exists():
+    if not has_rules(base, head.source.path):
         return None
     rules = load_config(base)
     _refuse_unknown(selection, head, rules)
@@ -82,6 +84,7 @@ def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
     added = [pair for pair in selection.pairs(head) if pair not in known]
     if not enforced and not added:
         raise BadInput(f"{head.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
+    refuse_rules_of_head(rules, {task for _, task in enforced}, head.source.path)
     own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
     return Rulings(_enforced(head, rules, enforced, selection), _part(own, added), own)
 

@@ -12,7 +12,10 @@ from typing import Any, Literal, Protocol
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them."""
+    """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them.
+
+    `parts` are further parts of a chat's user message, before the prompt, in the form of the OpenAI API: images, audio.
+    """
 
     id: str
     repeat: int
@@ -26,6 +29,7 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,27 @@ class EngineInfo:
     name: str
     version: str
     hardware: str
+
+
+@dataclass(frozen=True)
+class LogProbs:
+    """How likely a model finds a given continuation: the natural logarithm of the probability of each of its tokens.
+
+    `greedy` says whether every token is the model's first choice, None where the engine does not tell.
+    """
+
+    tokens: tuple[str, ...]
+    values: tuple[float, ...]
+    greedy: bool | None = None
+
+    @property
+    def total(self) -> float:
+        """The continuation's log-probability.
+
+        >>> LogProbs(("a", "b"), (-0.5, -1.0)).total
+        -1.5
+        """
+        return sum(self.values)
 
 
 class RequestFailed(Exception):
@@ -87,6 +112,22 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Free everything; safe to call twice, and after a failed start."""
+        ...
+
+
+class Scorer(Protocol):
+    """An engine that can say how likely it finds a given continuation."""
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        """The log-probabilities of the continuation's tokens, right after the request's prompt.
+
+        Raises
+        ------
+        RequestFailed
+            When this sample gets none.
+        CannotEvaluate
+            When no further request can succeed, or the server cannot do it at all.
+        """
         ...
 
 

@@ -16,7 +16,9 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     body: dict[str, Any] = {"model": model, "max_tokens": request.max_tokens, "temperature": request.temperature}
     if request.mode == "chat":
         messages = [{"role": "system", "content": request.system}] if request.system else []
-        body["messages"] = [*messages, {"role": "user", "content": request.prompt}]
+        text = {"type": "text", "text": request.prompt}
+        content = [*request.parts, text] if request.parts else request.prompt
+        body["messages"] = [*messages, {"role": "user", "content": content}]
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
     optional = {

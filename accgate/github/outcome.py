@@ -67,8 +67,8 @@ def read_outcome(
     if cancelled:
         return Outcome(cancelled=True)
     if not path.exists():
-        code = exit_code if exit_code not in (None, PASSED) else CANNOT_EVALUATE
-        assert code is not None
+        # Of a larger number a process would exit with the lowest 8 bits: 256 would pass.
+        code = exit_code if exit_code is not None and 0 < exit_code < 256 else CANNOT_EVALUATE
         return Outcome(failure=Failure(code, "" if untrusted else _end_of(log)))
     try:
         result = read_untrusted(path) if untrusted else read_result(path)

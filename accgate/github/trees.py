@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from accgate.base_tree import has_rules
 from accgate.config import Config, load_config
 from accgate.errors import AccgateError, BadInput
 from accgate.github.approvals import Approval
@@ -29,9 +30,15 @@ class Trees:
 
     @property
     def base_config(self) -> Path | None:
-        """The base's accuracy.toml, where there is one."""
+        """The base's accuracy.toml, where there is one.
+
+        Raises
+        ------
+        BadInput
+            Where that cannot be told.
+        """
         path = None if self.base is None else self.base / self.config
-        return path if path is not None and path.exists() else None
+        return path if path is not None and has_rules(path, self.head_config) else None
 
 
 def guard_of(trees: Trees, approval: Callable[[], Approval | None]) -> Guard:
@@ -41,9 +48,9 @@ def guard_of(trees: Trees, approval: Callable[[], Approval | None]) -> Guard:
     """
     if trees.base is None or not trees.base.is_dir():
         return Guard("unreadable", reason="the files of the base commit are missing, so nothing tells what was changed")
-    if trees.base_config is None:
-        return Guard("bootstrap")
     try:
+        if trees.base_config is None:
+            return Guard("bootstrap")
         changes = changed_rules(load_config(trees.base_config), load_config(trees.head_config))
     except AccgateError as error:
         return Guard("unreadable", reason=f"what changed cannot be told: {error}")
