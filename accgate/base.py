@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 
 from accgate.base_tree import has_rules, refuse_rules_of_head
 from accgate.checks import Check, plan_checks
 from accgate.config import Config, Task, load_config
 from accgate.errors import BadInput
+from accgate.records import file_name
+from accgate.references import baseline_of, folder_of
 from accgate.tomlfile import nearest
 
 Pair = tuple[str, str]
@@ -43,8 +46,8 @@ class Rulings:
     """What a pull request is judged by.
 
     `enforced` has the rules of the base commit and the head's models, for every check that the base has; `added` has
-    the head's own rules, for checks that only the head has; `own` has the head's rules for all. A part without checks
-    is None.
+    the head's own rules, for checks that only the head has or that the base has no reference for; `own` has the head's
+    rules for all. A part without checks is None.
     """
 
     enforced: Config | None
@@ -79,14 +82,24 @@ def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
         return None
     rules = load_config(base)
     _refuse_unknown(selection, head, rules)
-    known = set(rules.pairs())
-    enforced = [pair for pair in selection.pairs(rules) if pair[0] in head.models]
+    own_pairs = set(head.pairs())
+    known = {pair for pair in rules.pairs() if _is_judged(rules, *pair) or pair not in own_pairs}
+    enforced = [pair for pair in selection.pairs(rules) if pair in known and pair[0] in head.models]
     added = [pair for pair in selection.pairs(head) if pair not in known]
     if not enforced and not added:
         raise BadInput(f"{head.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
     refuse_rules_of_head(rules, {task for _, task in enforced}, head.source.path)
     own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
     return Rulings(_enforced(head, rules, enforced, selection), _part(own, added), own)
+
+
+def _is_judged(rules: Config, model: str, task: str) -> bool:
+    """Whether the base has something to judge a check by; one without is new to whoever brings its first reference."""
+    settings, asked = rules.tasks[task], rules.models[model]
+    if settings.target is not None or settings.reference is not None:
+        return True
+    folder = folder_of(rules.references, baseline_of(model, asked.variant, asked.baseline), task)
+    return any(folder.glob(f"{escape(file_name(task))}.*"))
 
 
 def own_samples(rulings: Rulings) -> tuple[Check, ...]:

@@ -81,7 +81,9 @@ def _mode(path: Path) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; whether the base has rules cannot be told") from error
+        raise BadInput(
+            f"{path}: cannot be read: {error.strerror}; whether the base has rules cannot be told"
+        ) from error
 
 
 def _files(rules: Config, tasks: Iterable[str]) -> Iterator[Path]:

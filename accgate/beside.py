@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from accgate.asking import rescored
 from accgate.checks import Check, plan_checks
 from accgate.config import Config
 from accgate.decide import decide
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluate import rescored
 from accgate.evaluating import Evaluated
 from accgate.evidence import early_judge, evidence_of
 from accgate.records import Record
@@ -35,12 +35,13 @@ def verdicts_beside(own: Config, evaluated: Sequence[Evaluated], verdicts: Seque
         What the base's rules say; new checks are left out.
     """
     done = {(item.check.model, item.check.task.name): item for item in evaluated}
-    pairs, found = own.pairs(), {}
     judged = {(v.model or "", v.task or ""): v for v in verdicts if not v.is_new}
+    # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
+    pairs, found = [pair for pair in own.pairs() if pair in judged], {}
     evidences: dict[tuple[str, str], Evidence] = {}
     for pair in pairs:
         item = done.get(pair)
-        if pair not in judged or item is None or item.evaluation is None or not item.evaluation.complete:
+        if item is None or item.evaluation is None or not item.evaluation.complete:
             continue
         try:
             (check,) = plan_checks(replace(own, only=frozenset({pair})), total=len(pairs))

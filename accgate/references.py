@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ class ReferenceFile:
     """`<task>.toml` of the store; mean and sigma in points, discordance a share.
 
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
+    Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it.
     """
 
@@ -51,6 +53,9 @@ class ReferenceFile:
     engine: Text = ""
     engine_version: Text = ""
     hardware: Text = ""
+    prompt_tokens: Number | None = None
+    completion_tokens: Number | None = None
+    samples_per_second: Number | None = None
     reason: Text = ""
     anchor: Text = ""
     scores_sha256: Text | None = None
@@ -131,7 +136,7 @@ def read_reference(path: Path) -> Reference | None:
     BadInput
         When the files are damaged or do not fit each other.
     """
-    if not path.is_file():
+    if not (path.exists() or path.is_symlink()):
         return None
     source = read_toml(path, mend="record the reference again")
     about = validated(source, ReferenceFile)
@@ -246,6 +251,8 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     BadInput
         When a sample of the task has no record, or an uneven number of repeats.
     """
+    if (scores := _ordered_scores(records, task)) is not None:
+        return scores
     clusters = {record.key: record.cluster for record in records}
     scores = collect({record.key: record.score for record in records}, "the run", clusters)
     present = set(scores.ids)
@@ -253,6 +260,20 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     if missing:
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {shown(missing)}")
     return scores.taken([sample.id for sample in task.samples])
+
+
+def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
+    """Scores of records that are all there in the order, without clusters, as a run leaves them; None of others."""
+    count, samples = len(records), task.samples
+    repeats = count // len(samples) if samples else 0
+    if not repeats or count != repeats * len(samples):
+        return None
+    for number, record in enumerate(records):
+        at, repeat = divmod(number, repeats)
+        if record.id != samples[at].id or record.repeat != repeat or record.cluster:
+            return None
+    values = np.fromiter((math.nan if r.score is None else r.score for r in records), dtype=np.float64, count=count)
+    return Scores(tuple(sample.id for sample in samples), values.reshape(len(samples), repeats))
 
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:

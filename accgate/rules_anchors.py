@@ -30,11 +30,11 @@ class Tree:
         return f"mean {about.mean:.2f} of {about.n:,}, {about.replaced} since"
 
 
-def anchor_fault(base: Tree, head: Tree, *, replacement_listed: bool) -> str | None:
+def anchor_fault(base: Tree, head: Tree, *, replaced: bool, replacement_listed: bool) -> str | None:
     """Why the head's anchor is not the base's with what a replaced reference adds to it; None where it is.
 
-    `replacement_listed` says that the reference's own change is a loosening already: whoever approves that has seen it.
-    Else one step may be added, which the head's reference has to give.
+    `replaced` says that the reference is another one, and `replacement_listed` that this is a loosening already:
+    whoever approves that has seen it. Else one step may be added, which the head's reference has to give.
     """
     if head.anchor is None:
         return None if base.anchor is None else "the anchor was deleted: drift would be counted anew"
@@ -52,7 +52,7 @@ def anchor_fault(base: Tree, head: Tree, *, replacement_listed: bool) -> str | N
     steps = about.history[len(history) :]
     if (base.anchor is not None and not steps) or replacement_listed:
         return None
-    if len(steps) == 1 and _is_true(steps[0], head.anchor, head.reference):
+    if replaced and len(steps) == 1 and _is_true(steps[0], head.anchor, head.reference):
         return None
     return "references were added to the history that were not recorded"
 

@@ -17,7 +17,10 @@ from accgate.rules_compare import exact
 from accgate.scores import Floats
 from accgate.tables import id_of, read_table, repeat_of, score_of
 
-INFORMATION = ("date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced")
+INFORMATION = (
+    "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
+    "prompt_tokens", "completion_tokens", "samples_per_second",
+)  # fmt: skip
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
 OF_MEAN = ("mean", "n")
 SIZES = ("runs", "n", "repeats")
@@ -34,7 +37,11 @@ class ReferencePair:
 
     @property
     def effect(self) -> Effect:
-        """Tightening only where the same samples, each at least as good, stand in the same reference."""
+        """Tightening only where the same samples, each at least as good, stand in the same reference.
+
+        Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
+        spread so much that no test finds a drop.
+        """
         sign = 1 if self.higher_is_better else -1
         old, new = self.before.about, self.after.about
         if self.others or (self.before.scores is None) != (self.after.scores is None):
@@ -45,7 +52,7 @@ class ReferencePair:
         (old_rows, new_rows), moves = self.rows, sign * self.moves
         same = {key: row[1] for key, row in old_rows.items()} == {key: row[1] for key, row in new_rows.items()}
         better = same and moves.size > 0 and bool((moves >= 0).all() and (moves > 0).any())
-        return "tightening" if better and self.is_derived else "loosening"
+        return "tightening" if better and self.is_binary and self.is_derived else "loosening"
 
     @property
     def changes(self) -> list[str]:
@@ -77,6 +84,7 @@ class ReferencePair:
         fell, rose = int((self.moves < 0).sum()), int((self.moves > 0).sum())
         said = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
         said += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
+        said += ["how far scores lie apart decides too"] * bool(rose + fell and not self.is_binary)
         for count, what in ((added, "added"), (removed, "removed")):
             said += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
         said += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
@@ -92,6 +100,11 @@ class ReferencePair:
         """By how many points the scores that both have moved."""
         old, new = self.rows
         return np.array([new[key][0] - old[key][0] for key in old if key in new])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores of both are 0 or 100."""
+        return all(row[0] in (0.0, 100.0) for rows in self.rows for row in rows.values())
 
     @property
     def others(self) -> list[str]:

@@ -80,7 +80,8 @@ def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: b
     except BadInput as error:
         yield unreadable(KEY, "anchor", error, part)
         return
-    if fault := anchor_fault(base, head, replacement_listed=replacement_listed):
+    replaced = not _same_files(old, new)
+    if fault := anchor_fault(base, head, replaced=replaced, replacement_listed=replacement_listed):
         yield Difference(KEY, base.summary, head.summary, "loosening", fault, part)
 
 

@@ -165,5 +165,6 @@ if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
   copy_head
   lay_base
+  [[ ! -d $work/base ]] || without_links_out "$work/base" # or a link would make a rule of what the head brings
 fi
 finish

@@ -5,11 +5,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 
-# Without the publishing container: what `record`, a shard and `publish: false` give.
+# Without the publishing container: what `record`, a shard and `publish: false` give. No guard has run, so nothing passed.
 plain_outcome() {
-  local passed=false
-  [[ $code -ne 0 ]] || passed=true
-  output passed "$passed"
+  output passed false
   if [[ ${ACCGATE_COMMAND:-run} == record ]]; then exit "$code"; fi
   # A verdict is judged where it is published; what could not be evaluated fails here too.
   case $code in 0 | 1 | 4) exit 0 ;; *) exit "$code" ;; esac
@@ -31,7 +29,7 @@ mounts() {
 docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place_label)" | xargs --no-run-if-empty docker rm --force >/dev/null
 [[ -e $work/log.txt ]] || : >"$work/log.txt"
 code=$(cat "$work/exit-code" 2>/dev/null || echo 3)
-[[ $code =~ ^[0-9]{1,3}$ ]] || code=3
+[[ $code =~ ^[0-9]{1,3}$ && $code -le 255 ]] || code=3 # a shell would make 0 of 256
 [[ ! -e $work/cancelled ]] || code=130
 # The container that wrote out/ has ended. Nothing but plain files and folders goes on from there, all of them readable.
 chmod -R u+rwX "$work/out"

@@ -300,6 +300,14 @@ def test_a_pull_request_without_a_base_commit_is_an_error(runner: Runner, docker
     assert runner.exit_code == 3
 
 
+def test_links_out_of_the_base_are_gone_before_anything_is_evaluated(runner: Runner, docker: FakeDocker) -> None:
+    (runner.workspace / "task.toml").symlink_to("../head/task.toml")
+    (runner.workspace / "other.toml").symlink_to("accuracy.toml")
+    assert runner.prepare(ACCGATE_BASE_SHA=commit(runner.workspace, "links")).code == 0
+    assert not (runner.work / "base/task.toml").is_symlink()
+    assert (runner.work / "base/other.toml").is_symlink()
+
+
 def test_a_push_has_no_base(runner: Runner, docker: FakeDocker) -> None:
     runner.variables |= {"GITHUB_EVENT_NAME": "push", "ACCGATE_BASE_SHA": ""}
     argv = evaluated(runner, docker)
@@ -349,7 +357,7 @@ def test_recorded_references_come_back_and_nothing_else(runner: Runner, docker: 
     assert (runner.workspace / "accuracy.toml").read_text() == "head\n"
     assert runner.publish(ACCGATE_COMMAND="record").code == 0
     assert len(docker.runs) == 1
-    assert runner.outputs["passed"] == "true"
+    assert runner.outputs["passed"] == "false"  # nothing was judged
 
 
 def test_replies_that_record_removed_are_removed_and_the_commit_is_that_of_the_tree(
@@ -402,7 +410,7 @@ def test_without_publishing_a_verdict_passes_on_and_an_error_fails(
     runner.evaluate(FAKE_CODE=str(code))
     assert runner.publish(ACCGATE_PUBLISH="false").code == step
     assert len(docker.runs) == 1
-    assert runner.outputs["passed"] == ("true" if code == 0 else "false")
+    assert runner.outputs["passed"] == "false"
     assert (runner.work / "out/accgate.exit-code").read_text() == str(code)
 
 

@@ -174,3 +174,26 @@ def test_records_of_an_early_stop_serve_the_heads_rules_as_far_as_they_go(tmp_pa
     (beside,) = head.result["beside"]
     assert beside["verdict"] == "inconclusive"
     assert "of its 106 samples were" in beside["reasons"][0]
+
+
+def test_the_first_reference_of_a_check_judges_it_as_new(pull_request: PullRequest) -> None:
+    shutil.rmtree(pull_request.base.store)
+    head = pull_request.head
+    head.answer(right_but(0))
+    assert pull_request.run() == 0
+    assert [(c["verdict"], c["is_new"]) for c in head.result["checks"]] == [("pass", True)]
+    shutil.rmtree(head.store)
+    assert pull_request.run() == 4
+
+
+@pytest.mark.parametrize("keys", [{"variant": {"quant": "q4"}}, {"baseline": "other"}], ids=["variant", "baseline"])
+def test_pointing_a_model_at_no_reference_or_another_is_no_new_check(
+    pull_request: PullRequest, keys: dict[str, object]
+) -> None:
+    head = pull_request.head
+    head.models["m"] |= keys
+    head.write()
+    shutil.move(head.store / "m", head.store / "other")
+    head.answer(right_but(40))
+    assert pull_request.run() == 4
+    assert [(c["verdict"], c["is_new"]) for c in head.result["checks"]] == [("no-reference", False)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accgate.errors import PASSED, BadInput
+from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.annotations import in_repository, remarks_on
 from accgate.github.approvals import Approval, find_approval
 from accgate.github.approved import by_rules_in_force
@@ -26,6 +27,7 @@ from accgate.report.comment import About, comment
 from accgate.report.flips import flips_of_result
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they did not judge; run the gate with --base")
+CONTRADICTED = Guard("unreadable", reason="rules of a base judged, but the files of the base commit hold none")
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ def publish(
 ) -> int:
     """Comment, check run, annotations, job summary and outputs of a run; the job's exit code.
 
-    What GitHub does not take becomes a warning: a failure to publish never changes the verdict. What the guard cannot
-    read does: it then does not hold.
+    What GitHub does not take becomes a warning, and so does a fault of accgate's own: a failure to publish never
+    changes the verdict. What the guard cannot read does: it then does not hold.
 
     Parameters
     ----------
@@ -75,36 +77,51 @@ def publish(
         cancelled=options.cancelled, untrusted=options.untrusted,
     )  # fmt: skip
     guard = _guard(options, event, client, outcome)
-    outcome = by_rules_in_force(outcome, guard, options.trees)
-    body = _body(options, event, outcome, guard, troubles)
+    with _noted("the rules that were approved did not judge", troubles):
+        outcome = by_rules_in_force(outcome, guard, options.trees)
+    title = body = _plainly(outcome, guard)
+    with _noted("the comment could not be put together", troubles):
+        title = headline_of(outcome, guard, advisory=options.untrusted)
+        body = _body(options, event, outcome, guard, troubles)
     if options.dry_run:
         say(inert(body))
     elif client is not None:
-        _tell(options, event, client, outcome, guard, body, troubles)
-    code = final_exit_code(outcome, guard, options.fail_on)
+        _tell(options, event, client, outcome, guard, title, body, troubles)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
-    outputs = {
-        "verdict": outcome.verdict,
-        "passed": "true" if passed and not options.untrusted else "false",
-        "summary-markdown": body,
-        "json": json.dumps(json_of(outcome, guard)),
-    }
-    try:
+    with _noted("job summary and outputs cannot be written", troubles):
         append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
+        outputs = {
+            "verdict": outcome.verdict,
+            "passed": "true" if passed and not options.untrusted else "false",
+            "summary-markdown": body,
+            "json": json.dumps(json_of(outcome, guard)),
+        }
         write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
-    except OSError as error:
-        troubles.append(f"job summary and outputs cannot be written: {error}")
     for text in troubles:
         say(trouble(text))
     ended = conclusion(outcome, guard, advisory=options.untrusted)
-    say(
-        command(
-            "notice" if ended in ("success", "neutral") else "error",
-            headline_of(outcome, guard, advisory=options.untrusted),
-            title=options.check_name,
-        )
-    )
-    return code
+    say(command("notice" if ended in ("success", "neutral") else "error", title, title=options.check_name))
+    return final_exit_code(outcome, guard, options.fail_on)
+
+
+@contextmanager
+def _noted(what: str, troubles: list[str]) -> Iterator[None]:
+    """Go on after whatever fails here, and note it."""
+    try:
+        yield
+    except (CannotPublish, OSError, AccgateError) as error:
+        troubles.append(f"{what}: {error}")
+    except Exception as error:
+        troubles.append(f"{what}: {_internal(error)}")
+
+
+def _internal(error: Exception) -> str:
+    return f"internal error: {type(error).__name__}: {error}; please report it"
+
+
+def _plainly(outcome: Outcome, guard: Guard | None) -> str:
+    """What came of the run, where nothing better can be said."""
+    return f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
 
 
 def _connected(
@@ -139,9 +156,16 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
             raise CannotRead("there is no token to ask with")
         return find_approval(client, event, options.check_name)
 
-    guard = guard_of(options.trees, approval)
-    judged_by_base = outcome.result is None or outcome.result.rules == "base"
-    return guard if guard.state in ("bootstrap", "unreadable") or judged_by_base else UNSURE
+    try:
+        guard = guard_of(options.trees, approval)
+    except Exception as error:
+        return Guard("unreadable", reason=_internal(error))
+    if outcome.result is None or guard.state == "unreadable":
+        return guard
+    judged_by_base = outcome.result.rules == "base"
+    if guard.state == "bootstrap":
+        return CONTRADICTED if judged_by_base else guard
+    return guard if judged_by_base else UNSURE
 
 
 def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None, troubles: list[str]) -> str:
@@ -167,30 +191,28 @@ def _tell(
     client: Client,
     outcome: Outcome,
     guard: Guard | None,
+    title: str,
     body: str,
     troubles: list[str],
 ) -> None:
     """The comment and the check run; each that fails is noted, and the other is tried all the same."""
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     state = State(outcome.verdict, "none" if guard is None else guard.state, passed=ended == "success")
-    remarks: tuple[Annotation, ...] = () if options.untrusted else remarks_on(outcome, guard, options.trees)
+    remarks: tuple[Annotation, ...] = ()
+    with _noted("the check run has no annotations", troubles):
+        remarks = () if options.untrusted else remarks_on(outcome, guard, options.trees)
     name = check_run_name(event, options.check_name, advisory=options.untrusted)
     url = None
-    try:
+    with _noted("the comment was not written", troubles):
         if not outcome.cancelled:
             key = comment_key(options.trees.config, options.check_name)
             url = put_comment(client, event, key=key, state=state, body=body, when=options.comment)
-    except CannotPublish as error:
-        troubles.append(f"the comment was not written: {error}")
-    title = headline_of(outcome, guard, advisory=options.untrusted)
     summary = f"{body}\n\n[The comment on the pull request]({url})\n" if url else body
-    try:
+    with _noted("the check run was not written", troubles):
         finish_check_run(
             client, event, name=name, conclusion=ended, title=title, summary=summary, annotations=remarks,
             check_run_id=options.check_run_id,
         )  # fmt: skip
-    except CannotPublish as error:
-        troubles.append(f"the check run was not written: {error}")
 
 
 def trouble(text: str) -> str:

@@ -11,7 +11,7 @@ from accgate.report.words import visible
 from accgate.verdict import Verdict
 
 TITLE = 200  # characters
-REASONS = 5
+REASONS, REASON = 5, 300  # how many, of how many characters
 
 
 def headline_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
@@ -49,4 +49,4 @@ def _check(verdict: Verdict) -> dict[str, Any]:
         "p_adjusted", "alpha", "beta", "lost", "gained",
     )  # fmt: skip
     means = {"reference": verdict.reference.mean, "mean": verdict.candidate.mean, "errors": verdict.candidate.errors}
-    return {key: getattr(verdict, key) for key in keys} | means | {"reasons": list(verdict.reasons[:REASONS])}
+    return {key: getattr(verdict, key) for key in keys} | means | {"reasons": [reason[:REASON] for reason in verdict.reasons[:REASONS]]}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
-from accgate.records import Record, paths_of, read_gzip_lines, read_records
+from accgate.records import Record, numbered_records, paths_of, read_gzip_lines
 from accgate.report.words import visible
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
     paths = paths_of(run_folder, verdict.model, verdict.task)
     wanted = set(ids)
     prompts = _texts(paths.prompts, "prompt", wanted)
-    records = read_records(paths.records) if paths.records.is_file() else []
+    records = numbered_records(paths.records) if paths.records.is_file() else ()
     before = _texts(paths.before, "reply", wanted)
     by_id: dict[str, list[Record]] = {}
-    for record in records:
+    for _, record in records:
         if record.id in wanted:
             by_id.setdefault(record.id, []).append(record)
     flips = [_flip(id_, prompts.get((id_, 0)), by_id.get(id_, []), before) for id_ in ids]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +14,10 @@ from accgate.annotation import AnnotationPlan
 from accgate.checks import Check
 from accgate.config import Config
 from accgate.report import words
+from accgate.report.costs import cost_sentence, total_sentence
+
+if TYPE_CHECKING:
+    from accgate.cost import Estimate
 
 
 def gate_sentence(config: Config, checks: int) -> str:
@@ -31,6 +36,14 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
         console.print(_table(checks))
     for check in checks:
         console.print(Text(plan_sentence(check)))
+
+
+def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
+    """What each check and all of them will cost."""
+    for cost in costs:
+        console.print(Text(cost_sentence(cost)))
+    if (total := total_sentence(costs)) is not None:
+        console.print(Text(total))
 
 
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:

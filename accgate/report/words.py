@@ -225,7 +225,8 @@ def cost(result: Result) -> str | None:
         return None
     tokens = result.prompt_tokens + result.completion_tokens
     seconds = "" if result.seconds is None else f", {result.seconds:,.0f} s"
-    return f"{result.samples:,} samples, {tokens:,} tokens{seconds}"
+    cached = f" ({result.cached:,} of them from the cache)" if result.cached else ""
+    return f"{result.samples:,} samples{cached}, {tokens:,} tokens{seconds}"
 
 
 def saved(result: Result) -> str | None:

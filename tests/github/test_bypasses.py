@@ -1,6 +1,7 @@
 """Attempts to get a worse model or a looser gate past a pull request's checks: none ends with a green check."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,11 +11,10 @@ import pytest
 
 from accgate.github import publish as publishing
 from accgate.references import digest
-from tests.gates import questions, right_but, write_task
-from tests.github.server import TOKEN, GitHub
-from tests.github.store import HEAD
+from tests.gates import questions, right_but, write_lines, write_task
+from tests.github.server import GitHub
 from tests.github.test_publish import Gate
-from tests.pull_requests import NUMBER, event_of
+from tests.pull_requests import NUMBER
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
 def merge(gate: Gate) -> None:
     """Make the head the base, as a merge does, and begin the next pull request."""
     shutil.rmtree(gate.base.folder)
-    shutil.copytree(gate.head.folder, gate.base.folder, symlinks=True, ignore=shutil.ignore_patterns("out", "record-out-*"))
+    shutil.copytree(
+        gate.head.folder, gate.base.folder, symlinks=True, ignore=shutil.ignore_patterns("out", "record-out-*")
+    )
 
 
 def is_green(gate: Gate) -> bool:
@@ -74,4 +76,278 @@ def test_rules_of_the_base_that_lead_into_the_heads_tree_never_judge(gate: Gate,
     merge(gate)
     gate.head.answer(right_but(0))
     assert gate.run() != 0
+    assert not is_green(gate)
+
+
+def test_a_dataset_of_the_hub_is_not_taken_from_a_folder_of_the_head(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for project in (gate.base, gate.head):
+        text = 'dataset.hub = "org/sums"\nprompt = "{{ q }}"\ntarget = "{{ a }}"\nmetric = "numeric_match"\n'
+        (project.folder / "sums.toml").write_text(text)
+    (gate.head.folder / "org/sums").mkdir(parents=True)
+    gate.monkeypatch.chdir(gate.head.folder)  # where the gate runs
+    assert gate.run() == 2
+    assert "leads into the pull request's own files" in capsys.readouterr().err
+    assert not is_green(gate)
+
+
+@pytest.mark.parametrize("split", ["sums.jsonl", {"test": ["*.jsonl"]}])
+def test_files_of_a_dataset_without_a_place_of_its_own_are_not_taken_from_the_head(
+    gate: Gate, split: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for project in (gate.base, gate.head):
+        project.folder.joinpath("sums.toml").unlink()
+        options = json.dumps(split).replace(":", " =")
+        text = f'dataset.hub = "json"\ndataset.options.data_files = {options}\n'
+        project.folder.joinpath("sums.toml").write_text(
+            text + 'prompt = "{{ q }}"\ntarget = "{{ a }}"\nmetric = "exact_match"\n'
+        )
+    gate.monkeypatch.chdir(gate.head.folder)
+    assert gate.run() == 2
+    assert "leads into the pull request's own files" in capsys.readouterr().err
+    assert not is_green(gate)
+
+
+# --- a base that looks as if it had no rules ---
+
+
+def a_link_to_nowhere(base: Path) -> Path:
+    base.rename(base.parent / "was.toml")
+    base.symlink_to("module/accuracy.toml")
+    return base
+
+
+def a_submodule(base: Path) -> Path:
+    shutil.rmtree(base.parent)
+    base.parent.mkdir()
+    return base
+
+
+@pytest.mark.parametrize("hide", [a_link_to_nowhere, a_submodule])
+def test_a_base_whose_rules_are_only_out_of_sight_is_no_bootstrap(
+    gate: Gate, hide: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for project in (gate.base, gate.head):  # the rules stand in a folder of the repository
+        root = project.folder.with_name(f"{project.folder.name}-tree")
+        root.mkdir()
+        (root / "README").touch()
+        shutil.move(project.folder, root / "gates")
+        project.__init__(root / "gates")
+    hide(gate.base.config)
+    gate.head.answer(right_but(60))
+    assert gate.job.start() == 0
+    assert gate.pull.run() == 2
+    assert "bootstrap" not in capsys.readouterr().out
+    trees = ("--head", str(gate.head.folder.parent), "--base", str(gate.base.folder.parent))
+    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml", "--exit-code", "2") == 2
+    assert not is_green(gate)
+    assert gate.head.run() == 1  # and were a bootstrap's result there
+    data = json.loads(gate.result.read_text())
+    gate.result.write_text(json.dumps(data | {"rules": "bootstrap"}))
+    assert gate.job.publish(gate.result, *trees, "--config", "gates/accuracy.toml") != 0
+    assert not is_green(gate)
+
+
+def test_a_base_that_is_not_there_at_all_is_no_bootstrap(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.answer(right_but(0))
+    shutil.rmtree(gate.base.folder)
+    assert gate.run() == 2
+    assert "--base" in capsys.readouterr().err
+    assert not is_green(gate)
+
+
+@pytest.mark.parametrize("break_", [lambda path: path.write_text(""), lambda path: path.unlink() or path.mkdir()])
+def test_a_base_whose_accuracy_toml_cannot_be_read_is_no_bootstrap(gate: Gate, break_: Callable[[Path], Any]) -> None:
+    gate.head.answer(right_but(0))
+    break_(gate.base.config)
+    assert gate.run() == 2
+    assert not is_green(gate)
+
+
+def test_a_bootstrap_whose_base_has_rules_after_all_is_no_pass(gate: Gate) -> None:
+    gate.head.answer(right_but(20))
+    text = gate.base.config.read_text()
+    gate.base.config.unlink()
+    gate.pull.run()
+    gate.base.config.write_text(text)
+    assert gate.publish() == 4
+    assert not is_green(gate)
+
+
+def test_rules_of_a_base_that_publishing_does_not_see_are_no_pass(gate: Gate) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.pull.run() == 0
+    gate.base.config.unlink()
+    assert gate.publish() == 4
+    assert not is_green(gate)
+
+
+# --- references ---
+
+
+def test_a_single_score_out_of_all_proportion_is_no_stricter_reference(gate: Gate) -> None:
+    """With it no t test would ever find a drop: the differences spread too far."""
+    scores, about = gate.head.store / "m/sums.scores.csv", gate.head.store / "m/sums.toml"
+    content = scores.read_text().replace(",100\n", ",1000000000\n", 1)
+    scores.write_text(content)
+    values = [float(row.split(",")[2]) for row in content.splitlines()[1:]]
+    mean = sum(values) / len(values)
+    sigma = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+    text = about.read_text()
+    for key, value in (
+        ("mean", repr(mean)),
+        ("sigma", repr(sigma)),
+        ("scores_sha256", f'"{digest(content.encode())}"'),
+    ):
+        text = re.sub(rf"^{key} = .*", f"{key} = {value}", text, count=1, flags=re.MULTILINE)
+    about.write_text(text)
+    gate.head.answer(right_but(0))
+    assert gate.run() == 4
+    assert not is_green(gate)
+    assert json.loads(gate.job.outputs["json"])["guard"]["state"] == "loosened"
+
+
+def test_an_anchor_gets_no_step_while_its_reference_stays(gate: Gate) -> None:
+    for project in (gate.base, gate.head):
+        assert project.record(right_but(2), args=["--reason", "first"]) == 0
+    path = gate.head.store / "m/sums.anchor.toml"
+    text = path.read_text().replace("replaced = 1", "replaced = 2")
+    path.write_text(f"{text}\n{text[text.index('[[history]]') :]}")
+    for name in ("sums.toml", "sums.scores.csv"):
+        shutil.copy(gate.base.store / "m" / name, gate.head.store / "m" / name)
+    gate.head.answer(right_but(2))
+    assert gate.run() == 4
+    assert json.loads(gate.job.outputs["json"])["guard"]["changes"][0]["rule"] == "references: m/sums (anchor)"
+
+
+# --- what is asked is no setting of a model ---
+
+
+@pytest.mark.parametrize("key", ["messages", "prompt"])
+def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.head.models["m"]["sampling"] = {"extra": {key: "Say 4."}}
+    gate.head.write()
+    gate.head.answer(right_but(0))
+    assert gate.run() == 2
+    assert f"sampling.extra.{key}" in capsys.readouterr().err
+
+
+# --- publishing that fails ---
+
+
+PARTS = ("_body", "headline_of", "json_of", "remarks_on", "put_comment", "finish_check_run", "append_summary")
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(("wrong", "code"), [(0, 0), (20, 1)])
+def test_a_fault_of_publishing_never_changes_the_verdict(
+    gate: Gate, part: str, wrong: int, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise KeyError("x")
+
+    gate.head.answer(right_but(wrong))
+    assert gate.pull.run() == code
+    gate.monkeypatch.setattr(publishing, part, fail)
+    assert gate.publish("--exit-code", str(code)) == code
+    printed = capsys.readouterr().out
+    assert "::warning title=accgate could not publish everything::" in printed
+    if part != "finish_check_run":
+        assert gate.check_run["conclusion"] == ("failure" if wrong else "success")
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), OSError("disk")], ids=lambda error: type(error).__name__)
+def test_a_fault_of_the_guard_is_no_pass(gate: Gate, error: Exception) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    gate.head.answer(right_but(0))
+    assert gate.pull.run() == 0
+    gate.monkeypatch.setattr(publishing, "guard_of", fail)
+    assert gate.publish("--exit-code", "0") == 4
+    assert not is_green(gate)
+    assert gate.job.outputs["passed"] == "false"
+
+
+def test_a_fault_where_approved_rules_judge_leaves_the_bases_verdict(gate: Gate) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise KeyError("x")
+
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(7))
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 0
+    gate.monkeypatch.setattr(publishing, "by_rules_in_force", fail)
+    assert gate.publish("--exit-code", "1") == 1
+    assert not is_green(gate)
+
+
+@pytest.mark.parametrize("said", ["256", "-256", "0", "-1"])
+def test_no_exit_code_wraps_round_to_a_pass(gate: Gate, said: str) -> None:
+    assert 0 < gate.publish(f"--exit-code={said}") < 256
+    assert not is_green(gate)
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda path: path.write_bytes(path.read_bytes()[:-40]),
+    lambda path: path.write_text(""),
+    lambda path: path.write_text("[]"),
+    lambda path: path.unlink() or path.mkdir(),
+    lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | {"checks": []})),
+    lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | {"rules": "approved"})),
+    lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | {"rules": "own"})),
+    lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | {"rules": "bootstrap"})),
+    lambda path: path.write_text(json.dumps(json.loads(path.read_text())["checks"][0])),
+])  # fmt: skip
+def test_a_spoilt_result_of_a_passing_run_is_no_pass(gate: Gate, spoil: Callable[[Path], Any]) -> None:
+    gate.head.answer(right_but(0))
+    assert gate.pull.run() == 0
+    spoil(gate.result)
+    assert gate.publish("--exit-code", "0") in (3, 4)
+    assert not is_green(gate)
+    assert gate.job.outputs["passed"] == "false"
+
+
+# --- after an approval ---
+
+
+def test_new_checks_thin_out_no_alpha_once_something_else_was_approved(gate: Gate) -> None:
+    before = {path: path.read_bytes() for path in (gate.head.store / "m").iterdir()}
+    names = [f"extra{i}" for i in range(20)]
+    for i, name in enumerate(names):
+        write_task(gate.head.folder, name, questions(start=1000 * (i + 1)))
+        gate.head.tasks[name] = {"file": f"{name}.toml"}
+    gate.head.write(drift_alpha=0.01)
+    perfect = [right_but(0)] * 20
+    assert gate.head.record(right_but(0), *perfect, args=["--reason", "all anew"]) == 0
+    for path in (gate.head.store / "m").glob("sums.*"):
+        path.unlink()
+    for path, content in before.items():
+        path.write_bytes(content)
+    gate.head.answer(right_but(6), *perfect)
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 1
+    assert json.loads(gate.job.outputs["json"])["guard"]["state"] == "approved"
+    assert not is_green(gate)
+
+
+def test_samples_that_failed_stay_an_error_once_their_share_was_approved(gate: Gate) -> None:
+    rows = [json.loads(line) for line in gate.head.answer(right_but(0)).read_text().splitlines()]
+    write_lines(gate.head.scores, [*({"id": row["id"], "error": "lost"} for row in rows[:20]), *rows[20:]])
+    gate.head.write(max_failed=0.5)
+    gate.hub.store.add_review(NUMBER, "will", "APPROVED")
+    assert gate.run() == 3
+    assert not is_green(gate)
+
+
+# --- events ---
+
+
+def test_a_review_is_guarded_as_the_pull_request_is(gate: Gate) -> None:
+    """Anybody can write one, the author included."""
+    gate.head.write(alpha=0.0001)
+    gate.head.answer(right_but(0))
+    gate.monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_review")
+    assert gate.run() == 4
     assert not is_green(gate)
