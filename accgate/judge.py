@@ -5,6 +5,7 @@ Lower-is-better scores are turned round here, in `judged`, and nowhere else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -186,15 +187,20 @@ def _zero_or_hundred(evidence: Evidence) -> bool:
 
 def filled_in(blank: Verdict, result: TestResult, design: Design) -> Verdict:
     """The verdict with a test's figures, turned back where lower is better."""
-    sign, reference_mean = _sign(design), blank.reference.mean
+    sign, reference_mean, mean = _sign(design), blank.reference.mean, blank.candidate.mean
     assert reference_mean is not None
+    assert mean is not None
+    verdict = _verdict(result, design.theta)
+    gamma = None if result.threshold is None else reference_mean + sign * result.threshold
+    if gamma is not None and (verdict == "regression") != (sign * mean < sign * gamma):  # the last bits of the sum
+        gamma = math.nextafter(mean, sign * math.inf) if verdict == "regression" else mean
     return replace(
         blank,
-        verdict=_verdict(result, design.theta),
+        verdict=verdict,
         difference=sign * result.difference,
         sigma=result.sigma,
         theta=result.theta,
-        gamma=None if result.threshold is None else reference_mean + sign * result.threshold,
+        gamma=gamma,
         p_value=result.p_value,
         p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
         interval=result.interval if sign > 0 or result.interval is None else result.interval.negated(),

@@ -189,6 +189,44 @@ def test_clusters_by_id_are_taken_in_the_fixed_order_of_their_names() -> None:
     assert (turned.n, turned.p_value, turned.lost) == (straight.n, straight.p_value, straight.lost)
 
 
+@pytest.mark.parametrize("lower", [False, True])
+def test_of_equal_scores_the_mean_is_never_past_gamma_by_the_last_bit(lower: bool) -> None:
+    """Clusters put the candidate in another order than the reference, so that equal means differ in their last bit."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scores = rng.uniform(0.0, 100.0, 90)
+        found = compare(
+            scores, scores, early_stopping=True, clusters=rng.integers(0, 20, 90), higher_is_better=not lower
+        )
+        assert found.verdict == "pass"
+        assert found.gamma is not None
+        assert found.candidate.mean is not None
+        assert not (found.candidate.mean > found.gamma if lower else found.candidate.mean < found.gamma)
+
+
+@by_test
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["binary", "other", "clusters"]), alpha=st.floats(0.01, 0.49))
+@settings(deadline=None, max_examples=60)
+def test_the_limits_hold_the_difference_seen(test: Any, seed: int, kind: str, alpha: float) -> None:
+    rng = np.random.default_rng(seed)
+    reference, candidate = scored(seed, 240, float(rng.choice([0.05, 0.5])), float(rng.choice([-5.0, 0.0, 5.0])))
+    if kind == "other":
+        candidate = np.clip(candidate + np.where(candidate != reference, rng.exponential(20.0, 240), 0.0), 0.0, 100.0)
+    found = compare(
+        reference,
+        candidate,
+        test=test,
+        theta=float(rng.choice([1.0, 5.0, 20.0])),
+        alpha=alpha,
+        clusters=np.arange(240) // 3 if kind == "clusters" else None,
+    )
+    assert found.interval is not None
+    assert found.difference is not None
+    low, high = found.interval.two_sided
+    assert low <= found.difference <= high
+    assert (high < 0.0) == (found.verdict == "regression") or abs(high) < 1e-9
+
+
 def test_lists_give_the_verdict_of_arrays() -> None:
     reference, candidate = scored(8, drop=6.0)
     lists = compare(reference.tolist(), candidate.tolist(), theta=2.0, early_stopping=True)

@@ -20,8 +20,9 @@ from accgate.design import Design
 from accgate.engines import EngineInfo, Reply, Request, RequestFailed
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluate import Assignment, Evaluation, Sampling, evaluate, kept_records, refuse_unfinished
+from accgate.evaluate import Assignment, Evaluation, Sampling, evaluate, kept_records
 from accgate.evidence import early_judge, evidence_of
+from accgate.kept import refuse_unfinished
 from accgate.records import Record, RecordPaths, paths_of, read_records
 from accgate.scores import Scores
 from accgate.tasks.samples import Task, load_task

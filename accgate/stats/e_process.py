@@ -8,7 +8,7 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, achieved_effect, nothing_yet
+from accgate.stats.sequential import SequentialResult, Units, achieved_effect, holding, nothing_yet
 from accgate.stats.walk import Stop
 
 
@@ -63,7 +63,7 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
         threshold=threshold,
         theta=max(theta, visible) if stop == "end" else theta,
         sigma=math.sqrt(float(np.sum(spread**2)) / n * used / (used - 1)) if used > 1 else None,
-        interval=interval,
+        interval=holding(difference, interval) if stop != "regression" or difference < 0.0 else interval,
         reasons=() if units.totals[:used].any() else ("no sample changed its score",),
         n=n,
         n_max=units.n_max,

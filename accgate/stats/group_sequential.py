@@ -182,6 +182,20 @@ def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, l
     design = group_design(min(looks, units.n_max), alpha, beta)
     looks_at = _look_units(units, len(design.fractions))
     looks_at = looks_at[looks_at < len(units.totals)]
+    if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
+        few = np.cumsum(units.totals != 0.0)[looks_at] < FEW
+        for unit in looks_at[few & (looks_at < len(units.totals) - 1)]:
+            result = _walked(units.first(int(unit) + 1), design, looks_at, theta, alpha, beta)
+            if not result.open:
+                return result
+    return _walked(units, design, looks_at, theta, alpha, beta)
+
+
+def _walked(
+    units: Units, design: GroupDesign, looks_at: Ints, theta: float, alpha: float, beta: float
+) -> SequentialResult:
+    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
+    looks_at = looks_at[looks_at < len(units.totals)]
     n = units.samples[looks_at].astype(float)
     at, (scale, steps) = units.events, units.lattice()
     changed = np.searchsorted(at, looks_at, side="right")  # events up to each look
@@ -200,7 +214,8 @@ def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, l
         cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
         for look in range(count):
             event = int(changed[look])
-            cuts[event] = max(cuts[event], passing[look])
+            if units.exact or event >= min(len(at), FEW):
+                cuts[event] = max(cuts[event], passing[look])
             if event and (units.exact or event >= FEWEST_CHANGES):
                 allowed[event - 1] = spent[look]
         return fair_walk(steps, lost, allowed, cuts, alpha=alpha, binding=False)

@@ -181,14 +181,39 @@ def gsprt(
     if not len(units.totals):
         return nothing_yet(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
+        for unit in _first_passing(units, plan, theta, beta):
+            beginning = units.first(unit + 1)
+            early = schedule(beginning, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+            result = _walked(beginning, early, theta, alpha, beta)
+            if not result.open:
+                return result
+    return _walked(units, plan, theta, alpha, beta)
+
+
+def _first_passing(units: Units, plan: Schedule, theta: float, beta: float) -> list[int]:
+    """The first unit at which the run passes for each number of changes under `FEW`, but for its last unit."""
+    changed = np.cumsum(units.totals != 0.0)
+    passing = np.flatnonzero(_Passes(units, plan, theta, beta).actually() & (changed < FEW))
+    first = passing[np.unique(changed[passing], return_index=True)[1]]
+    return [int(unit) for unit in first[first < plan.last]]
+
+
+def _walked(units: Units, plan: Schedule, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
+    ended = plan.full or int(plan.n[-1]) >= units.n_max
     at = units.events[units.events <= plan.last]
-    scale, sizes = units.lattice()
+    _, sizes = units.lattice()
     steps = sizes[: len(at)]
-    passes = _Passes(units, plan, scale, np.concatenate([[0], np.cumsum(steps)]), theta, beta)
-    before = np.append(at - 1, plan.last - 1)  # the unit before each event, and before the end
+    passes = _Passes(units, plan, theta, beta)
+    before = np.append(at - 1, plan.last - ended)  # the unit before each event, and the last that may pass
     before[1:] = np.where(before[1:] < at, NONE, before[1:])
     lost = lost_sums(units, sizes)[: len(at)]
-    cuts = passes.largest(before) if units.exact else passes.seen(at, before)
+    if units.exact:
+        cuts = passes.largest(before)
+    else:
+        cuts = np.where(passes.seen(at, before), int(steps.sum()) + 1, NONE)
+        cuts[: min(len(at), FEW)] = NONE
     outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
     if outcome.at_end:
         unit = plan.last
@@ -196,18 +221,15 @@ def gsprt(
         unit = int(at[outcome.event - 1])
     else:
         unit = passes.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
-    ended = plan.full or int(plan.n[-1]) >= units.n_max
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
 
 
 @dataclass(frozen=True)
 class _Passes:
-    """Where a run passes: the likelihood ratio is at or below the bound. `changed` sums the sizes up to each event."""
+    """Where a run passes: the likelihood ratio is at or below the bound."""
 
     units: Units
     plan: Schedule
-    scale: float
-    changed: Ints
     theta: float
     beta: float
 
@@ -223,28 +245,28 @@ class _Passes:
     def actually(self) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
         total, drop = -np.cumsum(self.units.totals), self.theta * self.plan.n
-        ratio = drop * (total - drop / 2.0) / np.maximum(self.plan.variance, 1e-12)
+        ratio = drop * (total - drop / 2.0) / self.plan.variance
         unseen = self._unseen(np.arange(len(total)))
         if self.units.bounded:  # a drop may be made of whole losses, of which small changes tell nothing
             return unseen & (ratio <= self.plan.bound)
         unchanged = np.cumsum(self.units.totals != 0.0) == 0
         return np.where(unchanged, unseen, ratio <= self.plan.bound)
 
-    def seen(self, at: Ints, before: Ints) -> Ints:
-        """Cuts for scores other than 0/100: everything where the run itself passes before an event, else nothing.
+    def seen(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
+        """Whether the run itself passes before each event, and before its end; for scores other than 0/100.
 
         Their futility is not counted on, so the walk need not know what other runs would do.
         """
         counts = np.concatenate([[0], np.cumsum(self.actually())])
         first = np.concatenate([[0], at])
-        passing = (before >= first) & (counts[np.maximum(before, -1) + 1] > counts[first])
-        return np.where(passing, int(self.changed[-1]) + 1, NONE)
+        passing: npt.NDArray[np.bool_] = (before >= first) & (counts[before + 1] > counts[first])
+        return passing
 
     def largest(self, before: Ints) -> Ints:
         """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""
         event = np.arange(len(before))
         unit = np.maximum(before, 0)
-        low, high = np.full(len(before), NONE), self.changed.copy()
+        low, high = np.full(len(before), NONE), event
         while np.any(low < high):  # the ratio rises with the sum lost
             middle = (low + high + 1) // 2
             holds = self.holds(unit, event, middle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,10 @@ class Units:
     def events(self) -> Ints:
         """Indices of the units that changed."""
         return np.flatnonzero(self.totals)
+
+    def first(self, count: int) -> Units:
+        """The beginning of so many units of the same run."""
+        return replace(self, totals=self.totals[:count], sizes=self.sizes[:count])
 
     def lattice(self) -> tuple[float, Ints]:
         """(points in one lattice unit, size of each change in lattice units)."""
@@ -95,8 +99,6 @@ def _blocks(units: Units) -> Units:
     if units.exact or units.n_max <= MOST_EVENTS:
         return units
     per_block = math.ceil(units.n_max * len(units.sizes) / max(int(units.sizes.sum()), 1) / MOST_EVENTS)
-    if per_block < 2:
-        return units
     count = len(units.totals)
     complete = count if int(units.sizes.sum()) >= units.n_max else count // per_block * per_block
     starts = np.arange(0, complete, per_block)
@@ -128,7 +130,8 @@ def lost_sums(units: Units, steps: Ints) -> Ints:
     """Sum lost after each event in lattice units, corrected for skewness where scores are not 0/100.
 
     Rare large gains among many small losses make a sum look too low too often. The self-normalised sum is moved by
-    Johnson's correction, gamma (2 t^2 + 1) / (6 sqrt(k)), where that makes it less extreme (Johnson 1978, JASA 73).
+    Johnson's correction, gamma (2 t^2 + 1) / (6 sqrt(k)), where that makes it less extreme (Johnson 1978, JASA 73),
+    and never by more than three quarters, the most that Hall's monotone form of it takes (Hall 1992, JRSS B 54).
     """
     at = units.events
     lost = np.cumsum(np.where(units.totals[at] < 0.0, steps, 0))
@@ -142,6 +145,7 @@ def lost_sums(units: Units, steps: Ints) -> Ints:
     skewness = (s3 / k - 3.0 * mean * s2 / k + 2.0 * mean**3) / variance**1.5
     t = mean * np.sqrt(k / variance)
     moved = t + skewness * (2.0 * t * t + 1.0) / (6.0 * np.sqrt(k))
+    moved = np.where(t > 0.0, np.maximum(moved, t / 4.0), moved)  # a parabola turns round: it passed what is broken
     share = moved / np.sqrt(k + moved * moved)  # back from t to the sum over the root of the sum of squares
     corrected = np.floor((share * np.sqrt(k * s2) + np.cumsum(steps)) / 2.0).astype(np.int64)
     return np.where(moved < t, np.minimum(np.maximum(corrected, 0), lost), lost)
@@ -177,7 +181,7 @@ def result_at(
         threshold=None if threshold is None else float(threshold),
         theta=theta,
         sigma=sigma,
-        interval=_interval(units, unit, outcome, scale, steps, alpha),
+        interval=holding(difference, _interval(units, unit, outcome, scale, steps, alpha)),
         reasons=() if len(units.events) and units.events[0] <= unit else ("no sample changed its score",),
         n=n,
         n_max=units.n_max,
@@ -212,6 +216,13 @@ def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: In
 
     low, high = limit(alpha, 1.0), limit(1.0 - alpha, -1.0)
     return Interval(-low, (min(-high, -low), -low))
+
+
+def holding(difference: float, interval: Interval) -> Interval:
+    """Limits that hold the difference seen too, which a stop or the correction for skewness can leave out."""
+    low, high = interval.two_sided
+    high = max(high, difference)
+    return Interval(high, (min(low, difference), high))
 
 
 def _changed_limits(units: Units, unit: int, sizes: Floats, alpha: float) -> tuple[float, float]:

@@ -52,7 +52,7 @@ def lattice_decision(multiples: Ints, lost: Bools, alpha: float) -> tuple[float,
     at_least = np.cumsum(mass[::-1])[::-1]
     total, position = int(multiples.sum()), int(multiples[lost].sum())
     all_lost = 0.5 ** len(multiples)
-    p_value = float(at_least[max(position - base, 0)]) if position < base + len(mass) else all_lost
+    p_value = min(float(at_least[max(position - base, 0)]), 1.0) if position < base + len(mass) else all_lost
     if all_lost > alpha:
         return p_value, None
     critical = base + int(np.argmax(at_least <= alpha)) if at_least[-1] <= alpha else base + len(mass)

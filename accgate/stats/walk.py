@@ -87,7 +87,7 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
         position = int(lost[event])
         room = allowed[event] - spent
         count = _rejected(mass, room)
-        least = base + len(mass) - count
+        least = _least(base, mass, count, position)
         rejects = position >= least and room >= 0.0
         critical = least if count or rejects else None
         if rejects:
@@ -96,14 +96,12 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
             exits.append((event + 1, base + len(mass) - count, mass[len(mass) - count :]))
             spent += float(mass[len(mass) - count :].sum())
             mass = mass[: len(mass) - count]
-        if not len(mass):  # a sum corrected downwards can lie below all that are left
-            return _outcome(event + 1, "futility", False, position, critical, base, mass, spent, exits)
         base, mass, dropped = _trimmed(base, mass)
         spent += dropped
     if position <= _futile(int(cuts[-1]), base, mass, alpha - spent):
         return _outcome(len(steps), "futility", False, position, critical, base, mass, spent, exits)
     count = _rejected(mass, alpha - spent)
-    least = base + len(mass) - count
+    least = _least(base, mass, count, position)
     stop: Stop = "regression" if position >= least else "end"
     critical = least if count or stop == "regression" else None
     return _outcome(len(steps), stop, True, position, critical, base, mass, spent, exits)
@@ -128,6 +126,11 @@ def _futile(cut: int, base: int, mass: Floats, room: float) -> int:
 def _rejected(mass: Floats, room: float) -> int:
     """How many of the largest sums may reject without spending more than `room`."""
     return int(np.searchsorted(np.cumsum(mass[::-1]), room * (1.0 + 1e-12), side="right"))
+
+
+def _least(base: int, mass: Floats, count: int, position: int) -> int:
+    """The least sum that rejects; where all do, so does one whose mass was trimmed."""
+    return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
 def _trimmed(base: int, mass: Floats) -> tuple[int, Floats, float]:

@@ -103,6 +103,18 @@ def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> No
     assert math.isfinite(result.theta)
 
 
+def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_threshold() -> None:
+    """The upper limit is then 0 but for what bisection leaves; stakes for a large theta do not look at alpha."""
+    units = units_of(np.tile([-100.0, 0.0, 0.0, 0.0], 30))
+    reached = e_process(units, bound=100.0, theta=20.0, alpha=0.05, beta=0.2)
+    found = e_process(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
+    assert (found.stop, found.n, found.p_value) == ("regression", reached.n, reached.p_value)
+    assert found.interval is not None
+    assert found.interval.one_sided == pytest.approx(0.0, abs=1e-9)
+    assert found.threshold is not None
+    assert found.difference < found.threshold
+
+
 def test_errors_hold_in_simulation() -> None:
     rng, runs = np.random.default_rng(2), 200
     healthy = [result_of(drawn(rng, 1200, 0.05, 0.0)).stop for _ in range(runs)]

@@ -90,6 +90,11 @@ def test_long_runs_of_other_scores_are_looked_at_in_blocks(n: int, kind: str) ->
     assert beginning.sizes.tolist() == [size] * whole_blocks
 
 
+def test_clusters_so_large_that_there_are_few_of_them_are_not_put_in_blocks() -> None:
+    units = units_of(np.tile([-10.0, 5.0], 3000), np.arange(6000) // 2)
+    assert units.sizes.tolist() == [2] * 3000
+
+
 @by_test
 def test_the_first_sample_of_a_long_run_is_open(name: str) -> None:
     assert TESTS[name](units_of(np.array([3.5]), n_max=20_000)).open
@@ -138,6 +143,7 @@ def test_sums_lost_are_moved_by_johnson_s_correction_where_that_is_safer(seed: i
             continue
         t = first.mean() * math.sqrt(k) / sd
         moved = t + float(skew(first)) * (2.0 * t * t + 1.0) / (6.0 * math.sqrt(k))
+        moved = max(moved, t / 4.0) if t > 0.0 else moved
         if moved >= t:
             assert found[event] == plain
         else:
@@ -145,6 +151,23 @@ def test_sums_lost_are_moved_by_johnson_s_correction_where_that_is_safer(seed: i
             expected = (total + steps[: event + 1].sum()) / 2.0
             assert abs(found[event] - min(max(expected, 0.0), plain)) <= 1.0 + 1e-6
             assert found[event] <= plain
+
+
+@pytest.mark.parametrize("name", ["gsprt", "group-sequential"])
+@pytest.mark.parametrize("share", [0.6, 0.8, 0.9, 0.97])
+@pytest.mark.parametrize("n", [60, 100, 400])
+def test_a_candidate_that_lost_most_of_its_units_is_a_regression_however_skewed_that_is(
+    name: str, share: float, n: int
+) -> None:
+    """Where nine of ten lost all they had, the differences are skewed to rare zeros, far below 0."""
+    rng = np.random.default_rng(n)
+    for seen in (97.0, 100.0):
+        values = np.where(rng.random(n) < share, -seen, 0.0)
+        pairs = np.arange(n) // 2 if seen == 100.0 and n > 60 else None
+        if pairs is not None or seen == 97.0:
+            found = TESTS[name](units_of(values, pairs))
+            assert found.stop == "regression"
+            assert_agrees(found, 0.05)
 
 
 @given(found=sequences(exact=True))

@@ -394,6 +394,30 @@ def test_a_walk_that_lost_all_is_a_regression_at_its_end_with_a_critical_sum() -
     assert (nothing_left.stop, nothing_left.critical is not None) == ("regression", True)
 
 
+@pytest.mark.parametrize("look", [20, FAR])
+def test_where_all_that_is_left_may_be_rejected_it_is_however_rare_it_was(look: int) -> None:
+    """Only walks that lost the first five go on, 1/32 of all; this one gained all since."""
+    cuts, allowed = np.full(look + 1, NONE), np.full(look, -1.0)
+    cuts[5], allowed[-1] = 4, 0.04
+    lost = np.minimum(np.arange(1, look + 1), 5)
+    early = fair_walk(np.ones(look, np.int64), lost, allowed, cuts, alpha=0.05)
+    assert (early.stop, early.event, early.at_end, early.position) == ("regression", look, False, 5)
+    assert early.critical is not None
+    assert early.critical <= 5
+    assert early.p_value == pytest.approx(1 / 32)
+    at_end = fair_walk(np.ones(look, np.int64), lost, np.full(look, -1.0), cuts, alpha=0.05)
+    assert (at_end.stop, at_end.at_end, at_end.p_value) == ("regression", True, pytest.approx(1 / 32))
+
+
+def test_a_walk_of_which_only_the_rarest_path_is_left_ends_there() -> None:
+    """Whoever gained once is cut, up to where all the error would reject the rest: 2 ** -997."""
+    cuts = np.arange(1001) - 1
+    cuts[-1] = NONE
+    found = fair_walk(np.ones(1000, np.int64), np.arange(1, 1001), np.full(1000, -1.0), cuts, alpha=1e-300)
+    assert (found.stop, found.at_end, found.critical) == ("regression", True, 997)
+    assert found.p_value == 2.0**-1000
+
+
 @pytest.mark.parametrize("look", [60, FAR])
 def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first(look: int) -> None:
     cuts = np.full(FAR + 21, NONE)
