@@ -49,4 +49,5 @@ def _check(verdict: Verdict) -> dict[str, Any]:
         "p_adjusted", "alpha", "beta", "lost", "gained",
     )  # fmt: skip
     means = {"reference": verdict.reference.mean, "mean": verdict.candidate.mean, "errors": verdict.candidate.errors}
-    return {key: getattr(verdict, key) for key in keys} | means | {"reasons": [reason[:REASON] for reason in verdict.reasons[:REASONS]]}
+    reasons = [reason[:REASON] for reason in verdict.reasons[:REASONS]]
+    return {key: getattr(verdict, key) for key in keys} | means | {"reasons": reasons}
