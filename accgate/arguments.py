@@ -28,10 +28,12 @@ def parser() -> argparse.ArgumentParser:
     _config_arguments(add("validate", "check accuracy.toml and say what it means"))
     plan = add("plan", "samples, theta and gamma of each check, or how many test cases to annotate")
     _config_arguments(plan)
+    plan.add_argument("--runs", action="append", type=Path, metavar="DIR", help="run folders to cost by (accgate-out)")
     _annotation_arguments(plan)
     run = add("run", "evaluate, decide and report")
     _config_arguments(run)
     _evaluation_arguments(run, "accgate-out")
+    _caching_arguments(run)
     run.add_argument("--shard", metavar="i/N", help="evaluate only the i-th of N parts of the samples, for merge")
     _decision_arguments(run)
     _merge_arguments(add("merge", "join the shards of a run, then decide and report"))
@@ -60,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     respond = add("respond", "do what a comment on a pull request asks for: /accgate accept or rerun")
     respond.add_argument("--check-name", default="accgate", metavar="NAME", help="of the gate's check run (accgate)")
     _propose_arguments(add("propose", "propose recorded references as a pull request, after respond"))
+    _cache_arguments(add("cache", "show or prune the replies that runs keep"))
     schema = add("schema", "print a JSON schema")
     schema.add_argument("what", choices=["config", "result"])
     return top
@@ -158,3 +161,19 @@ def _propose_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--head-sha", required=True, metavar="SHA", help="the commit that they were recorded at")
     command.add_argument("--references", default="references", metavar="PATH", help="their folder in the repository")
     command.add_argument("--as", dest="how", default="pull-request", choices=["pull-request", "commit"])
+
+
+def _caching_arguments(command: argparse.ArgumentParser) -> None:
+    either = command.add_mutually_exclusive_group()
+    either.add_argument("--cache", metavar="DIR", help="reuse replies of runs of the same model ($ACCGATE_CACHE)")
+    either.add_argument("--no-cache", action="store_true", help="ask everything, whatever ACCGATE_CACHE says")
+
+
+def _cache_arguments(command: argparse.ArgumentParser) -> None:
+    from accgate.commands_cache import age, size
+
+    command.add_argument("action", choices=["info", "prune"])
+    command.add_argument("--cache", metavar="DIR", help="folder ($ACCGATE_CACHE)")
+    command.add_argument("--older-than", type=age, metavar="AGE", help="prune what no run used for so long: 30d, 12h")
+    command.add_argument("--max-size", type=size, metavar="SIZE", help="prune the longest unused until so much is left")
+    command.add_argument("--json", action="store_true", help="print only JSON on standard output")

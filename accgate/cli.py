@@ -9,17 +9,17 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.arguments import parser
+from accgate.commands_common import config_of, console, show_result, write
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError, BadInput
+from accgate.signals import ending_on_signals
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from accgate.base import Rulings
+    from accgate.checks import Check
     from accgate.config import Config
-    from accgate.result import Result
+    from accgate.cost import Estimate
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = command(arguments)
+        with ending_on_signals():
+            code = command(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("accgate: interrupted; finished samples are recorded, go on with --resume", file=sys.stderr)
@@ -57,35 +58,6 @@ def _complain(message: str) -> None:
     red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() and not os.environ.get("NO_COLOR") else ("", "")
     for line in message.splitlines():
         print(f"{red}accgate: {line}{plain}", file=sys.stderr)
-
-
-def _config(arguments: argparse.Namespace) -> Config:
-    from accgate.config import chosen, load_config
-
-    return chosen(load_config(arguments.config), _names(arguments.models), _names(arguments.tasks))
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
-
-
-def _rulings(arguments: argparse.Namespace) -> Rulings | None:
-    """The rules of the base commit, on a pull request whose base has some."""
-    from accgate.base import Selection, rulings
-    from accgate.config import load_config
-
-    if arguments.base is None:
-        return None
-    selection = Selection(_names(arguments.models), _names(arguments.tasks))
-    return rulings(load_config(arguments.config), arguments.base, selection)
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from accgate.report.console import PlainConsole as Console
-
-    # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=120)
 
 
 def _init(arguments: argparse.Namespace) -> int:
@@ -116,7 +88,7 @@ def _init(arguments: argparse.Namespace) -> int:
 def _validate(arguments: argparse.Namespace) -> int:
     from accgate.checks import validate
 
-    config = _config(arguments)
+    config = config_of(arguments)
     return _show_checks(arguments, config, validate(config), table=False)
 
 
@@ -124,9 +96,12 @@ def _plan(arguments: argparse.Namespace) -> int:
     if arguments.margin is not None:
         return _plan_annotation(arguments)
     from accgate.checks import plan_checks
+    from accgate.cost import estimates, hardware_here
 
-    config = _config(arguments)
-    return _show_checks(arguments, config, plan_checks(config), table=True)
+    config = config_of(arguments)
+    checks = plan_checks(config)
+    runs = arguments.runs or [path for path in (Path("accgate-out"),) if path.is_dir()]
+    return _show_checks(arguments, config, checks, table=True, costs=estimates(config, checks, runs, hardware_here))
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
@@ -143,7 +118,7 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
     else:
         from accgate.report.plans import print_annotation
 
-        print_annotation(_console(), plan)
+        print_annotation(console(), plan)
     return PASSED
 
 
@@ -160,131 +135,33 @@ def _sigma(arguments: argparse.Namespace) -> int:
     else:
         from accgate.report.noise import print_noise
 
-        print_noise(_console(), noise)
+        print_noise(console(), noise)
     return PASSED
 
 
-def _show_checks(arguments: argparse.Namespace, config: Config, checks: Sequence[Any], *, table: bool) -> int:
+def _show_checks(
+    arguments: argparse.Namespace,
+    config: Config,
+    checks: Sequence[Check],
+    *,
+    table: bool,
+    costs: Sequence[Estimate] = (),
+) -> int:
     from accgate.checks import as_rows
 
     if arguments.json:
         import json
+        from dataclasses import asdict
 
-        print(json.dumps(as_rows(checks), indent=2))
+        rows = as_rows(checks)
+        for row, cost in zip(rows, costs, strict=False):
+            row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
+        print(json.dumps(rows, indent=2))
         return PASSED
-    from accgate.report.plans import gate_sentence, print_plan
+    from accgate.report.plans import gate_sentence, print_costs, print_plan
 
-    print_plan(_console(), checks, title=gate_sentence(config, len(checks)), table=table)
-    return PASSED
-
-
-def _observer(arguments: argparse.Namespace) -> Any:
-    from accgate.report.terminal import ProgressBar
-
-    return None if arguments.quiet else ProgressBar(_console(stderr=True))
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from accgate import gate
-
-    gate.forget_result(arguments.out)
-    if arguments.shard is not None:
-        return _run_shard(arguments)
-    config, rulings, bootstrap = _judging(arguments)
-    result = gate.run(
-        config, rulings=rulings, bootstrap=bootstrap, out=arguments.out, resume=arguments.resume,
-        observer=_observer(arguments),
-    )  # fmt: skip
-    return _reported(arguments, result)
-
-
-def _run_shard(arguments: argparse.Namespace) -> int:
-    from accgate import gate
-    from accgate.shards import parse_shard
-
-    shard = parse_shard(arguments.shard)
-    config, rulings, _ = _judging(arguments)
-    done = gate.run_shard(
-        config, shard, rulings=rulings, out=arguments.out, resume=arguments.resume, observer=_observer(arguments)
-    )
-    if arguments.json:
-        from accgate.result import plain_json
-
-        print(plain_json(done))
-    else:
-        for share in done.checks:
-            print(f"shard {shard}: {share.model} / {share.task}: {share.problem or f'{share.records:,} records'}")
-        print(f"shard {shard} decides nothing; `accgate merge` does, on all {shard.count}")
-    assert done.exit_code is not None
-    return done.exit_code
-
-
-def _merge(arguments: argparse.Namespace) -> int:
-    from accgate import gate
-    from accgate.merge import refuse_own_output
-
-    refuse_own_output(arguments.shards, arguments.out)
-    gate.forget_result(arguments.out)
-    config, rulings, bootstrap = _judging(arguments)
-    result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
-    return _reported(arguments, result)
-
-
-def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, bool]:
-    """The config, the base's rules where a base has some, and whether it has none."""
-    rulings = _rulings(arguments)
-    config = _config(arguments) if rulings is None else rulings.own
-    return config, rulings, arguments.base is not None and rulings is None
-
-
-def _reported(arguments: argparse.Namespace, result: Result) -> int:
-    """The result written for people beside accgate.json, and shown; its exit code."""
-    from accgate.report.flips import flips_of_result
-    from accgate.report.markdown import render
-    from accgate.result import HTML, REPORT
-
-    flips = flips_of_result(result, arguments.out)
-    _write(str(arguments.out / REPORT), render(result, flips))
-    if arguments.html:
-        from accgate.report.html import html_report
-
-        _write(str(arguments.out / HTML), html_report(result, flips))
-    _show_result(arguments, result, flips)
-    return result.exit_code
-
-
-def _show_result(arguments: argparse.Namespace, result: Result, flips: Any = None) -> None:
-    if arguments.json:
-        from accgate.result import to_json
-
-        print(to_json(result))
-        return
-    from accgate.report.terminal import print_result
-
-    print_result(_console(), result, flips)
-
-
-def _record(arguments: argparse.Namespace) -> int:
-    from accgate import gate
-    from accgate.revision import commit_of
-
-    if arguments.shard is not None:
-        raise BadInput("record takes no --shard: a reference is of one run; leave --shard out")
-    config = _config(arguments)
-    if not arguments.models:
-        config = config.without_baselines()
-    written = gate.record(
-        config, out=arguments.out, resume=arguments.resume, reason=arguments.reason,
-        commit=commit_of(config.folder), replies=not arguments.no_replies, add=arguments.add,
-        observer=_observer(arguments),
-    )  # fmt: skip
-    if arguments.json:
-        import json
-
-        print(json.dumps({"references": [str(path) for path in written]}))
-    else:
-        for path in written:
-            print(f"{'added to' if arguments.add else 'recorded'} {path}")
+    print_plan(console(), checks, title=gate_sentence(config, len(checks)), table=table)
+    print_costs(console(), costs)
     return PASSED
 
 
@@ -306,7 +183,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(result.checks[0]))
     else:
-        _show_result(arguments, result)
+        show_result(arguments, result)
     return result.exit_code
 
 
@@ -318,17 +195,41 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.junit is not None:
         from accgate.report.junit import junit
 
-        _write(arguments.junit, junit(result))
+        write(arguments.junit, junit(result))
     flips = flips_of_result(result, arguments.result.parent)
     if arguments.html is not None:
         from accgate.report.html import html_report
 
-        _write(arguments.html, html_report(result, flips))
+        write(arguments.html, html_report(result, flips))
     if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
         from accgate.report.markdown import render
 
-        _write(arguments.markdown or "-", render(result, flips))
+        write(arguments.markdown or "-", render(result, flips))
     return PASSED
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from accgate.commands_run import run
+
+    return run(arguments)
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    from accgate.commands_run import merge
+
+    return merge(arguments)
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from accgate.commands_run import record
+
+    return record(arguments)
+
+
+def _cache(arguments: argparse.Namespace) -> int:
+    from accgate.commands_cache import cache
+
+    return cache(arguments)
 
 
 def _publish(arguments: argparse.Namespace) -> int:
@@ -349,16 +250,6 @@ def _propose(arguments: argparse.Namespace) -> int:
     return propose(arguments, os.environ)
 
 
-def _write(name: str, text: str) -> None:
-    if name == "-":
-        sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-        return
-    try:
-        Path(name).write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise BadInput(f"{name}: cannot be written: {error.strerror}; name another file") from error
-
-
 def _schema(arguments: argparse.Namespace) -> int:
     import json
 
@@ -377,6 +268,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "merge": _merge,
     "record": _record,
+    "cache": _cache,
     "compare": _compare,
     "sigma": _sigma,
     "report": _report,

@@ -23,7 +23,7 @@ from accgate.stats.names import PAIRED_TESTS, Correction, TestName
 from accgate.tasks.library import library_names
 from accgate.tomlfile import Key, TomlFile, dotted, located, nearest, read_toml
 
-EngineName = Literal["vllm", "openai", "llamacpp", "recorded"]
+EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]
 Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
 Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
 
@@ -68,7 +68,7 @@ class Sampling:
 class Model:
     """`[models.NAME]`: one engine with weights and options."""
 
-    engine: EngineName = Field(description='engine = "vllm", "openai", "llamacpp" or "recorded"')
+    engine: EngineName = Field(description='engine = "vllm", "openai", "llamacpp", "recorded" or "ray"')
     model: Text = Field(min_length=1, description='model = "...", the weights, model name or file the engine loads')
     variant: dict[Text, Any] = Field(default_factory=dict, description="labels of what runs: quant, kv, gpu")
     baseline: Text | None = Field(
@@ -240,14 +240,21 @@ def _faults(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
             yield (kind,), f"has no table; add [{kind}.NAME]"
         yield from _name_faults(kind, names)
     for name, model in content.models.items():
-        for label, value in model.variant.items():
-            if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
-                yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
+        yield from _model_faults(name, model)
     if content.report.template is not None and not file.has_file(content.report.template):
         yield ("report", "template"), f"there is no file {content.report.template!r} in {file.path.parent}"
     for name, task in content.tasks.items():
         for key, message in _task_faults(name, task, content, file):
             yield ("tasks", name, *key), message
+
+
+def _model_faults(name: str, model: Model) -> Iterator[tuple[Key, str]]:
+    for label, value in model.variant.items():
+        if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
+            yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
+    for key in ("messages", "prompt"):  # no model's own: the base's rules say what is asked
+        if key in model.sampling.extra:
+            yield ("models", name, "sampling", "extra", key), "is what a task asks; write it in the task's file"
 
 
 def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from accgate.assignment import Assignment, Evaluation, Judge, Observer, Sampling
 from accgate.checks import Check, engine_of
 from accgate.config import Config
 from accgate.engines import Engine, EngineInfo
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluate import (
-    PLAN,
-    Assignment,
-    Evaluation,
-    Judge,
-    Observer,
-    Sampling,
-    evaluate,
-    kept_records,
-    refuse_unfinished,
-)
+from accgate.evaluate import evaluate
+from accgate.interruption import Stop, interruptible
+from accgate.kept import PLAN, kept_records, refuse_unfinished
 from accgate.records import Record, paths_of
 from accgate.scores import shown
 from accgate.shards import Shard, samples_digest
 from accgate.tasks.samples import Task
+
+if TYPE_CHECKING:
+    from accgate.cached_engine import Cache
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,17 @@ class Evaluated:
     problem: str | None = None
 
 
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and what was in flight has ended or had its time.
+
+    Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
+    """
+
+    def __init__(self, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> None:
+        super().__init__()
+        self.checks, self.evaluated = tuple(checks), tuple(evaluated)
+
+
 def evaluate_checks(
     config: Config,
     checks: Sequence[Check],
@@ -47,48 +55,93 @@ def evaluate_checks(
     observer: Observer,
     judges: Mapping[tuple[str, str], Judge | None] | None = None,
     shard: Shard | None = None,
+    cache: Cache | None = None,
 ) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
 
     `judges` stop the evaluation of a (model, task) as soon as it is decided; of a `shard` only its samples are asked.
+    What a `cache` holds of the same model is not asked again.
 
     Raises
     ------
     BadInput
         For engine options or earlier records that cannot be used.
+    Interrupted
+        When SIGINT or SIGTERM came and what was in flight has finished.
     """
     made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
     if not resume:
         for check in checks:
             refuse_unfinished(paths_of(out, check.model, check.task.name))
-    evaluated: list[Evaluated] = []
-    infos: dict[str, EngineInfo] = {}
+    with interruptible() as stop:
+        run = _Run(config, out, resume, observer, judges or {}, shard, cache, stop)
+        try:
+            asyncio.run(run.all_models(made, checks))
+        finally:
+            if cache is not None:
+                cache.close()
+    if stop.asked:
+        raise Interrupted(checks, run.evaluated)
+    return run.evaluated, run.infos
 
-    async def all_models() -> None:
-        for name, engine in made.items():
+
+@dataclass(frozen=True)
+class _Run:
+    """What all checks of a run share, and what has come of them so far."""
+
+    config: Config
+    out: Path
+    resume: bool
+    observer: Observer
+    judges: Mapping[tuple[str, str], Judge | None]
+    shard: Shard | None
+    cache: Cache | None
+    stop: Stop
+    evaluated: list[Evaluated] = field(default_factory=list)
+    infos: dict[str, EngineInfo] = field(default_factory=dict)
+
+    async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
+        for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             try:
-                await engine.start()
-                infos[name] = engine.describe()
-                while waiting:
-                    check = waiting[0]
-                    assignment = assignment_of(config, check, infos[name], shard)
-                    if lacking := missing_records(engine, assignment.task):
-                        evaluated.append(Evaluated(check, problem=lacking))
-                    else:
-                        paths = paths_of(out, name, check.task.name)
-                        kept = kept_records(assignment, paths, resume=resume)
-                        judge = (judges or {}).get((name, check.task.name))
-                        done = await evaluate(engine, assignment, paths, kept=kept, observer=observer, judge=judge)
-                        evaluated.append(Evaluated(check, done))
+                if not await _started(engine, self.stop):
+                    return
+                self.infos[name] = engine.describe()
+                while waiting and not self.stop.asked:
+                    self.evaluated.append(await self.check(engine, waiting[0]))
                     waiting.pop(0)
             except CannotEvaluate as error:
-                evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
+                self.evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
             finally:
                 await engine.close()
 
-    asyncio.run(all_models())
-    return evaluated, infos
+    async def check(self, engine: Engine, check: Check) -> Evaluated:
+        info = self.infos[check.model]
+        assignment = assignment_of(self.config, check, info, self.shard)
+        if lacking := missing_records(engine, assignment.task):
+            return Evaluated(check, problem=lacking)
+        paths = paths_of(self.out, check.model, check.task.name)
+        kept = kept_records(assignment, paths, resume=self.resume)
+        judge = self.judges.get((check.model, check.task.name))
+        asked = engine if self.cache is None else self.cache.before(engine, self.config, check, info)
+        done = await evaluate(
+            asked, assignment, paths, kept=kept, observer=self.observer, judge=judge, stop=self.stop
+        )  # fmt: skip
+        return Evaluated(check, done)
+
+
+async def _started(engine: Engine, stop: Stop) -> bool:
+    """Start an engine; False where the run was asked to stop before it was up."""
+    starting, asked = asyncio.create_task(engine.start()), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            await starting
+    finally:
+        for task in (starting, asked):
+            task.cancel()
+        await asyncio.gather(starting, asked, return_exceptions=True)
+    return not stop.asked
 
 
 def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:

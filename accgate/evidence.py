@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accgate.assignment import Judge
 from accgate.checks import Check
 from accgate.clusters import clusters_of
 from accgate.decide import is_settled
 from accgate.design import FEWEST_CLUSTERS
-from accgate.evaluate import Judge
 from accgate.records import Record
 from accgate.references import scores_of
 from accgate.scores import Scores
@@ -31,9 +31,9 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     samples: Sequence[Sample] = check.task.samples
     if stopped:
         samples = _whole_clusters(samples, len(records) // check.repeats)
+        records = records[: len(samples) * check.repeats]
     ids = [sample.id for sample in samples]
-    kept = set(ids)
-    candidate = scores_of([record for record in records if record.id in kept], check.task.of(samples))
+    candidate = scores_of(records, check.task.of(samples))
     reference = check.reference.taken(ids) if isinstance(check.reference, Scores) else check.reference
     return Evidence(
         candidate=candidate,
@@ -45,7 +45,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
         best=check.task.metric.best,
         clusters=clusters_of(reference, candidate, None) if isinstance(reference, Scores) else None,
         n_max=len(check.task.samples),
-        binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.values, (0.0, 100.0)).all()),
+        binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.averaged(), (0.0, 100.0)).all()),
     )
 
 

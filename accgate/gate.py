@@ -7,24 +7,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from accgate.assignment import Evaluation, Observer
 from accgate.base import Rulings
 from accgate.checks import Check, plan_checks
 from accgate.config import Config
 from accgate.decide import Verdict
 from accgate.engines import EngineInfo
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluate import Observer
 from accgate.evaluating import Silent, evaluate_checks, failures
 from accgate.merge import join, keep_union, refuse_own_output
 from accgate.recording import add_run, check_addition, check_replacement, figures, is_added, write_reference
-from accgate.records import Record, paths_of, write_gzip_lines
+from accgate.records import paths_of, write_gzip_lines
 from accgate.references import Reference, ReferenceFile, reference_path, scores_of
 from accgate.result import HTML, NAME, REPORT, Result, write_result
 from accgate.ruled import Ruled, refuse_unknown_samples, ruled_checks
 from accgate.shard_runs import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
 from accgate.shards import Shard
+
+if TYPE_CHECKING:
+    from accgate.cached_engine import Cache
 
 
 def run(
@@ -35,11 +38,13 @@ def run(
     out: Path = Path("accgate-out"),
     resume: bool = False,
     observer: Observer | None = None,
+    cache: Cache | None = None,
 ) -> Result:
     """Plan, evaluate and decide every check of a config, and write accgate.json into `out`.
 
     On a pull request `rulings` has the rules of the base commit, which then judge; what the pull request's own rules
-    say of the same records stands beside. `bootstrap` notes that the base has no rules.
+    say of the same records stands beside. `bootstrap` notes that the base has no rules. What a `cache` holds of the
+    same model is not asked again.
 
     Raises
     ------
@@ -47,13 +52,15 @@ def run(
         For anything in config, tasks, references or earlier records that cannot be used; nothing is evaluated then.
     CannotEvaluate
         When the result cannot be written.
+    KeyboardInterrupt
+        When SIGINT came: what was in flight has finished and is recorded, there is no result, and `resume` goes on.
     """
     forget_result(out)
     time_of = _stopwatch()
     ruled = ruled_checks(config, rulings, bootstrap=bootstrap)
     refuse_unknown_samples(ruled)
     evaluated, infos = evaluate_checks(
-        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), judges=ruled.judges()
+        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), judges=ruled.judges(), cache=cache
     )
     result = ruled.decided(evaluated, infos)
     return _written(replace(result, **time_of()), ruled, out)
@@ -67,6 +74,7 @@ def run_shard(
     out: Path = Path("accgate-out"),
     resume: bool = False,
     observer: Observer | None = None,
+    cache: Cache | None = None,
 ) -> ShardRun:
     """Plan every check of a config and evaluate one part of its samples, for `merge` to decide.
 
@@ -83,7 +91,7 @@ def run_shard(
     refuse_unknown_samples(ruled)
     begun = begin_shard(shard, plan_of(ruled.parts), ruled.judged, out, resume=resume)
     evaluated, _ = evaluate_checks(
-        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), shard=shard
+        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), shard=shard, cache=cache
     )
     done = replace(ended_shard(begun, evaluated), **time_of())
     write_shard(done, out)
@@ -125,7 +133,12 @@ def _stopwatch() -> Callable[[], dict[str, Any]]:
 
 
 def _written(result: Result, ruled: Ruled, out: Path) -> Result:
-    keep_before(result.checks, ruled.judged, out)
+    try:
+        keep_before(result.checks, ruled.judged, out)
+    except OSError as error:
+        raise CannotEvaluate(
+            f"{out}: cannot be written: {error.strerror}; mend that, then go on with --resume"
+        ) from error
     write_result(result, out)
     return result
 
@@ -168,7 +181,7 @@ def record(
             problems.append(f"{item.check.model} / {item.check.task.name}: {problem}")
             continue
         records = item.evaluation.records
-        about = _about(config, item.check, records, infos[item.check.model], commit)
+        about = _about(config, item.check, item.evaluation, infos[item.check.model], commit)
         reference = pooled.get((item.check.model, item.check.task.name))
         if reference is None:
             written.append(write_reference(config.references, about, records, reason=reason, replies=replies))
@@ -189,7 +202,9 @@ def forget_result(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def _about(config: Config, check: Check, records: Sequence[Record], info: EngineInfo, commit: str) -> ReferenceFile:
+def _about(config: Config, check: Check, evaluation: Evaluation, info: EngineInfo, commit: str) -> ReferenceFile:
+    records = evaluation.records
+    rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
     return ReferenceFile(
         model=check.model,
         task=check.task.name,
@@ -199,9 +214,18 @@ def _about(config: Config, check: Check, records: Sequence[Record], info: Engine
         engine=info.name,
         engine_version=info.version,
         hardware=info.hardware,
+        prompt_tokens=_mean([record.prompt_tokens for record in records]),
+        completion_tokens=_mean([record.completion_tokens for record in records]),
+        samples_per_second=float(f"{rate:.4g}") or None,
         variant=dict(config.models[check.model].variant),
         fingerprint=dict(check.task.fingerprint),
     )
+
+
+def _mean(counts: Sequence[int | None]) -> float | None:
+    """Mean of the counts, to a tenth; None unless there are all."""
+    known = [count for count in counts if count is not None]
+    return round(sum(known) / len(known), 1) if known and len(known) == len(counts) else None
 
 
 def keep_before(verdicts: Sequence[Verdict], checks: Sequence[Check], out: Path) -> None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accgate.assignment import Evaluation
 from accgate.checks import Check
 from accgate.config import Config
 from accgate.engines.base import EngineInfo
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
-from accgate.evaluate import MERGED, PLAN, Evaluation, refuse_unfinished, settings_of, write_settings
 from accgate.evaluating import Evaluated
+from accgate.kept import MERGED, PLAN, refuse_unfinished, settings_of, write_settings
 from accgate.pooled import Pool, mixed_engines, mixed_plans, mixed_settings, pool_of, record_faults
 from accgate.records import paths_of, to_line, write_atomically, write_gzip_lines
 from accgate.scores import shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -32,6 +33,7 @@ from accgate.tasks.samples import Task
 from accgate.tomlfile import read_toml
 
 COLUMNS = ("cluster", "group", "label")
+Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
 
 def figures(scores: Scores) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def add_run(reference: Reference, about: ReferenceFile, records: Sequence[Record
         hardware=_both(old.hardware, about.hardware), reason=old.reason, replaced=old.replaced, anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, _run_digest(records)),
     )  # fmt: skip
-    kept = list(read_gzip_lines(reference.replies_path))
+    kept = [(row["id"], row["repeat"], row["reply"]) for row in read_gzip_lines(reference.replies_path)]
     _store(path, about, pooled, [*kept, *(_replies(added) if replies else ())])
     return path
 
@@ -172,13 +174,11 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     return collect({record.key: record.score for record in records}, side, clusters)
 
 
-def _replies(records: Sequence[Record]) -> list[Mapping[str, Any]]:
-    return [{"id": record.id, "repeat": record.repeat, "reply": record.reply} for record in records]
+def _replies(records: Sequence[Record]) -> list[Answer]:
+    return [(record.id, record.repeat, record.reply) for record in records]
 
 
-def _store(
-    path: Path, about: ReferenceFile, records: Sequence[Record], replies: Sequence[Mapping[str, Any]] | None
-) -> None:
+def _store(path: Path, about: ReferenceFile, records: Sequence[Record], replies: list[Answer] | None) -> None:
     """Write a reference's scores, the sidecar of replies or none, and last the TOML that vouches for the scores."""
     content = _csv(sorted(records, key=lambda record: record.key))
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
@@ -186,7 +186,8 @@ def _store(
     write_atomically(path.with_suffix(".scores.csv"), content)
     sidecar = path.with_suffix(".replies.jsonl.gz")
     if replies:
-        write_gzip_lines(sidecar, sorted(replies, key=lambda row: (row["id"], row["repeat"])))
+        replies.sort(key=lambda answer: answer[:2])
+        write_gzip_lines(sidecar, ({"id": i, "repeat": repeat, "reply": reply} for i, repeat, reply in replies))
     else:
         sidecar.unlink(missing_ok=True)
     write_toml(path, row)
@@ -225,4 +226,7 @@ def _csv(records: Sequence[Record]) -> bytes:
 
 def _run_digest(records: Sequence[Record]) -> str:
     """What tells one run from another, even where both have the same scores: seconds and replies count too."""
-    return digest(b"".join(sorted(map(to_line, records))))
+    sha = hashlib.sha256()
+    for line in sorted(map(to_line, records)):
+        sha.update(line)
+    return sha.hexdigest()

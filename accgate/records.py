@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -13,17 +14,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from accgate.errors import BadInput, CannotEvaluate
 
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
-OPTIONAL = frozenset({"cluster", "group", "label"})  # written only where the task has them
+OPTIONAL = frozenset({"cluster", "group", "label", "cached"})  # written only where there is something to say
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
-    """What happened to one sample; `score` is in points, None where the sample failed, with `error` saying why."""
+    """What happened to one sample; `score` is in points, None where the sample failed, with `error` saying why.
+
+    `cached` is true where the reply was kept of an earlier run.
+    """
 
     id: str
     repeat: int
@@ -39,6 +43,7 @@ class Record:
     cluster: str | None = None
     group: str | None = None
     label: str | None = None
+    cached: bool | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -94,17 +99,23 @@ def read_records(path: Path) -> list[Record]:
     BadInput
         With file and line, for a line within the file that is not a record, and for a repeated (id, repeat).
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     records: dict[tuple[str, int], Record] = {}
-    for number, line in enumerate(lines[:-1], 1):
-        record = _record(path, number, line)
+    for number, record in numbered_records(path):
         if record.key in records:
             raise BadInput(f"{path}:{number}: id {record.id!r} (repeat {record.repeat}) comes twice; keep one line")
         records[record.key] = record
     return list(records.values())
+
+
+def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
+    """(line, record) of every complete record of a file, which is never held whole; raises as `read_records` does."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield number, _record(path, number, line)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _record(path: Path, number: int, line: bytes) -> Record:
@@ -141,7 +152,8 @@ class RecordWriter:
         self._path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, b"".join(map(to_line, kept)))
+            with _replaced(path) as file:
+                file.writelines(map(to_line, kept))
             self._file = path.open("ab", buffering=0)
         except OSError as error:
             raise self._cannot_write(error) from error
@@ -177,14 +189,21 @@ class RecordWriter:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file in one step: readers see the old content or the new, never a part."""
+    with _replaced(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def _replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of another once it is whole and on the disk."""
     temporary = path.with_name(path.name + ".part")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
@@ -192,7 +211,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows as compressed JSON lines; the same rows give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, gzip.compress(b"".join(map(json_line, rows)), compresslevel=6, mtime=0))
+    with _replaced(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+        for row in rows:
+            packed.write(json_line(row))
 
 
 def read_gzip_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -206,7 +227,8 @@ def read_gzip_lines(path: Path) -> Iterator[dict[str, Any]]:
     if not path.is_file():
         return
     try:
-        for line in gzip.decompress(path.read_bytes()).splitlines():
-            yield json.loads(line)
+        with gzip.open(path, "rb") as file:
+            for line in file:
+                yield json.loads(line)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise BadInput(f"{path}: is damaged ({error}); delete it, or record it again") from error

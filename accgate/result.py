@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.engines.base import EngineInfo
-from accgate.errors import BadInput, VerdictName, exit_code, worst
+from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
 from accgate.records import write_atomically
 from accgate.verdict import Verdict
 
@@ -26,6 +26,7 @@ class Result:
     `rules` says whose rules judged: the file's own; those of a base commit; in a bootstrap the file's own because the
     base has none; or a pull request's own because somebody approved that they differ. `beside` holds what the other
     rules, a pull request's own or those of its base, say of the same records where that differs; it decides nothing.
+    `samples` counts all that were evaluated, `cached` those of them that a cache had, which cost no tokens.
     `shards` counts the parts that were merged; early stopping then saved nothing, since every part was evaluated whole.
     """
 
@@ -45,6 +46,7 @@ class Result:
     rules: Literal["own", "base", "bootstrap", "approved"] = "own"
     beside: tuple[Verdict, ...] = ()
     shards: int = 1
+    cached: int = 0
 
 
 def to_json(value: Result | Verdict) -> str:
@@ -66,10 +68,20 @@ def _finite(value: Any) -> Any:
 
 
 def write_result(result: Result, out: Path) -> Path:
-    """Write accgate.json into a run's folder."""
+    """Write accgate.json into a run's folder.
+
+    Raises
+    ------
+    CannotEvaluate
+        When it cannot be written.
+    """
     path = out / NAME
-    out.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, to_json(result).encode("utf-8", "backslashreplace") + b"\n")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, to_json(result).encode("utf-8", "backslashreplace") + b"\n")
+    except OSError as error:
+        cause = f"{path}: cannot be written: {error.strerror}"
+        raise CannotEvaluate(f"{cause}; mend that, then go on with --resume") from error
     return path
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from accgate.assignment import Judge
 from accgate.base import Rulings, own_samples
 from accgate.beside import verdicts_beside
 from accgate.checks import Check, plan_checks
 from accgate.config import Config
 from accgate.drift import find_anchor
 from accgate.engines import EngineInfo
-from accgate.evaluate import Judge
 from accgate.evaluating import Evaluated, refuse_unknown_ids
 from accgate.evidence import early_judge
 from accgate.result import Result

@@ -11,8 +11,8 @@ from typing import Any
 from accgate.checks import Check
 from accgate.config import Config
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
-from accgate.evaluate import refuse_unfinished
 from accgate.evaluating import Evaluated, failures
+from accgate.kept import refuse_unfinished
 from accgate.records import paths_of, write_atomically
 from accgate.scores import Scores
 from accgate.shards import Shard, parse_shard

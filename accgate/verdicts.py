@@ -84,6 +84,7 @@ def summary(
     names = [verdict.verdict for verdict in verdicts]
     evaluations = [item.evaluation for item in evaluated if item.evaluation is not None]
     records = [record for e in evaluations for record in (*e.records, *e.beyond)]
+    asked = [record for record in records if not record.cached]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn"),
@@ -93,7 +94,8 @@ def summary(
         correction=config.gate.correction,
         on_inconclusive=config.gate.on_inconclusive,
         samples=len(records),
-        prompt_tokens=sum(r.prompt_tokens or 0 for r in records),
-        completion_tokens=sum(r.completion_tokens or 0 for r in records),
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in asked),
+        completion_tokens=sum(r.completion_tokens or 0 for r in asked),
         engines=dict(infos),
+        cached=len(records) - len(asked),
     )

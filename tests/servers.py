@@ -1,4 +1,7 @@
-"""A real OpenAI-compatible server on 127.0.0.1 that counts what it is asked and fails as it is told."""
+"""A real OpenAI-compatible server on 127.0.0.1 that counts what it is asked and fails as it is told.
+
+`python -m tests.servers PORT [SECONDS]` serves sums in a process of its own, after so many seconds of loading.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import hashlib
 import json
 import re
+import sys
 import threading
 import time
 from collections import deque
@@ -73,16 +77,30 @@ def sums(wrong: float = 0.25) -> Callable[[str], str]:
     return answer
 
 
+def echoed(prompt: str) -> Body:
+    """A prompt's tokens, words with the space before them, with log-probabilities that follow from their text."""
+    tokens = re.findall(r"\s*\S+|\s+$", prompt)
+    values = [None, *(-len(token) / 4 for token in tokens[1:])]
+    tops = [None, *({token: -len(token) / 4, " the": -0.75} for token in tokens[1:])]
+    return {
+        "choices": [{"text": prompt, "logprobs": {"tokens": tokens, "token_logprobs": values, "top_logprobs": tops}}]
+    }
+
+
 class Server:
     """The server, in a thread of its own; `with Server() as server:` has it listen at `server.url`."""
 
-    def __init__(self, answer: Callable[[str], str] = sums()) -> None:  # noqa: B008 (a pure function)
+    def __init__(self, answer: Callable[[str], str] = sums(), port: int = 0) -> None:  # noqa: B008 (a pure function)
         self.answer = answer
+        self.port = port
         self.delay = 0.0  # seconds per reply
         self.faults: deque[Fault] = deque()  # for the next requests, in their order
         self.fault_of: Callable[[Body], Fault | None] | None = None  # for a prompt, whenever it comes
         self.loading = 0  # so many times the list of models is answered with 503
         self.models: Any = {"data": [{"id": "toy", "owned_by": "toyserver"}]}
+        self.version: str | None = None  # as vLLM says it
+        self.health = 200  # the status of GET /health
+        self.echoes = True  # whether it gives log-probabilities of a prompt
         self.seen: list[Seen] = []
         self.hold_after: int | None = None  # requests after so many wait until this is None
         self.together = 0  # replies wait until so many requests were in flight at once
@@ -96,6 +114,8 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._thread.is_alive():
+            return
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(30)
 
@@ -115,12 +135,15 @@ class Server:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application()
         app.router.add_get("/v1/models", self._list)
+        app.router.add_get("/version", self._version)
+        app.router.add_get("/health", self._health)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_post("/v1/completions", self._complete)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
+        self.port = runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
         self._ready.set()
         await self._stop.wait()
         self.hold_after = None
@@ -133,6 +156,12 @@ class Server:
         if isinstance(self.models, Fault):
             return await self.models.respond(request)
         return web.json_response(self.models)
+
+    async def _version(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(status=404) if self.version is None else web.json_response({"version": self.version})
+
+    async def _health(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(status=503 if self.loading else self.health)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -156,8 +185,23 @@ class Server:
             return await self.faults.popleft().respond(request)
         if self.fault_of is not None and (fault := self.fault_of(body)):
             return await fault.respond(request)
+        if body.get("echo") and self.echoes:
+            return web.json_response(echoed(str(body["prompt"])))
         text = self.answer(prompt_of(body))
         choice: Body = {"index": 0, "finish_reason": "stop"}
         choice |= {"message": {"role": "assistant", "content": text}} if "messages" in body else {"text": text}
         usage = {"prompt_tokens": len(prompt_of(body).split()), "completion_tokens": len(text.split())}
         return web.json_response({"choices": [choice], "usage": usage})
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    print("loading", flush=True)
+    time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 0.0)
+    with Server(port=int(sys.argv[1])):
+        print("ready", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

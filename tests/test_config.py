@@ -257,7 +257,7 @@ def test_a_bad_task_value_names_line_key_and_mend(tmp_path: Path, line: str, mes
         ("tasks.arithmetic = 1\n[models.m]\nengine='vlm'", [
             "1: tasks.arithmetic: is 1, a whole number; write a table",
             "2: models.m.model: is missing; add it: model = \"...\", the weights, model name or file the engine loads",
-            "3: models.m.engine: is 'vlm'; write one of vllm, openai, llamacpp, recorded; did you mean 'vllm'?"]),
+            "3: models.m.engine: is 'vlm'; write one of vllm, openai, llamacpp, recorded, ray; did you mean 'vllm'?"]),
         (document(model="sampling = {temprature = 1, top_p = 0, stop = [1]}"), [
             "4: models.m.sampling.top_p: is 0; write a number above 0 (nucleus, above 0 and at most 1)",
             "4: models.m.sampling.stop[0]: is 1, a whole number; write text in quotes",

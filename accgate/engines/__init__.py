@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines.base import Engine, EngineInfo, Reply, Request, RequestFailed
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput
 
 if TYPE_CHECKING:
     from accgate.tomlfile import TomlFile
@@ -15,14 +15,14 @@ __all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create"
 
 
 def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile) -> Engine:
-    """The engine of `[models.NAME]`, not yet started; nothing heavy is imported.
+    """The engine of `[models.NAME]`, not yet started; nothing heavy is imported but vLLM, to check its options.
 
     Raises
     ------
     BadInput
         When options or files of the model cannot be used.
     CannotEvaluate
-        When this version does not have the engine.
+        When the engine is not installed, or the weights are not there.
     """
     from accgate.shapes import validated
 
@@ -30,17 +30,22 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     if engine == "openai":
         from accgate.engines import openai
 
-        return openai.OpenAIEngine(model, validated(source, openai.Options, (*key, "options")))
+        return openai.from_file(model, source, key)
     if engine == "llamacpp":
         from accgate.engines.llamacpp import LlamaCppEngine
 
         return LlamaCppEngine(model, options, source=source, key=key)
-    if engine == "recorded":
-        from accgate.engines import recorded
+    if engine == "ray":
+        from accgate.engines import ray
 
-        path = source.path_of(model)
-        if not source.has_file(model):
-            raise BadInput(source.error((*key, "model"), f"there is no file {model!r} in {source.path.parent}"))
-        return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))
-    fault = f"is {engine!r}, which this version does not run in process; start `vllm serve` and use the openai engine"
-    raise CannotEvaluate(source.error((*key, "engine"), fault))
+        return ray.from_file(name, model, source)
+    if engine == "vllm":
+        from accgate.engines.vllm import VllmEngine
+
+        return VllmEngine(model, source=source, key=key)
+    from accgate.engines import recorded
+
+    path = source.path_of(model)
+    if not source.has_file(model):
+        raise BadInput(source.error((*key, "model"), f"there is no file {model!r} in {source.path.parent}"))
+    return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))

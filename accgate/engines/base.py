@@ -34,13 +34,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `score` (points) is set only by an engine that replays recorded scores."""
+    """What came back. `score` (points) is set only by an engine that replays recorded scores.
+
+    `cached` is set where the reply was kept of an earlier run.
+    """
 
     text: str | None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     score: float | None = None
+    cached: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class Options:
     scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
 
 
-@plain_dataclass(frozen=True)
+@plain_dataclass(frozen=True, slots=True)
 class _Row:
     reply: str | None
     score: float | None

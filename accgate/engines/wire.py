@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from accgate.engines.base import Reply, Request
@@ -56,6 +57,34 @@ def reply_of(body: Any) -> Reply:
     finish_reason = finish_reason if isinstance(finish_reason, str) else None
     prompt_tokens, completion_tokens = (n if isinstance(n, int) else None for n in counts)
     return Reply(text, finish_reason, prompt_tokens, completion_tokens)
+
+
+def json_bytes(body: Any) -> bytes:
+    """A body as JSON; the fast way, or the lenient one for text that no encoding has."""
+    import orjson
+
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode()
+
+
+def json_value(raw: bytes) -> Any:
+    """What JSON holds; the fast way, or the lenient one.
+
+    Raises
+    ------
+    ValueError
+        When it is no JSON.
+    RecursionError
+        When it is nested too deeply.
+    """
+    import orjson
+
+    try:
+        return orjson.loads(raw)
+    except ValueError:
+        return json.loads(raw)
 
 
 def error_text(body: Any) -> str:

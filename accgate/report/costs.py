@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 def cost_sentence(estimate: Estimate) -> str:
     """What a check will cost at most and on average, and where the figures come from."""
     parts = [f"at most {_figures(estimate.most)}"]
-    if estimate.healthy is not None:
-        parts.append(f"{_figures(estimate.healthy)} on average where nothing changed")
-    if estimate.dropped is not None:
-        parts.append(f"{_figures(estimate.dropped)} after a drop of theta")
+    averages = ((estimate.healthy, "where nothing changed"), (estimate.dropped, "after a drop of theta"))
+    for cost, when in averages:
+        if cost is not None and cost.samples < estimate.most.samples:
+            parts.append(f"{_figures(cost)} on average {when}")
     return f"Cost of {estimate.model} / {estimate.task}: {'; '.join([*parts, *estimate.notes])}."
 
 

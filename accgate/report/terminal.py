@@ -31,14 +31,14 @@ class ProgressBar:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._name = ""
-        self._scores: list[float] = []
-        self._failed = 0
+        self._sum = 0.0
+        self._scored = self._failed = 0
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
         """Begin a bar."""
         self._name = f"{model} / {task}"
-        self._scores = [record.score for record in kept if record.score is not None]
-        self._failed = 0
+        scores = [record.score for record in kept if record.score is not None]
+        self._sum, self._scored, self._failed = sum(scores), len(scores), 0
         kept_text = f", {len(kept):,} kept from before" if kept else ""
         if not self._console.is_terminal:
             self._console.print(f"{self._name}: {total:,} samples{kept_text}", markup=False, highlight=False)
@@ -63,7 +63,8 @@ class ProgressBar:
         if record.score is None:
             self._failed += 1
         else:
-            self._scores.append(record.score)
+            self._sum += record.score
+            self._scored += 1
         if self._progress is None or self._task is None:
             return
         speed = self._progress.tasks[0].speed
@@ -85,7 +86,7 @@ class ProgressBar:
         self._console.print(f"{self._name}: mean {self._mean()}{failed}", markup=False, highlight=False)
 
     def _mean(self) -> str:
-        return words.number(sum(self._scores) / len(self._scores)) if self._scores else "-"
+        return words.number(self._sum / self._scored) if self._scored else "-"
 
 
 def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None) -> None:

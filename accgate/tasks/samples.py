@@ -24,7 +24,7 @@ from accgate.tasks.prompts import CannotRender, rendered
 from accgate.tomlfile import dotted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One prompt with its target.
 
@@ -186,7 +186,7 @@ def _examples(definition: Definition, options: Mapping[str, Any], seed: int) -> 
 
 def _samples(name: str, definition: Definition, rows: Sequence[Row], examples: Sequence[Row]) -> list[Sample]:
     content = definition.content
-    seen: Counter[tuple[str, str]] = Counter()
+    seen: Counter[str] = Counter()  # identical rows, by the id of the first
     samples = []
     for number, row in enumerate(rows, 1):
         try:
@@ -198,8 +198,10 @@ def _samples(name: str, definition: Definition, rows: Sequence[Row], examples: S
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.source.path}: row {number} of the dataset: {error}") from error
         prompt = f"{system}\n\n{user}" if system else user
-        id_ = sample_id(name, prompt, target, seen[prompt, target])
-        seen[prompt, target] += 1
+        id_ = first = sample_id(name, prompt, target, 0)
+        if seen[first]:
+            id_ = sample_id(name, prompt, target, seen[first])
+        seen[first] += 1
         samples.append(Sample(id_, prompt, user, system, target, **extras))
     return samples
 

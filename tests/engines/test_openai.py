@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines import openai as engine_module
-from accgate.engines.openai import OpenAIEngine, Options, proxy_of, retry_after
+from accgate.engines.client import proxy_of, retry_after
+from accgate.engines.openai import OpenAIEngine, Options
 from accgate.errors import BadInput, CannotEvaluate
 from tests.servers import Fault, Server
 
@@ -313,8 +314,9 @@ def test_a_retry_date_in_the_past_is_no_wait() -> None:
 
 def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", "127.0.0.1,.internal")
+    monkeypatch.setenv("no_proxy", ".internal")
     assert proxy_of("http://models.example/v1") == "http://proxy:3128"
+    assert proxy_of("http://localhost:8000/v1") is None
     assert proxy_of("http://127.0.0.1:8000/v1") is None
     assert proxy_of("http://gpu.internal/v1") is None
     assert proxy_of("nonsense") is None

@@ -1,0 +1,100 @@
+"""What is evaluated of a check, who watches it, and what comes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from accgate.records import Record
+from accgate.tasks.samples import Sample, Task
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How replies are drawn; `max_tokens` None leaves the task's."""
+
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is evaluated: a model on the samples of a task, each `repeats` times.
+
+    Of a check's part, `whole` is the number of records of the whole check.
+    """
+
+    model: str
+    task: Task
+    repeats: int
+    sampling: Sampling
+    settings: Mapping[str, Any]
+    max_failed: float
+    whole: int | None = None
+
+    @property
+    def most_failed(self) -> int:
+        """Number of records that may fail: with one more the whole check is an error."""
+        return math.floor(self.max_failed * (self.total if self.whole is None else self.whole) + 1e-9)
+
+    @property
+    def total(self) -> int:
+        """Number of records of the finished evaluation."""
+        return len(self.task.samples) * self.repeats
+
+    def keys(self) -> Iterator[tuple[Sample, int]]:
+        """(sample, repeat) in the fixed order."""
+        return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The records of one (model, task), in the fixed order; `complete` unless too many samples failed.
+
+    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
+    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
+    the records were not kept of an earlier run, and took `seconds`.
+    """
+
+    records: tuple[Record, ...]
+    complete: bool
+    stopped: bool = False
+    beyond: tuple[Record, ...] = ()
+    asked: int = 0
+    seconds: float | None = None
+
+    @property
+    def failed(self) -> tuple[Record, ...]:
+        """Records without a score."""
+        return tuple(record for record in self.records if record.score is None)
+
+
+class Judge(Protocol):
+    """Says whether the first samples of the order, all finished, decide the check already."""
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether they do; `records` holds every repeat of the first samples, in the order."""
+        ...
+
+
+class Observer(Protocol):
+    """Watches an evaluation."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """An evaluation of `total` records begins, with those kept of an earlier run."""
+        ...
+
+    def finished(self, record: Record) -> None:
+        """A record was written."""
+        ...
+
+    def ended(self) -> None:
+        """The evaluation is over."""
+        ...

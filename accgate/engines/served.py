@@ -1,0 +1,171 @@
+"""A server that accgate starts itself, and ends with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from accgate.errors import CannotEvaluate
+
+WARDEN = Path(__file__).with_name("warden.py")
+GRACE = 10.0  # seconds between SIGTERM and SIGKILL
+LAST_LINES, LINE_LENGTH = 5, 300
+RAISED = re.compile(r"(?:^|[\s\]])((?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
+POLL = 0.25  # seconds between two looks at a server that starts
+
+
+class CannotStart(Exception):
+    """There is no such command, or no such log: `option` says which option is wrong."""
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+class Served:
+    """The process of one server: the words of its command, where it runs, and where its output goes."""
+
+    def __init__(self, words: Sequence[str], *, folder: Path, log: Path | None = None) -> None:
+        self.words = tuple(words)
+        self._folder = folder
+        self._log = log
+        self._keep_log = log is not None
+        self._warden: subprocess.Popen[bytes] | None = None
+        self._leader = 0
+
+    @property
+    def command(self) -> str:
+        """The command as a shell would take it, shortened."""
+        text = shlex.join(self.words)
+        return f"`{text if len(text) <= LINE_LENGTH else text[: LINE_LENGTH - 3] + '...'}`"
+
+    def launch(self) -> None:
+        """Start the command: no shell, this environment, the config's folder, output to the log.
+
+        Raises
+        ------
+        CannotStart
+            When there is no such command, or the log cannot be written.
+        """
+        try:
+            if self._log is None:
+                number, name = tempfile.mkstemp(prefix="accgate-serve-", suffix=".log")
+                self._log = Path(name)
+            else:
+                number = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        except OSError as error:
+            raise CannotStart("serve_log", f"{self._log}: cannot be written: {error.strerror}") from error
+        try:
+            self._warden = subprocess.Popen(
+                [sys.executable, "-I", str(WARDEN), str(GRACE), *self.words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=number,
+                cwd=self._folder,
+                start_new_session=True,  # Ctrl-C is accgate's to handle
+            )
+        finally:
+            os.close(number)
+        assert self._warden.stdout is not None
+        word, _, value = self._warden.stdout.readline().decode().partition(" ")
+        if word != "pid":
+            cause = os.strerror(int(value)) if value.strip() not in ("", "0") else "cannot be started"
+            raise CannotStart("serve", f"{self.words[0]!r}: {cause}; is it installed, and on PATH?")
+        self._leader = int(value)
+
+    async def ready(
+        self, is_up: Callable[[], Awaitable[bool]], timeout: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Wait until the server answers, for up to `timeout` seconds.
+
+        Raises
+        ------
+        CannotEvaluate
+            When it ends or stays silent, with the last lines of its log.
+        """
+        deadline = clock() + timeout
+        while not await is_up():
+            if end := self.ended():
+                raise CannotEvaluate(f"{end}, before it answered; {self.last_words()}")
+            if clock() > deadline:
+                raise CannotEvaluate(
+                    f"{self.command} does not answer after {timeout:g} s; raise options.serve_timeout if it is only "
+                    f"slow; {self.last_words()}"
+                )
+            await asyncio.sleep(POLL)
+        if end := self.ended():  # then another process answered
+            raise CannotEvaluate(f"{end}; {self.last_words()}")
+
+    def ended(self) -> str | None:
+        """How the command ended, in words; None while it runs."""
+        code = None if self._warden is None else self._warden.poll()
+        if code is None:
+            return None
+        if code > 128:
+            with contextlib.suppress(ValueError):
+                return f"{self.command} was ended by {signal.Signals(code - 128).name}"
+        return f"{self.command} ended with exit code {code}"
+
+    def last_words(self) -> str:
+        """The last lines of the log and where it is; it is kept from now on."""
+        self._keep_log = True
+        assert self._log is not None
+        lines = last_lines(self._log)
+        said = " | ".join(lines) if lines else "nothing"
+        return f"the last it said: {said} (log: {self._log})"
+
+    async def stop(self) -> None:
+        """End the command with all its descendants; safe to call twice."""
+        warden, self._warden = self._warden, None
+        if warden is None:
+            return
+        assert warden.stdin is not None
+        assert warden.stdout is not None
+        warden.stdin.close()  # whatever happens here from now on, the warden ends the command
+        warden.stdout.close()
+        deadline = time.monotonic() + GRACE + 8
+        while warden.poll() is None and time.monotonic() < deadline:  # noqa: ASYNC110 (a process sets no event)
+            await asyncio.sleep(0.02)
+        if warden.poll() is None:
+            for group in (self._leader, warden.pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, signal.SIGKILL)
+            warden.wait()
+        if not self._keep_log and self._log is not None:
+            self._log.unlink(missing_ok=True)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def last_lines(log: Path) -> list[str]:
+    """The last lines of a log that say something, without colours; before them the last cause, where they lack it.
+
+    vLLM ends with "Engine core initialization failed. See root cause above", after many lines.
+    """
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 50_000))
+        text = file.read().decode(errors="replace")
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    lines = [" ".join(line.split()) for line in re.split(r"[\r\n]+", plain)]
+    lines = [line for line in lines if line.strip(" ^~")]  # no marks under a traceback
+    causes = [found[1] for line in lines if (found := RAISED.search(line)) and "cause above" not in line]
+    last = lines[-LAST_LINES:]
+    if causes and not any(causes[-1] in line for line in last):
+        last = [causes[-1], "...", *last[2:]]
+    return [line[:LINE_LENGTH] for line in last]

@@ -1,0 +1,103 @@
+"""A process that starts a command and ends it, with all its descendants, when its standard input closes.
+
+`python warden.py GRACE WORD...`: GRACE are the seconds between SIGTERM and SIGKILL. It stays behind when accgate is
+killed, and that closes the input. It prints `pid N`, or `errno N` where the command cannot be started. The command
+writes to standard error. Nothing but the standard library is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SUBREAPER = 36  # of prctl(2): orphans below this process become its children, so that none escapes
+TICK = 0.2  # seconds between two looks at the command
+AFTER_KILL = 5.0  # seconds
+
+
+def main() -> int:
+    """Start, wait, end; the command's exit code, or 128 and the signal that ended it."""
+    grace, words = float(sys.argv[1]), sys.argv[2:]
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    try:
+        leader = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True).pid
+    except (OSError, ValueError) as error:
+        print(f"errno {getattr(error, 'errno', None) or 0}", flush=True)
+        return 127
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)  # no SIG_IGN before the start: the command would inherit it
+    print(f"pid {leader}", flush=True)
+    family = Family(leader)
+    while family.code is None:
+        if select.select([0], [], [], TICK)[0]:
+            break
+        family.reap()
+    family.end(grace)
+    return 0 if family.code is None else family.code
+
+
+class Family:
+    """The command and whatever it started."""
+
+    def __init__(self, leader: int) -> None:
+        self.code: int | None = None
+        self._leader = leader
+        self._none_left = False
+
+    def reap(self) -> None:
+        """Take leave of those that ended."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self._leader:
+                    code = os.waitstatus_to_exitcode(status)
+                    self.code = code if code >= 0 else 128 - code
+        self._none_left = True
+
+    def end(self, grace: float) -> None:
+        """Ask every process to end, and kill those that have not within `grace` seconds."""
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, AFTER_KILL)):
+            asked: set[int] = set()
+            deadline = time.monotonic() + seconds
+            while not self._gone() and time.monotonic() < deadline:
+                for group in self._groups() - asked:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(group, number)
+                    asked.add(group)
+                time.sleep(TICK / 10)
+
+    def _gone(self) -> bool:
+        self.reap()
+        return self._none_left and not self._groups()
+
+    def _groups(self) -> set[int]:
+        """Process groups in which one of them lives: the command's, and those of children that left it."""
+        groups = {self._leader} if _lives(self._leader) else set()
+        listed = Path(f"/proc/self/task/{os.getpid()}/children")
+        with contextlib.suppress(OSError):
+            for pid in map(int, listed.read_text().split()):
+                with contextlib.suppress(ProcessLookupError):
+                    groups.add(os.getpgid(pid))
+        return groups - {os.getpgrp()}
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Ctrl-C and SIGTERM: asked once, an evaluation ends in order; asked twice, at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from accgate.signals import SIGNALS, Ending
+
+GRACE = 10.0  # seconds for what is in flight when an evaluation is asked to stop
+
+
+class Stop:
+    """Whether an evaluation was asked to stop. A signal may ask for it while no event loop turns."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event: asyncio.Event | None = None
+
+    def ask(self) -> None:
+        """Ask for it."""
+        self.asked = True
+        if self._loop is not None and self._event is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self) -> None:
+        """Return once it is asked for."""
+        if self._event is None:
+            self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
+        if not self.asked:
+            await self._event.wait()
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[Stop]:
+    """A `Stop` that the first signal asks for; the second does what it would have done without this.
+
+    Only signals that raise KeyboardInterrupt are taken over, and only in the main thread: a program that uses accgate
+    as a library keeps handlers of its own.
+    """
+    stop = Stop()
+    main_thread = threading.current_thread() is threading.main_thread()
+    handlers = [(number, signal.getsignal(number)) for number in SIGNALS if main_thread]
+    taken = [(n, h) for n, h in handlers if h is signal.default_int_handler or isinstance(h, Ending)]
+    before = dict(taken)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if not stop.asked:
+            stop.ask()
+            return
+        handler = before[signal.Signals(number)]
+        assert callable(handler)
+        handler(number, frame)
+
+    for number, _ in taken:
+        signal.signal(number, handle)
+    try:
+        yield stop
+    finally:
+        for number, handler in taken:
+            signal.signal(number, handler)

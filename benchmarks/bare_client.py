@@ -1,0 +1,42 @@
+"""A bare asynchronous client, for comparison: `python benchmarks/bare_client.py URL BODIES CONNECTIONS`.
+
+Sends the JSON bodies that stand line by line in the file BODIES, so many at once, and prints the seconds this took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+
+
+async def seconds_for(bodies: Sequence[bytes], url: str, connections: int) -> float:
+    """Seconds from the first request to the last reply's text."""
+    waiting = iter(bodies)
+    headers = {"content-type": "application/json"}
+    connector = aiohttp.TCPConnector(limit=connections)
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+
+        async def work() -> None:
+            for body in waiting:
+                async with session.post(url, data=body) as response:
+                    reply = json.loads(await response.read())
+                    assert reply["choices"][0]["message"]["content"]
+
+        began = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(connections)))
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    url, bodies, connections = sys.argv[1:]
+    print(asyncio.run(seconds_for(Path(bodies).read_bytes().splitlines(), url, int(connections))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Engines whose server is a real command: the files they need, and what became of the processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from accgate.engines import Reply, Request, create
+from accgate.engines.openai import OpenAIEngine
+from accgate.tomlfile import read_toml
+from tests.gates import toml
+from tests.servers import sums
+
+ROOT = Path(__file__).parents[2]
+QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
+ANSWER = sums()(QUESTION.prompt)
+TOY = [sys.executable, "-m", "tests.servers", "{port}"]
+FAMILY = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+child = "import os, sys, time; sys.argv[1] and os.setsid(); open(sys.argv[2], 'w').write(str(os.getpid()))"
+child += "; time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", child, "", "plain.pid"])
+subprocess.Popen([sys.executable, "-c", child, "away", "away.pid"])
+while not (Path("plain.pid").exists() and Path("away.pid").exists()):
+    time.sleep(0.01)
+Path("leader.pid").write_text(str(os.getpid()))
+"""
+
+
+def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
+    """The engine of a file whose options stand on line 4."""
+    path = folder / "accuracy.toml"
+    path.write_text(
+        f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {toml({"serve": serve, **options})}\n'
+        "[tasks.arithmetic]\nnum_samples = 40\ntarget = 50\n"
+    )
+    source = read_toml(path, mend="")
+    engine = create("m", engine="openai", model="toy", options=source.data["models"]["m"]["options"], source=source)
+    assert isinstance(engine, OpenAIEngine)
+    return engine
+
+
+def asked(engine: OpenAIEngine, meanwhile: Callable[[], None] = lambda: None) -> Reply:
+    """One reply of an engine that is started and closed."""
+
+    async def work() -> Reply:
+        try:
+            await engine.start()
+            meanwhile()
+            return await engine.complete(QUESTION)
+        finally:
+            await engine.close()
+            await engine.close()
+
+    return asyncio.run(work())
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def waited(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def pids(folder: Path) -> dict[str, int]:
+    return {path.stem: int(path.read_text()) for path in folder.glob("*.pid")}
+
+
+def script(folder: Path, code: str) -> list[str]:
+    """A command that runs this code."""
+    (folder / "command.py").write_text(textwrap.dedent(code))
+    return [sys.executable, "command.py", "{port}"]

@@ -1,0 +1,319 @@
+"""Several servers of one model: which is asked, what happens when one falls, and whether they are one model at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accgate.engines import Reply, Request, RequestFailed, endpoints
+from accgate.engines import openai as engine_module
+from accgate.engines.endpoints import FIRST_REST, LONGEST_REST, Endpoints
+from accgate.engines.openai import OpenAIEngine, Options
+from accgate.errors import BadInput, CannotEvaluate
+from tests.servers import Fault, Server
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
+    monkeypatch.setattr(endpoints, "LONGEST_REST", 0.05)
+
+
+def echo(prompt: str) -> str:
+    return f"answer to {prompt}"
+
+
+@pytest.fixture
+def servers() -> Iterator[list[Server]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(Server(echo)) for _ in range(3)]
+
+
+def questions(count: int) -> list[Request]:
+    return [Request(str(i), 0, str(i), mode="completion") for i in range(count)]
+
+
+def answers(count: int) -> list[Reply]:
+    return [Reply(f"answer to {i}", "stop", 1, 3) for i in range(count)]
+
+
+def engine_of(servers: list[Server], model: str = "toy", **options: Any) -> OpenAIEngine:
+    urls = tuple(server.url for server in servers)
+    return OpenAIEngine(model, Options(base_url=urls, **{"max_retries": 2, **options}))
+
+
+def outcomes(engine: OpenAIEngine, requests: list[Request], meanwhile: Any = None) -> list[Any]:
+    async def work() -> list[Any]:
+        try:
+            await engine.start()
+            if meanwhile is not None:
+                meanwhile()
+            return await asyncio.gather(*map(engine.complete, requests), return_exceptions=True)
+        finally:
+            await engine.close()
+
+    return asyncio.run(work())
+
+
+def test_requests_are_spread_evenly_over_servers_of_one_speed(servers: list[Server]) -> None:
+    for server in servers:
+        server.together = 8  # none answers before it has its share
+    assert outcomes(engine_of(servers), questions(24)) == answers(24)
+    assert [len(server.seen) for server in servers] == [8, 8, 8]
+
+
+def test_a_slow_server_gets_what_it_manages_and_the_fast_ones_the_rest(servers: list[Server]) -> None:
+    slow, *fast = servers
+    slow.hold_after = 0
+
+    async def work() -> list[Reply]:
+        engine = engine_of(servers)
+        try:
+            await engine.start()
+            requests = iter(questions(60))
+            done: list[Reply] = []
+
+            async def one() -> None:
+                for request in requests:
+                    done.append(await engine.complete(request))
+                    if len(done) == 56:  # all but what the slow one holds
+                        slow.hold_after = None
+
+            await asyncio.gather(*(one() for _ in range(12)))
+            return done
+        finally:
+            await engine.close()
+
+    assert sorted(str(reply.text) for reply in asyncio.run(work())) == sorted(f"answer to {i}" for i in range(60))
+    assert len(slow.seen) <= 8
+    assert min(len(server.seen) for server in fast) >= 20
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(500),
+        Fault(429, {}, {"retry-after": "500"}),
+        Fault(cut=True),
+        Fault(body=b"{"),
+        Fault(503, b"Loading model"),
+    ],
+)
+def test_what_one_server_fails_another_answers_at_once_and_at_no_cost(servers: list[Server], fault: Fault) -> None:
+    servers[0].fault_of = lambda _: fault
+    assert outcomes(engine_of(servers, max_retries=0), questions(30)) == answers(30)
+    assert len(servers[1].seen) + len(servers[2].seen) == 30
+
+
+def test_a_sample_fails_when_every_server_fails_it_in_every_round(servers: list[Server]) -> None:
+    for server in servers:
+        server.fault_of = lambda _: Fault(500)
+    (found,) = outcomes(engine_of(servers, max_retries=2), questions(1))
+    assert isinstance(found, RequestFailed)
+    assert str(found).endswith("(after 9 attempts)")
+    assert [len(server.seen) for server in servers] == [3, 3, 3]
+
+
+def test_a_server_that_went_away_is_left_alone_for_a_while(
+    servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "FIRST_REST", 60.0)
+    monkeypatch.setattr(endpoints, "LONGEST_REST", 60.0)
+    engine = engine_of(servers, max_retries=0)
+    assert outcomes(engine, questions(60), meanwhile=servers[0].__exit__) == answers(60)
+    assert not servers[0].seen
+    assert engine._endpoints.all[0].refusals == 1
+
+
+def test_a_server_that_is_away_makes_no_outage_of_the_others_faults(servers: list[Server]) -> None:
+    failing, gone, _ = servers
+    failing.fault_of = lambda _: Fault(500)
+    (found,) = outcomes(engine_of([failing, gone], max_retries=0), questions(1), meanwhile=gone.__exit__)
+    assert isinstance(found, RequestFailed)
+    assert "HTTP 500" in str(found)
+    assert len(failing.seen) == 1
+
+
+def test_a_server_that_is_back_is_asked_again(servers: list[Server]) -> None:
+    gone = servers[0]
+    gone.__exit__()
+
+    async def work() -> None:
+        engine = engine_of(servers, max_retries=0)
+        with Server(echo, gone.port):
+            await engine.start()
+        try:
+            assert await asyncio.gather(*map(engine.complete, questions(9))) == answers(9)
+            assert engine._endpoints.all[0].refusals >= 1
+            with Server(echo, gone.port) as back:
+                for _ in range(200):
+                    await asyncio.gather(*map(engine.complete, questions(9)))
+                    if back.seen:
+                        break
+                    await asyncio.sleep(0.01)
+                assert back.seen
+            assert engine._endpoints.all[0].refusals == 0
+        finally:
+            await engine.close()
+
+    asyncio.run(work())
+
+
+def test_an_outage_of_all_servers_is_outlasted_at_no_retry(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> list[Reply]:
+        with Server(echo) as server:
+            engine = engine_of([server], max_retries=1)  # one for the connection that start() opened
+            await engine.start()
+        try:
+            waiting = asyncio.gather(*map(engine.complete, questions(20)))
+            await asyncio.sleep(0.3)  # several rests
+            assert engine._endpoints.outage > 0.2
+            with Server(echo, server.port):
+                return await waiting
+        finally:
+            await engine.close()
+
+    assert asyncio.run(work()) == answers(20)
+
+
+def test_a_server_that_loads_again_is_outlasted_at_no_retry(servers: list[Server]) -> None:
+    server = servers[0]
+    server.fail([Fault(503, {"error": {"message": "Loading model"}})] * 4)
+    assert outcomes(engine_of([server], max_retries=0), questions(2)) == answers(2)
+
+
+def test_an_outage_that_lasts_ends_the_run_with_the_mend(servers: list[Server]) -> None:
+    def end() -> None:
+        for server in servers:
+            server.__exit__()
+
+    found = outcomes(engine_of(servers, max_outage=0.2), questions(10), meanwhile=end)
+    for error in found:
+        assert isinstance(error, CannotEvaluate)
+        assert "no server has answered for 0.2 s; start it again, then go on with --resume" in str(error)
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_server_that_is_not_there_at_the_start_is_named(servers: list[Server], gone: int) -> None:
+    servers[gone].__exit__()
+    with pytest.raises(CannotEvaluate, match=rf"^cannot reach {servers[gone].url}: "):
+        outcomes(engine_of(servers), [])
+
+
+def listing(*names: str, kind: str = "toyserver") -> Any:
+    return {"data": [{"id": name, "owned_by": kind} for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("listings", "message"),
+    [
+        (
+            (listing("toy"), listing("tyo"), listing("toy")),
+            "model: is 'toy', which {1} does not serve; did you mean 'ty",
+        ),
+        ((listing("x", kind="vllm"),) * 3, "model: is 'toy', which {0} does not serve; known are x"),
+        (
+            (listing("a"), listing("a"), listing("b")),
+            "base_url: names servers of different models: {0} has a, {2} has b",
+        ),
+        (
+            (listing("toy"), listing("toy", kind="vllm"), listing("toy")),
+            "base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine answer",
+        ),
+    ],
+)
+def test_servers_that_do_not_serve_one_model_are_refused(servers: list[Server], listings: Any, message: str) -> None:
+    for server, models in zip(servers, listings, strict=True):
+        server.models = models
+    with pytest.raises(BadInput) as caught:
+        outcomes(engine_of(servers), [])
+    assert str(caught.value).startswith(message.format(*(server.url for server in servers)))
+
+
+def test_servers_of_two_versions_are_refused(servers: list[Server]) -> None:
+    for server, version in zip(servers, ("0.32.0", "0.33.0", "0.32.0"), strict=True):
+        server.models, server.version = listing("toy", kind="vllm"), version
+    with pytest.raises(BadInput, match=r"is vllm 0\.32\.0, .* is vllm 0\.33\.0; two versions"):
+        outcomes(engine_of(servers), [])
+
+
+@pytest.mark.parametrize("models", [listing("other"), {"data": []}, Fault(404), listing("toy", "and", "more")])
+def test_servers_that_take_any_name_or_list_none_are_asked(servers: list[Server], models: Any) -> None:
+    for server in servers:
+        server.models = models
+    assert outcomes(engine_of(servers), questions(3)) == answers(3)
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -> None:
+    clock, drawn = Clock(), []
+    found = Endpoints(["a", "b"], clock=clock, jitter=lambda low, high: drawn.append((low, high)) or high)
+    a, b = found.all
+    for _ in range(4):
+        found.refused(a)
+        found.refused(a)  # of the same outage: many requests were in flight
+        assert found.best() is b
+        clock.now = a.rests_until
+        assert found.best() is a
+    rests = [min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2**i) for i in range(4)]
+    assert drawn == [(rest / 2, rest) for rest in rests]
+    found.answered(a)
+    found.refused(a)
+    assert drawn[-1] == drawn[0]
+    assert 0 < FIRST_REST < LONGEST_REST
+
+
+def test_an_outage_begins_when_the_last_server_refuses_and_ends_when_one_answers() -> None:
+    clock = Clock()
+    found = Endpoints(["a", "b"], clock=clock)
+    a, b = found.all
+    found.refused(a)
+    clock.now += 50
+    assert found.outage == 0
+    found.refused(b)
+    clock.now += 5
+    assert found.outage == 5
+    found.refused(a)
+    assert found.outage == 5
+    found.answered(b)
+    assert found.outage == 0
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
+def test_the_least_loaded_server_that_is_left_is_asked(loads: list[int], tried: set[int]) -> None:
+    found = Endpoints([str(i) for i in range(len(loads))])
+    for endpoint, load in zip(found.all, loads, strict=True):
+        endpoint.in_flight = load
+    best = found.best([e for i, e in enumerate(found.all) if i in tried])
+    left = [load for i, load in enumerate(loads) if i not in tried]
+    assert (best.in_flight if best else None) == min(left, default=None)
+
+
+def test_a_server_that_asks_to_be_left_alone_comes_last() -> None:
+    clock = Clock()
+    found = Endpoints(["a", "b"], clock=clock)
+    a, b = found.all
+    b.in_flight = 9
+    found.answered(a, busy_for=5)
+    assert found.best() is b
+    assert found.best([b]) is a
+    assert not found.other([b])
+    clock.now += 6
+    assert found.best() is a
+    assert found.other([b])

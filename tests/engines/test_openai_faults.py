@@ -1,0 +1,198 @@
+"""Whole gates on a server that fails now and then: the records and the verdict are those of an unbroken run."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli import main
+from accgate.engines import endpoints
+from accgate.engines import openai as engine_module
+from accgate.records import Record, read_records
+from tests.servers import Fault, Server, sums
+
+SAMPLES, IN_FLIGHT = 300, 16
+CONFIG = """\
+[gate]
+references = "{references}"
+early_stopping = false
+max_failed = 0
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = {urls}, concurrency = {in_flight}, timeout = {timeout}, max_retries = 8 }}
+
+[tasks.arithmetic]
+options = {{ high = 50 }}
+num_samples = {samples}
+"""
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
+
+
+def gate(folder: Path, references: Path, *servers: Server, command: str = "run", timeout: float = 30.0) -> Any:
+    """The records, without their times, and the checks of one run."""
+    folder.mkdir(exist_ok=True)
+    urls = [server.url for server in servers]
+    (folder / "accuracy.toml").write_text(
+        CONFIG.format(references=references, urls=urls, in_flight=IN_FLIGHT, samples=SAMPLES, timeout=timeout)
+    )
+    code = main([command, str(folder / "accuracy.toml"), "--out", str(folder / "out"), "--quiet"])
+    assert code in ({0} if command == "record" else {0, 1})
+    if command == "record":
+        return None
+    records = {record.key: kept(record) for record in read_records(folder / "out" / "m" / "arithmetic.jsonl")}
+    return records, json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+
+
+def kept(record: Record) -> dict[str, Any]:
+    fields = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return {name: value for name, value in fields.items() if name != "seconds"}
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    with Server(sums(wrong=0.2)) as server:
+        gate(folder, folder / "references", server, command="record")
+    return folder / "references"
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory, references: Path) -> Any:
+    with Server() as server:
+        records, checks = gate(tmp_path_factory.mktemp("unbroken"), references, server)
+    assert len(records) == SAMPLES
+    assert 0 < checks[0]["discordance"] < 0.5
+    return records, checks
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def sometimes(*faults: Fault, share: float = 0.1) -> Callable[[Any], Fault | None]:
+    """Each reply is one of these faults with this probability, whatever was asked."""
+    dice = random.Random(1)
+    return lambda _: dice.choice(faults) if dice.random() < share else None
+
+
+CHOICES = {"choices": [{"text": " 7", "finish_reason": "stop"}]}
+FAULTS = {
+    "429": Fault(429, {"error": "slow down"}, {"retry-after-ms": "20"}),
+    "500": Fault(500, {"error": "out of luck"}),
+    "timeouts": Fault(hang=2.0),
+    "cut before the reply": Fault(cut=True),
+    "cut within the reply": Fault(body=CHOICES, cut=True),
+    "malformed JSON": Fault(body=json.dumps(CHOICES).encode()[:-3]),
+    "no choices": Fault(body={"choices": []}),
+    "no text": Fault(body={"choices": [{"message": {"content": None}}]}),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_tenth_of_the_replies_lost_changes_nothing(
+    tmp_path: Path, references: Path, unbroken: Any, server: Server, kind: str
+) -> None:
+    server.fault_of = sometimes(FAULTS[kind])
+    timeout = 0.5 if kind == "timeouts" else 30.0
+    assert gate(tmp_path, references, server, timeout=timeout) == unbroken
+    assert len(server.seen) > SAMPLES * 1.04
+
+
+def test_every_fault_at_once_on_several_servers_changes_nothing(
+    tmp_path: Path, references: Path, unbroken: Any
+) -> None:
+    with Server() as first, Server() as second:
+        for server in (first, second):
+            server.fault_of = sometimes(*FAULTS.values(), share=0.3)
+        assert gate(tmp_path, references, first, second, timeout=0.5) == unbroken
+    assert min(len(first.seen), len(second.seen)) > SAMPLES / 4
+
+
+class Restarts:
+    """Ends a server after so many requests, and starts another on its port some time later."""
+
+    def __init__(self, server: Server, after: int, away: float) -> None:
+        self._server, self._after, self._away = server, after, away
+        self.again: Server | None = None
+        self._thread = threading.Thread(target=self._work)
+
+    def _work(self) -> None:
+        while len(self._server.seen) < self._after:
+            time.sleep(0.001)
+        self._server.__exit__()
+        time.sleep(self._away)
+        self.again = Server(port=self._server.port).__enter__()
+
+    def __enter__(self) -> Restarts:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+        if self.again is not None:
+            self.again.__exit__()
+
+
+def test_a_server_that_restarts_in_the_middle_changes_nothing(
+    tmp_path: Path, references: Path, unbroken: Any, server: Server
+) -> None:
+    server.delay = 0.002
+    with Restarts(server, after=100, away=0.7) as restarts:
+        found = gate(tmp_path, references, server)
+    assert found == unbroken
+    assert restarts.again is not None
+    assert len(restarts.again.seen) > SAMPLES / 2
+
+
+def test_a_server_that_restarts_beside_another_changes_nothing(
+    tmp_path: Path, references: Path, unbroken: Any, server: Server
+) -> None:
+    with Server() as other:
+        server.delay = other.delay = 0.002
+        with Restarts(server, after=50, away=0.1):
+            assert gate(tmp_path, references, server, other) == unbroken
+
+
+def test_a_server_that_goes_for_good_leaves_its_samples_to_the_other(
+    tmp_path: Path, references: Path, unbroken: Any, server: Server
+) -> None:
+    with Server() as other:
+        server.delay = other.delay = 0.002
+        thread = threading.Thread(target=lambda: (wait_for(server, 50), server.__exit__()))
+        thread.start()
+        assert gate(tmp_path, references, server, other) == unbroken
+        thread.join()
+        assert 50 <= len(server.seen) < SAMPLES < len(server.seen) + len(other.seen) + 1
+
+
+def wait_for(server: Server, count: int) -> None:
+    while len(server.seen) < count:
+        time.sleep(0.001)
+
+
+def test_thousands_of_requests_in_flight_are_answered(tmp_path: Path) -> None:
+    with Server() as server:
+        server.together = 2000
+        options = f'{{ base_url = "{server.url}", concurrency = 2000 }}'
+        (tmp_path / "accuracy.toml").write_text(
+            f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {options}\n'
+            "[tasks.arithmetic]\nnum_samples = 2000\ntarget = 50\n"
+        )
+        assert main(["run", str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+        assert server.most_in_flight == 2000

@@ -1,0 +1,154 @@
+"""Log-probabilities of continuations through `/v1/completions`: the right tokens, and servers that cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from accgate.engines import Request, RequestFailed
+from accgate.engines import openai as engine_module
+from accgate.engines.base import LogProbs
+from accgate.engines.echo import Echoed, first_token
+from accgate.engines.openai import OpenAIEngine, Options
+from accgate.errors import CannotEvaluate
+from tests.servers import Fault, Server, echoed
+
+PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "FIRST_WAIT", 0.002)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def scored(server: Server, continuation: str, request: Request = PROMPT) -> LogProbs:
+    async def work() -> LogProbs:
+        engine = OpenAIEngine("toy", Options(base_url=server.url, max_retries=1))
+        try:
+            await engine.start()
+            return await engine.score(request, continuation)
+        finally:
+            await engine.close()
+
+    return asyncio.run(work())
+
+
+def test_a_continuations_tokens_are_scored_and_no_text_is_asked_for(server: Server) -> None:
+    assert scored(server, " Paris of") == LogProbs((" Paris", " of"), (-1.5, -0.75), greedy=False)
+    (seen,) = server.seen
+    assert seen.path == "/v1/completions"
+    assert seen.body == {
+        "model": "toy", "prompt": "The capital is Paris of", "max_tokens": 0, "temperature": 0.0, "echo": True,
+        "logprobs": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("continuation", "greedy"), [(" of", True), (" a of", True), (" Paris", False)])
+def test_greedy_says_whether_every_token_is_the_models_first_choice(
+    server: Server, continuation: str, greedy: bool
+) -> None:
+    assert scored(server, continuation).greedy is greedy
+
+
+def test_a_word_that_grows_over_the_border_is_counted_by_the_prompts_own_tokens(server: Server) -> None:
+    assert scored(server, "land now") == LogProbs((" now",), (-1.0,), greedy=False)
+    assert server.prompts == ["The capital island now", "The capital is"]
+
+
+def test_a_failed_attempt_is_asked_again(server: Server) -> None:
+    server.fail([Fault(500)])
+    assert scored(server, " Paris").values == (-1.5,)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(400, {"error": {"message": "Only no echo is supported"}}),
+        Fault(body={"choices": [{"text": " Paris"}]}),
+        Fault(body=echoed(" Paris in France")),
+        Fault(body={"choices": [{"text": " Paris", "logprobs": {"content": [{"token": " Paris", "logprob": -1}]}}]}),
+    ],
+)
+def test_a_server_that_cannot_is_said_with_the_alternative(server: Server, fault: Fault) -> None:
+    server.fault_of = lambda _: fault
+    with pytest.raises(CannotEvaluate, match=r"^toyserver gives no log-prob.*; vLLM and SGLang can: .*the engine vllm"):
+        scored(server, " Paris")
+
+
+def test_a_server_that_ignores_the_wish_is_no_score(server: Server) -> None:
+    server.echoes = False
+    server.answer = lambda _: "Paris"
+    with pytest.raises(CannotEvaluate, match="gives no log-probabilities"):
+        scored(server, " Paris")
+
+
+def test_a_chat_is_refused_with_the_mend(server: Server) -> None:
+    with pytest.raises(CannotEvaluate, match='mode = "completion"'):
+        scored(server, " Paris", Request("a", 0, "The capital is"))
+
+
+def test_an_empty_continuation_fails_its_sample(server: Server) -> None:
+    with pytest.raises(RequestFailed, match="an empty continuation"):
+        scored(server, "")
+
+
+@pytest.mark.parametrize("message", ["the prompt is too long", "max_tokens must be 1 or more"])
+def test_another_refusal_fails_the_sample_alone(server: Server, message: str) -> None:
+    server.fault_of = lambda _: Fault(400, {"error": message})
+    with pytest.raises(RequestFailed, match=message):
+        scored(server, " Paris")
+
+
+def broken(change: dict[str, Any]) -> Fault:
+    body = echoed("The capital is Paris")  # as a server sends it that does as it is told
+    body["choices"][0]["logprobs"] |= change
+    return Fault(body=body)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"token_logprobs": [None, -1.0]}, "differ in length"),
+        ({"token_logprobs": [None, -1.0, -1.0, None]}, "lacks log-probabilities of the continuation"),
+        ({"token_logprobs": [None, -1.0, None, -1.0]}, "lacks log-probabilities of the continuation"),
+        ({"token_logprobs": [None, -1.0, -1.0, "x"]}, "holds no log-probabilities"),
+        ({"tokens": 4}, "holds no log-probabilities"),
+    ],
+)
+def test_a_malformed_reply_is_never_a_score(server: Server, change: dict[str, Any], said: str) -> None:
+    server.fault_of = lambda _: broken(change)
+    with pytest.raises(RequestFailed, match=said):
+        scored(server, " is Paris", Request("a", 0, "The capital", mode="completion"))
+
+
+def test_without_the_best_tokens_it_is_not_known_whether_a_continuation_is_greedy(server: Server) -> None:
+    server.fault_of = lambda _: broken({"top_logprobs": None})
+    assert scored(server, " Paris") == LogProbs((" Paris",), (-1.5,), greedy=None)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "continuation", "index"),
+    [
+        (("<s>", "a", " b", " c"), " b c", 2),
+        (("", "a", " b", " c"), " c", 3),
+        (("a", " b"), "a b", 0),
+        (("a", " bc"), "c", None),
+        (("a", "\ufffd", "\ufffd"), "\u00e9", None),
+        (("a", ""), "a", None),
+        (("b",), "a b", None),
+    ],
+)
+def test_the_continuations_first_token_is_found_from_the_end(
+    tokens: tuple[str, ...], continuation: str, index: int | None
+) -> None:
+    nothing = (None,) * len(tokens)
+    assert first_token(Echoed(tokens, nothing, nothing), continuation) == index

@@ -1,0 +1,180 @@
+"""The ray engine before it reaches a cluster: its options, those of the inner engine, paths, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+import sys
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from accgate.engines import Engine, create
+from accgate.engines.ray import RayEngine, value_of
+from accgate.engines.ray_actors import Host
+from accgate.engines.ray_cluster import cause_of, probe
+from accgate.engines.recorded import RecordedEngine
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.tomlfile import read_toml
+
+URL = "http://127.0.0.1:8000/v1"
+INNER = f'engine = "openai", options = {{ base_url = "{URL}"'
+
+
+def made(folder: Path, options: str, model: str = "toy") -> Engine:
+    """The engine of a file whose options stand on line 4."""
+    path = folder / "accuracy.toml"
+    path.write_text(f'[models.m]\nengine = "ray"\nmodel = "{model}"\noptions = {{ {options} }}\n')
+    source = read_toml(path, mend="")
+    return create("m", engine="ray", model=model, options=source.data["models"]["m"]["options"], source=source)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", '4: models.m.options.engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),
+        ('engine = "ray"', "4: models.m.options.engine: is 'ray'; write one of vllm, openai, llamacpp, recorded"),
+        (INNER + "}, replica = 2", "4: models.m.options.replica: unknown key; did you mean 'replicas'?"),
+        (INNER + "}, replicas = 0", "4: models.m.options.replicas: is 0; write a number from 1"),
+        (INNER + "}, resources = { GPU = -1 }", "4: models.m.options.resources.GPU: is -1; write a number from 0"),
+        (INNER + "}, resources = { GPU = '1' }", "4: models.m.options.resources.GPU: is '1', text; write a number"),
+        (INNER + "}, bundles = [{ GPU = -1 }]", "4: models.m.options.bundles[0].GPU: is -1; write a number from 0"),
+        (INNER + "}, start_timeout = 0", "4: models.m.options.start_timeout: is 0; write a number above 0"),
+        (INNER + ", timeuot = 1 }", "4: models.m.options.options.timeuot: unknown key; did you mean 'timeout'?"),
+        ('engine = "recorded"', "3: models.m.model: there is no file 'toy' in "),
+    ],
+)
+def test_a_fault_of_the_options_or_of_the_inner_engines_names_line_and_key(
+    tmp_path: Path, options: str, message: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        made(tmp_path, options)
+    assert caught.value.messages[0].startswith(f"{tmp_path / 'accuracy.toml'}:{message}")
+
+
+def test_the_line_of_an_inner_option_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy.toml"
+    path.write_text(
+        '[models.m]\nengine = "ray"\nmodel = "toy"\n[models.m.options]\nengine = "openai"\n'
+        f'[models.m.options.options]\nbase_url = "{URL}"\ntimeout = 0\n'
+    )
+    source = read_toml(path, mend="")
+    with pytest.raises(BadInput, match=r":8: models\.m\.options\.options\.timeout: is 0; write a number above 0"):
+        create("m", engine="ray", model="toy", options=source.data["models"]["m"]["options"], source=source)
+
+
+def test_as_many_requests_are_worth_having_in_flight_as_all_replicas_take(tmp_path: Path) -> None:
+    assert made(tmp_path, INNER + ", concurrency = 5 }, replicas = 3").concurrency == 15
+
+
+def test_paths_start_from_the_files_folder_also_in_a_process_with_another_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scores.jsonl").write_text('{"id": "a", "score": 100}\n')
+    monkeypatch.chdir(tmp_path)
+    engine = made(Path(), 'engine = "recorded"', "scores.jsonl")
+    assert isinstance(engine, RayEngine)
+    spec = pickle.loads(pickle.dumps(engine._spec.absolute()))
+    monkeypatch.chdir("/")
+    inner = spec.engine()
+    assert isinstance(inner, RecordedEngine)
+    inner.read()
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+
+    async def work() -> None:
+        engine = made(tmp_path, INNER + "}")
+        try:
+            await engine.start()
+        finally:
+            await engine.close()
+
+    with pytest.raises(CannotEvaluate, match=r"needs Ray .*; pip install 'accgate\[ray\]'"):
+        asyncio.run(work())
+
+
+def test_a_variable_for_the_replicas_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "x")
+    assert value_of("HF_TOKEN") == "x"
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(BadInput, match=r"variable HF_TOKEN, named by options\.env, is not set"):
+        value_of("HF_TOKEN")
+
+
+def test_keys_are_not_shown_where_a_replica_is(tmp_path: Path) -> None:
+    engine = made(tmp_path, INNER + "}")
+    assert isinstance(engine, RayEngine)
+    assert "env" not in repr(engine._spec)
+
+
+def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(ConnectionRefusedError):
+            probe(address)
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(ConnectionRefusedError):
+            probe("auto")
+        unused.listen()
+        probe(address)
+    probe("local")
+    probe("ray://127.0.0.1:1")  # Ray's own client says so itself
+    monkeypatch.delenv("RAY_ADDRESS")
+    probe("auto")
+
+
+def test_a_cause_is_one_line_of_bounded_length() -> None:
+    assert cause_of(ValueError("what is wrong\nand a page")) == "ValueError: what is wrong"
+    assert cause_of(ValueError()) == "ValueError: no cause is given"
+    assert len(cause_of(ValueError("x" * 9999))) < 350
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [("a.jsonl", BadInput, "a.jsonl: holds no records"), ("b.jsonl", None, ""), ("no.jsonl", BadInput, "no file")],
+)
+def test_the_process_of_a_replica_gives_its_engines_errors_back(
+    tmp_path: Path, model: str, error: type[Exception] | None, message: str
+) -> None:
+    (tmp_path / "a.jsonl").touch()
+    (tmp_path / "b.jsonl").write_text('{"id": "a", "score": 100}\n')
+    engine = made(tmp_path, 'engine = "recorded"', "b.jsonl")
+    assert isinstance(engine, RayEngine)
+    spec = pickle.loads(pickle.dumps(engine._spec.absolute()))
+    object.__setattr__(spec, "model", model)
+    object.__setattr__(spec, "env", {"GIVEN_TO_REPLICAS": "1"})
+
+    async def work() -> None:
+        host = Host()
+        outcome = await host.start(spec)
+        if error is None:
+            assert not isinstance(outcome, Exception)
+            assert (outcome.info.name, outcome.slots) == ("recorded", 1)
+            assert isinstance(await host.score(None, ""), CannotEvaluate)  # type: ignore[arg-type]
+        else:
+            assert isinstance(outcome, error)
+            assert message in str(pickle.loads(pickle.dumps(outcome)))
+        await host.close()
+
+    try:
+        asyncio.run(work())
+        assert os.environ["GIVEN_TO_REPLICAS"] == "1"
+    finally:
+        os.environ.pop("GIVEN_TO_REPLICAS", None)
+
+
+@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_it_is_not(tmp_path: Path) -> None:
+    engine = made(tmp_path, 'engine = "vllm", replicas = 2')
+    assert isinstance(engine, RayEngine)
+    assert engine.inner is None
+    assert engine.concurrency == 2
+    outcome = asyncio.run(Host().start(engine._spec))
+    assert isinstance(outcome, CannotEvaluate)
+    assert ":4: models.m.options.engine: is vllm, which is not installed here" in str(outcome)

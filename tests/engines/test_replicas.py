@@ -1,0 +1,363 @@
+"""Replicas: the least busy is asked, a dead one's requests go to the others, and nothing hangs or is asked for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from accgate.engines.base import EngineInfo, RequestFailed
+from accgate.engines.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combined
+from accgate.errors import BadInput, CannotEvaluate
+
+INFO = EngineInfo("toy", "1", "CPU")
+
+
+class Held:
+    """A replica whose answers come when the test says so; it dies or fails as it is told."""
+
+    def __init__(self, slots: int = 2, info: EngineInfo = INFO, at_start: Exception | None = None) -> None:
+        self._ready = Ready(info, slots)
+        self._at_start = at_start
+        self.asked: dict[str, asyncio.Future[str]] = {}
+        self.cancelled: list[str] = []
+        self.killed = self.stopped = 0
+        self.answers_at_once = False
+
+    async def start(self) -> Ready:
+        if self._at_start is not None:
+            raise self._at_start
+        return self._ready
+
+    async def call(self, method: str, *arguments: Any) -> str:
+        (name,) = arguments
+        if self.answers_at_once:
+            return f"{method} {name}"
+        self.asked[name] = asyncio.get_running_loop().create_future()
+        try:
+            return await self.asked[name]
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+
+    def answer(self, name: str) -> None:
+        self.asked.pop(name).set_result(name.upper())
+
+    def die(self, cause: str = "out of memory") -> None:
+        asked, self.asked = self.asked, {}
+        for waiting in asked.values():
+            waiting.set_exception(ReplicaDied(cause))
+
+    async def stop(self) -> None:
+        self.stopped += 1
+
+    def kill(self) -> None:
+        self.killed += 1
+
+
+@dataclass
+class Fleet:
+    """Replicas that are made in the order given, with what became of them."""
+
+    coming: list[Held]
+    made: list[Held] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
+
+    def make(self) -> Held:
+        self.made.append(self.coming.pop(0))
+        return self.made[-1]
+
+    def replicas(self, count: int, max_restarts: int = 3) -> Replicas:
+        return Replicas(self.make, count, max_restarts=max_restarts, warn=self.warned.append)
+
+
+async def settle() -> None:
+    """Let every task go on to where it waits."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(work(), 20))  # type: ignore[arg-type]
+
+
+def test_the_replica_with_the_fewest_requests_is_asked_and_none_beyond_its_slots() -> None:
+    async def work() -> None:
+        a, b = Held(slots=2), Held(slots=2)
+        replicas = Fleet([a, b]).replicas(2)
+        assert await replicas.start() == [INFO, INFO]
+        assert replicas.slots == 4
+        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuvwx"]
+        await settle()
+        assert (set(a.asked), set(b.asked)) == ({"s", "u"}, {"t", "v"})
+        b.answer("t")
+        await settle()
+        assert set(b.asked) == {"v", "w"}
+        b.answer("v")
+        b.answer("w")
+        await settle()
+        assert set(b.asked) == {"x"}
+        calls.append(asyncio.create_task(replicas.call("complete", "y")))
+        await settle()
+        assert set(b.asked) == {"x", "y"}, "b has fewer in flight than a"
+        for name in [*a.asked]:
+            a.answer(name)
+        for name in [*b.asked]:
+            b.answer(name)
+        assert await asyncio.gather(*calls) == [*"STUVWXY"]
+
+    run(work)
+
+
+def test_the_requests_of_a_dead_replica_are_asked_again_and_each_gets_one_answer() -> None:
+    async def work() -> None:
+        a, b, again = Held(), Held(), Held()
+        fleet = Fleet([a, b, again])
+        replicas = fleet.replicas(2)
+        await replicas.start()
+        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuv"]
+        await settle()
+        b.answer("v")
+        late = b.asked["t"]
+        b.die("its node died")
+        await settle()
+        assert b.killed == 1, "what could only not be reached must not go on"
+        assert late.done()
+        assert fleet.made == [a, b, again]
+        assert set(a.asked) == {"s", "u"}
+        assert set(again.asked) == {"t"}
+        again.answer("t")
+        a.answer("s")
+        a.answer("u")
+        assert await asyncio.gather(*calls) == [*"STUV"]
+        assert fleet.warned == ["replica 2 of 2 died (its node died); it is started again"]
+
+    run(work)
+
+
+def test_one_death_is_counted_once_however_many_requests_it_takes() -> None:
+    async def work() -> None:
+        a, again = Held(slots=8), Held(slots=8)
+        again.answers_at_once = True
+        replicas = Fleet([a, again]).replicas(1, max_restarts=1)
+        await replicas.start()
+        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuvwxyz"]
+        await settle()
+        a.die()
+        assert await asyncio.gather(*calls) == [f"complete {name}" for name in "stuvwxyz"]
+
+    run(work)
+
+
+def test_once_every_replica_is_given_up_all_requests_end_with_the_cause() -> None:
+    async def work() -> None:
+        made = [Held(slots=1) for _ in range(3)]
+        fleet = Fleet([*made])
+        replicas = fleet.replicas(2, max_restarts=0)
+        await replicas.start()
+        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stuv"]
+        await settle()
+        made[0].die("first")
+        await settle()
+        assert not any(call.done() for call in calls), "one replica is left"
+        made[1].die("CUDA error")
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(outcome, CannotEvaluate)
+            assert "no replica of 2 is left; the last cause: CUDA error" in str(outcome)
+        with pytest.raises(CannotEvaluate):
+            await replicas.call("complete", "w")
+        assert fleet.made == made[:2]
+
+    run(work)
+
+
+def test_a_request_that_takes_down_every_replica_fails_alone() -> None:
+    async def work() -> None:
+        fleet = Fleet([Held() for _ in range(MOST_DEATHS + 1)])
+        replicas = fleet.replicas(1, max_restarts=MOST_DEATHS)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "poison"))
+        for _ in range(MOST_DEATHS):
+            await settle()
+            fleet.made[-1].die("segfault")
+        with pytest.raises(RequestFailed, match=f"{MOST_DEATHS} replicas died while they were asked this: segfault"):
+            await call
+        other = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[-1].answer("s")
+        assert await other == "S"
+
+    run(work)
+
+
+@pytest.mark.parametrize("error", [RequestFailed("long"), CannotEvaluate("key refused"), BadInput("no option")])
+def test_an_engines_own_error_is_no_death(error: Exception) -> None:
+    async def work() -> None:
+        a = Held()
+        fleet = Fleet([a])
+        replicas = fleet.replicas(1)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        a.asked["s"].set_exception(error)
+        with pytest.raises(type(error), match=str(error)):
+            await call
+        assert (a.killed, fleet.warned) == (0, [])
+
+    run(work)
+
+
+@pytest.mark.parametrize("error", [BadInput("no such option"), CannotEvaluate("no such file"), NeverReady("no room")])
+def test_an_engine_that_cannot_start_ends_the_others_and_is_not_tried_again(error: Exception) -> None:
+    async def work() -> None:
+        fleet = Fleet([Held(), Held(at_start=error), Held()])
+        with pytest.raises(type(error), match=str(error)):
+            await fleet.replicas(2).start()
+        first, second = fleet.made
+        assert (first.stopped, second.killed) == (1, 1)
+
+    run(work)
+
+
+def test_a_process_that_dies_while_it_loads_is_tried_again_up_to_the_limit() -> None:
+    async def work() -> None:
+        fleet = Fleet([Held(at_start=ReplicaDied("killed")), Held()])
+        assert await fleet.replicas(1, max_restarts=1).start() == [INFO]
+        fleet = Fleet([Held(at_start=ReplicaDied("killed")) for _ in range(3)])
+        with pytest.raises(CannotEvaluate, match="a replica died 2 times; the last: killed"):
+            await fleet.replicas(1, max_restarts=1).start()
+        assert [made.killed for made in fleet.made] == [1, 1]
+
+    run(work)
+
+
+def test_a_restart_whose_engine_does_not_come_up_is_tried_again_up_to_the_limit() -> None:
+    async def work() -> None:
+        busy = CannotEvaluate("the GPU's memory is still in use")
+        fleet = Fleet([Held(), Held(at_start=busy), Held()])
+        replicas = fleet.replicas(1, max_restarts=2)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[0].die()
+        await settle()
+        fleet.made[2].die()
+        with pytest.raises(CannotEvaluate, match="no replica of 1 is left; the last cause: out of memory"):
+            await call
+
+    run(work)
+
+
+def test_a_restart_for_which_there_is_no_room_is_given_up_at_once() -> None:
+    async def work() -> None:
+        fleet = Fleet([Held(), Held(at_start=NeverReady("no node had room"))])
+        replicas = fleet.replicas(1)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[0].die()
+        with pytest.raises(CannotEvaluate, match="no node had room"):
+            await call
+
+    run(work)
+
+
+def test_a_fault_of_the_code_while_a_replica_restarts_ends_the_wait_for_it() -> None:
+    async def work() -> None:
+        fleet = Fleet([Held(), Held(at_start=ZeroDivisionError("oops"))])
+        replicas = fleet.replicas(1)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[0].die()
+        with pytest.raises(CannotEvaluate, match="oops"):
+            await call
+
+    run(work)
+
+
+def test_a_replica_that_comes_back_on_other_hardware_is_not_used() -> None:
+    async def work() -> None:
+        fleet = Fleet([Held(), Held(info=EngineInfo("toy", "1", "another GPU")), Held()])
+        replicas = fleet.replicas(1)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[0].die()
+        await settle()
+        assert fleet.made[1].killed == 1
+        fleet.made[2].answer("s")
+        assert await call == "S"
+
+    run(work)
+
+
+def test_a_cancelled_request_is_cancelled_at_its_replica_and_leaves_its_place() -> None:
+    async def work() -> None:
+        a = Held(slots=1)
+        replicas = Fleet([a]).replicas(1)
+        await replicas.start()
+        calls = [asyncio.create_task(replicas.call("complete", name)) for name in "stu"]
+        await settle()
+        calls[1].cancel()  # still waits for a place
+        calls[0].cancel()
+        await settle()
+        assert a.cancelled == ["s"]
+        assert "u" in a.asked
+        a.answer("u")
+        assert await calls[2] == "U"
+
+    run(work)
+
+
+def test_a_turn_given_to_a_request_that_is_cancelled_goes_to_the_next() -> None:
+    async def work() -> None:
+        a = Held(slots=1)
+        replicas = Fleet([a]).replicas(1)
+        await replicas.start()
+        first, second, third = (asyncio.create_task(replicas.call("complete", name)) for name in "stu")
+        await settle()
+        a.answer("s")
+        await asyncio.sleep(0)  # the first has its answer and gives its place to the second, which has not run since
+        second.cancel()
+        await settle()
+        assert set(a.asked) == {"u"}
+        a.answer("u")
+        assert (await first, await third) == ("S", "U")
+
+    run(work)
+
+
+def test_closing_ends_every_replica_and_those_that_restart_and_may_be_done_twice() -> None:
+    async def work() -> None:
+        class Slow(Held):
+            async def start(self) -> Ready:
+                await asyncio.sleep(3600)
+                raise AssertionError
+
+        fleet = Fleet([Held(), Held(), Slow()])
+        replicas = fleet.replicas(2)
+        await replicas.start()
+        call = asyncio.create_task(replicas.call("complete", "s"))
+        await settle()
+        fleet.made[0].die()
+        await settle()
+        fleet.made[1].answer("s")
+        await call
+        await replicas.close()
+        await replicas.close()
+        assert [made.stopped for made in fleet.made] == [0, 1, 0]
+        assert fleet.made[2].killed == 1
+
+    run(work)
+
+
+def test_replicas_of_several_versions_are_refused_and_hardware_is_named_once() -> None:
+    here, there = EngineInfo("vllm", "0.33", "H200"), EngineInfo("vllm", "0.33", "H100")
+    assert combined([here, there, here]) == EngineInfo("vllm", "0.33", "H100; H200")
+    assert combined([here, here]) == here
+    with pytest.raises(CannotEvaluate, match=r"not the same: vllm 0\.32; vllm 0\.33; install one version"):
+        combined([here, EngineInfo("vllm", "0.32", "H200")])

@@ -1,0 +1,199 @@
+"""Servers that accgate starts itself: real processes, waited for, and ended with everything they started."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines import served
+from accgate.engines.client import Client
+from accgate.errors import BadInput, CannotEvaluate
+from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited
+from tests.servers import Fault, Server
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of logs. Servers run in the config's folder, and find tests.servers all the same."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(served, "POLL", 0.02)
+    monkeypatch.setattr(served, "GRACE", 2.0)
+    return folder
+
+
+def test_a_server_is_started_asked_and_ended(tmp_path: Path, temporary: Path) -> None:
+    code = FAMILY + "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', alter_sys=False)\n"
+    seen: dict[str, int] = {}
+    assert asked(made(tmp_path, script(tmp_path, code)), lambda: seen.update(pids(tmp_path))).text == ANSWER
+    assert seen.keys() == {"leader", "plain", "away"}
+    assert not any(map(lives, seen.values()))
+    assert not [*temporary.iterdir()]
+
+
+def test_a_server_that_loads_is_waited_for(tmp_path: Path) -> None:
+    assert asked(made(tmp_path, [*TOY, "0.5"])).text == ANSWER
+
+
+def test_its_output_is_kept_where_the_option_says(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "server.log").write_text("of an earlier run")
+    asked(made(tmp_path, TOY, serve_log="logs/server.log"))
+    assert (tmp_path / "logs" / "server.log").read_text().split() == ["loading", "ready"]
+
+
+def test_the_command_has_this_environment_and_the_configs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSED_ON", "a value")
+    code = "import json, os, sys; print(json.dumps([os.environ['PASSED_ON'], os.getcwd(), sys.argv[2:]])); sys.exit(1)"
+    command = [*script(tmp_path, code), "$PASSED_ON; exit 0", '{"a": 1}', "p={port}"]
+    with pytest.raises(CannotEvaluate):
+        asked(made(tmp_path, command, serve_log="log"))
+    value, folder, (shell, json_word, port) = json.loads((tmp_path / "log").read_text())
+    assert (value, folder, shell, json_word) == ("a value", str(tmp_path), "$PASSED_ON; exit 0", '{"a": 1}')
+    assert 1024 <= int(port.removeprefix("p=")) < 65536
+
+
+def test_a_server_that_ends_while_it_loads_is_said_with_its_last_lines(tmp_path: Path, temporary: Path) -> None:
+    code = r"""
+    import sys
+    print("\n".join(f"line {i}" for i in range(100)))
+    print("\x1b[31mValueError:\x1b[0m  no such   model", file=sys.stderr)
+    sys.exit(7)
+    """
+    with pytest.raises(CannotEvaluate) as caught:
+        asked(made(tmp_path, script(tmp_path, code)))
+    said, _, log = str(caught.value).removesuffix(")").partition(" (log: ")
+    assert said.endswith("ended with exit code 7, before it answered; the last it said: line 96 | line 97 | line 98 | "
+                         "line 99 | ValueError: no such model")  # fmt: skip
+    assert "\n" not in said
+    assert Path(log).parent == temporary
+    assert Path(log).read_text().startswith("line 0\nline 1\n")
+
+
+def test_a_cause_that_stands_far_above_the_last_lines_is_said_too(tmp_path: Path) -> None:
+    code = r"""
+    print("(EngineCore pid=7) ERROR 11-21 [core.py:9] ValueError: of a first try")
+    print("(EngineCore pid=7) ERROR 11-21 [core.py:9] ValueError: no memory for 8 blocks")
+    print("\n".join(f"line {i}" for i in range(100)))
+    raise SystemExit("RuntimeError: Engine core initialization failed. See root cause above. Failed core(s): {}")
+    """
+    with pytest.raises(CannotEvaluate) as caught:
+        asked(made(tmp_path, script(tmp_path, code)))
+    assert "the last it said: ValueError: no memory for 8 blocks | ... | line 98 | line 99 | RuntimeError" in str(
+        caught.value
+    )
+
+
+def test_a_server_that_is_killed_while_it_loads_is_said_with_the_signal(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with pytest.raises(CannotEvaluate, match=r"was ended by SIGKILL, before it answered; the last it said: nothing "):
+        asked(made(tmp_path, script(tmp_path, code)))
+
+
+def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> None:
+    code = FAMILY + "print('still loading', flush=True)\ntime.sleep(600)"
+    with pytest.raises(CannotEvaluate, match=r"does not answer after 1 s; raise .*serve_timeout .*: still loading "):
+        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+    found = pids(tmp_path)
+    assert len(found) == 3
+    assert not any(map(lives, found.values()))
+
+
+def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "GRACE", 0.2)
+    code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY + "time.sleep(600)"
+    with pytest.raises(CannotEvaluate, match="does not answer"):
+        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+    found = pids(tmp_path)
+    assert len(found) == 3
+    assert not any(map(lives, found.values()))
+
+
+def test_a_server_may_clean_up_before_it_ends(tmp_path: Path) -> None:
+    code = """
+    import signal, sys, time
+    from pathlib import Path
+    def end(*_):
+        time.sleep(0.3)
+        Path("cleaned").touch()
+        sys.exit()
+    signal.signal(signal.SIGTERM, end)
+    time.sleep(600)
+    """
+    with pytest.raises(CannotEvaluate, match="does not answer"):
+        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+    assert (tmp_path / "cleaned").exists()
+
+
+@pytest.mark.parametrize(
+    ("health", "models", "up"),
+    [
+        (200, Fault(500), True),
+        (503, {"data": []}, False),
+        (500, {"data": []}, False),
+        (404, {"data": []}, True),
+        (405, {"data": []}, True),
+        (404, Fault(503), False),
+        (404, Fault(404), False),
+        (200, Fault(cut=True), True),
+        (404, Fault(cut=True), False),
+    ],
+)
+def test_a_server_is_up_when_its_health_says_so_or_without_one_its_models(health: int, models: Any, up: bool) -> None:
+    async def work(url: str) -> bool:
+        client = Client(connections=1, timeout=10.0)
+        try:
+            return await client.is_up(url)
+        finally:
+            await client.close()
+
+    with Server() as server:
+        server.health, server.models = health, models
+        assert asyncio.run(work(server.url)) is up
+    assert asyncio.run(work(server.url)) is False
+
+
+@pytest.mark.parametrize(
+    ("serve", "options", "message"),
+    [
+        (["no-such-command", "{port}"], {}, "serve: 'no-such-command': No such file or directory; is it installed"),
+        (["./accuracy.toml", "{port}"], {}, "serve: './accuracy.toml': Permission denied; is it"),
+        (TOY, {"serve_log": "no/such/folder"}, "serve_log: "),
+        (TOY, {"base_url": ["http://a/v1", "http://b/v1"]}, "base_url: names several servers beside serve, which st"),
+        (["vllm", "serve", "m"], {}, 'serve: has no {port}; add it where the command takes its port, as in "--port"'),
+        (TOY, {"base_url": "http://127.0.0.1:8000/v1"}, "base_url: has no {port}, but serve has; write http://127.0"),
+        ([" "], {"base_url": "http://127.0.0.1:8000/v1"}, "serve: has an empty command; write its words"),
+        ([], {"base_url": "http://127.0.0.1:{port}/v1"}, "base_url: has {port}, which only a server that `serve` "),
+        ([], {"base_url": "http://127.0.0.1:1/v1", "serve_log": "x"}, "serve_log: stands without serve; remove it"),
+        (TOY, {"serve_timeout": 0}, "serve_timeout: is 0; write a number above 0"),
+        (TOY, {"base_url": []}, "base_url: is []; write a URL in quotes, or an array of them: the servers of one"),
+        ([], {"base_url": ["http://a/v1", "http://a/v1/"]}, "base_url: names a server twice; write each once"),
+    ],
+)
+def test_what_cannot_be_served_is_located(
+    tmp_path: Path, serve: list[str], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        asked(made(tmp_path, serve, **options))
+    assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:4: models.m.options.{message}")
+
+
+def test_a_port_that_another_server_holds_is_not_asked(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-m", "tests.servers", str(port := served.free_port())], cwd=ROOT) as other:
+        try:
+            assert waited(lambda: listens(port))
+            with pytest.raises(BadInput, match=rf"serve: something answers at http://127.0.0.1:{port}/v1 already; end"):
+                asked(made(tmp_path, ["sleep", "600"], base_url=f"http://127.0.0.1:{port}/v1"))
+        finally:
+            other.kill()

@@ -1,0 +1,105 @@
+"""Whole gates on servers of their own: killed, interrupted, and with a server that dies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accgate.cli import main
+from tests.engines.serving import FAMILY, ROOT, TOY, lives, made, pids, script, waited
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs lie in the test's folder; servers run in the config's, and find tests.servers all the same."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def run(folder: Path, *arguments: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "accgate",
+        "run",
+        str(folder / "accuracy.toml"),
+        "--out",
+        str(folder / "out"),
+        *arguments,
+    ]
+
+
+def test_a_gate_runs_on_a_server_of_its_own(tmp_path: Path) -> None:
+    made(tmp_path, TOY)
+    assert main(run(tmp_path)[3:]) == 0
+    result = json.loads((tmp_path / "out" / "accgate.json").read_text())
+    assert result["checks"][0]["verdict"] == "pass"
+
+
+HANGING = FAMILY + """
+from tests.servers import Server
+with Server(port=int(sys.argv[1])) as server:
+    server.hold_after = 10
+    while True:
+        time.sleep(0.02)
+        if Path("die").exists():
+            print("RuntimeError: the engine died", flush=True)
+            os._exit(3)
+"""  # fmt: skip
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run whose server gave ten replies and gives no more."""
+    made(folder, script(folder, HANGING), concurrency=4)
+    with subprocess.Popen(run(folder), stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            records = folder / "out" / "m" / "arithmetic.jsonl"
+            assert waited(lambda: records.exists() and records.read_bytes().count(b"\n") == 10)
+            assert len(pids(folder)) == 3
+            yield process
+        finally:
+            process.kill()
+
+
+def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
+    with held(tmp_path) as process:
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        found = pids(tmp_path)
+    assert waited(lambda: not any(map(lives, found.values())))
+
+
+def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
+    with held(tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)  # the first waits for what is in flight
+        assert process.wait(60) == 130
+        assert waited(lambda: not any(map(lives, pids(tmp_path).values())))
+
+
+def test_a_server_that_dies_in_the_middle_ends_the_run_and_resume_goes_on(tmp_path: Path) -> None:
+    with held(tmp_path) as process:
+        (tmp_path / "die").touch()
+        said = " ".join(process.communicate(timeout=60)[1].split())
+    assert process.returncode == 3
+    reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
+    assert "ended with exit code 3 in the middle of the run; the last it said: RuntimeError: the engine died" in reason
+    assert "finished samples are kept" in reason, said
+    assert not any(map(lives, pids(tmp_path).values()))
+    command = script(
+        tmp_path, "import runpy\nrunpy.run_module('tests.servers', run_name='__main__', alter_sys=False)\n"
+    )
+    assert command[1] == "command.py"
+    assert main([*run(tmp_path)[3:], "--resume"]) == 0
+    assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 40

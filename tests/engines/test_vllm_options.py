@@ -1,0 +1,375 @@
+"""The vllm engine's options and failures, checked without vLLM: its argument classes are stood in for."""
+
+from __future__ import annotations
+
+import enum
+import json
+import logging
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass, field
+from importlib import util
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from accgate.checks import validate
+from accgate.config import load_config
+from accgate.engines import create, vllm_process
+from accgate.engines.vllm_failures import cause
+from accgate.engines.vllm_options import checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm_process import Log
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.shapes import CLOSED
+from accgate.tomlfile import TomlFile, read_toml
+
+KEY = ("models", "m", "options")
+EXTRA = ("models", "m", "sampling", "extra")
+
+
+class Backend(enum.Enum):
+    FLASH = "flash"
+
+
+@pydantic_dataclass(config=CLOSED)  # as vLLM's configuration classes are
+class Compilation:
+    level: int = 0
+
+
+@dataclass
+class Arguments:
+    """Fields of the kinds that vLLM's AsyncEngineArgs has."""
+
+    model: str = "x"
+    dtype: Literal["auto", "bfloat16"] = "auto"
+    max_model_len: int = 0
+    gpu_memory_utilization: float = 0.9
+    enforce_eager: bool = False
+    backend: Backend | str | None = None
+    devices: list[int | str] | None = None
+    offload: set[str] = field(default_factory=set)
+    compilation_config: Compilation = field(default_factory=Compilation)
+    speculative_config: dict[str, Any] | None = None
+    max_lora_rank: int = 16
+    disable_log_stats: bool = False
+    quantised: "NameOfAnotherModule" = None  # type: ignore[name-defined]  # noqa: F821, UP037, RUF100
+    _private: int = 0
+
+
+class Sampled:
+    """Fields of vLLM's SamplingParams; the real class says what it takes of each."""
+
+    __struct_fields__ = ("n", "min_p", "repetition_penalty", "_eos", "output_kind")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
+        from pydantic_core import core_schema
+
+        number = core_schema.typed_dict_field(core_schema.float_schema(le=1), required=False)
+        return core_schema.typed_dict_schema({"min_p": number, "repetition_penalty": number})
+
+
+def file(folder: Path, text: str) -> TomlFile:
+    """A file whose options stand from line 5, the sampling's extra fields behind them."""
+    path = folder / "accuracy.toml"
+    path.write_text(f'[models.m]\nengine = "vllm"\nmodel = "org/name"\n[models.m.options]\n{textwrap.dedent(text)}')
+    return read_toml(path, mend="")
+
+
+def arguments(folder: Path, text: str) -> dict[str, Any]:
+    source = file(folder, text)
+    return checked_arguments(own_options(source, KEY), Arguments, source, KEY)
+
+
+def refusals(folder: Path, text: str) -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        arguments(folder, text)
+    prefix = f"{folder / 'accuracy.toml'}:"
+    return [message.removeprefix(prefix).replace("models.m.options.", "") for message in caught.value.messages]
+
+
+def test_arguments_reach_vllm_as_they_are_written(tmp_path: Path) -> None:
+    text = """
+        dtype = "bfloat16"
+        max_model_len = 2048
+        gpu_memory_utilization = 1
+        devices = [0, "1"]
+        backend = "flash"
+        quantised = "anything"
+        speculative_config = { method = "ngram", num_speculative_tokens = 3 }
+        disable_log_stats = false
+    """
+    assert arguments(tmp_path, text) == {
+        "dtype": "bfloat16", "max_model_len": 2048, "gpu_memory_utilization": 1, "devices": [0, "1"],
+        "backend": "flash", "quantised": "anything", "disable_log_stats": False,
+        "speculative_config": {"method": "ngram", "num_speculative_tokens": 3},
+    }  # fmt: skip
+
+
+def test_tables_and_arrays_become_what_the_class_declares(tmp_path: Path) -> None:
+    made = arguments(tmp_path, 'compilation_config = { level = 3 }\noffload = ["a", "b"]')
+    assert made["compilation_config"] == Compilation(3)
+    assert made["offload"] == {"a", "b"}
+
+
+def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
+    assert arguments(tmp_path, "concurrency = 7") == {"disable_log_stats": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("enforce_eagre = true", "5: enforce_eagre: vLLM has no such engine argument; did you mean 'enforce_eager'?"),
+        ("concurency = 4", "5: concurency: vLLM has no such engine argument; did you mean 'concurrency'?"),
+        ("_private = 1", "5: _private: vLLM has no such engine argument; known are"),
+        ('max_model_len = "2048"', "5: max_model_len: is '2048': Input should be a valid integer"),
+        ("max_model_len = true", "5: max_model_len: is True: Input should be a valid integer"),
+        ("max_model_len = 2.5", "5: max_model_len: is 2.5: Input should be a valid integer"),
+        ("enforce_eager = 1", "5: enforce_eager: is 1: Input should be a valid boolean"),
+        ('gpu_memory_utilization = "0.5"', "5: gpu_memory_utilization: is '0.5': Input should be a valid number"),
+        ('dtype = "bf16"', "5: dtype: is 'bf16': Input should be 'auto' or 'bfloat16'"),
+        ("compilation_config = { levl = 1 }", "5: compilation_config.levl: vLLM knows no such key here"),
+        (
+            'compilation_config = { level = "x" }',
+            "5: compilation_config.level: is 'x': Input should be a valid",
+        ),
+        ('model = "x"', "5: model: stands one table up"),
+        ("enable_lora = true", "5: enable_lora: is set by lora"),
+        ("concurrency = 0", "5: concurrency: is 0; write a number from 1"),
+        ("batch_invariant = 1", "5: batch_invariant: is 1, a whole number; write true or false"),
+        ('log = ""', "5: log: is ''"),
+        ('chat_template = "no.jinja"', "5: chat_template: there is no file 'no.jinja' in "),
+    ],
+)
+def test_a_fault_names_line_key_and_mend(tmp_path: Path, text: str, message: str) -> None:
+    (found,) = refusals(tmp_path, text)
+    assert found.startswith(message)
+
+
+def test_all_faults_of_arguments_come_at_once(tmp_path: Path) -> None:
+    found = refusals(tmp_path, 'dtype = "bf16"\nenforce_eagre = true\nmax_model_len = "x"\n')
+    assert [message.split(":")[:2] for message in found] == [
+        ["5", " dtype"], ["6", " enforce_eagre"], ["7", " max_model_len"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rank", "reserved"), [(8, 16), (16, 16), (17, 32), (256, 256), (400, 512)])
+def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Path, rank: int, reserved: int) -> None:
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps({"r": rank}))
+    source = file(tmp_path, 'lora = "adapter"')
+    assert own_options(source, KEY).own.lora == str(tmp_path / "adapter")
+    made = arguments(tmp_path, 'lora = "adapter"')
+    assert (made["enable_lora"], made["max_lora_rank"]) == (True, reserved)
+    assert arguments(tmp_path, 'lora = "adapter"\nmax_lora_rank = 64')["max_lora_rank"] == 64
+
+
+@pytest.mark.parametrize("name", ["./no", "/no/such/folder", "~/no-such-folder", "a/b/c"])
+def test_a_path_without_weights_is_no_hub_id(tmp_path: Path, name: str) -> None:
+    source = file(tmp_path, "")
+    with pytest.raises(CannotEvaluate, match=r"accuracy.toml:3: models.m.model: there is no folder .*config.json"):
+        weights(name, source, ("models", "m", "model"))
+
+
+def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
+    source = file(tmp_path, "")
+    assert weights("org/name", source, ("models", "m", "model")) == "org/name"
+    (tmp_path / "org" / "name").mkdir(parents=True)
+    assert weights("org/name", source, ("models", "m", "model")) == str(tmp_path / "org" / "name")
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ("min_pp = 0.1", "min_pp: vLLM has no such sampling parameter; did you mean 'min_p'?"),
+        ("min_p = 3.0", "min_p: is 3.0: Input should be less than or equal to 1"),
+        ("n = 2", "n: is 1 in accgate; several answers to one sample are the task's repeats"),
+        ("output_kind = 1", "output_kind: is accgate's: replies come whole"),
+        ("_eos = 1", "_eos: vLLM has no such sampling parameter"),
+        ("chat_template_kwargs = 3", "chat_template_kwargs: is 3; write a table"),
+    ],
+)
+def test_extra_fields_of_the_sampling_are_checked(tmp_path: Path, extra: str, message: str) -> None:
+    source = file(tmp_path, f"[models.m.sampling.extra]\n{extra}")
+    with pytest.raises(BadInput) as caught:
+        checked_sampling(source.data["models"]["m"]["sampling"]["extra"], Sampled, source, EXTRA)
+    assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:6: models.m.sampling.extra.{message}")
+
+
+def test_extra_fields_that_vllm_takes_pass(tmp_path: Path) -> None:
+    extra = {"min_p": 0.1, "repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
+    checked_sampling(extra, Sampled, file(tmp_path, ""), EXTRA)
+
+
+@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy.toml"
+    path.write_text(
+        '[models.m]\nengine = "vllm"\nmodel = "o/n"\noptions = { no_such = 1 }\n[tasks.arithmetic]\nlimit = 9\n'
+    )
+    (check,) = validate(load_config(path))
+    expected = (
+        f"{path}:2: models.m.engine: is vllm, which is not installed here, so that its options were not checked; "
+    )
+    assert check.notes[-1].startswith(expected)
+    path.write_text(path.read_text().replace("no_such = 1", "concurrency = 0"))
+    with pytest.raises(BadInput, match="concurrency: is 0"):
+        validate(load_config(path))
+
+
+def test_a_vllm_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "vllm.py").write_text('raise ImportError("libcudart.so.13: cannot open shared object file")\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "vllm", raising=False)
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "0")
+    source = file(tmp_path, "")
+    with pytest.raises(CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install vllm"):
+        create("m", engine="vllm", model="org/name", options={}, source=source)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "after"), [(True, "0", "1"), (False, "0", "0"), (False, "1", "1"), (True, "1", "1")]
+)
+def test_batch_invariance_is_what_the_option_or_else_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, wanted: bool, before: str, after: str
+) -> None:
+    monkeypatch.setattr(vllm_process, "BATCH_INVARIANT", before)
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")  # of a model that was before in this process
+    monkeypatch.delenv("VLLM_WORKER_MULTIPROC_METHOD", raising=False)
+    monkeypatch.setitem(sys.modules, "vllm", sys.modules[__name__])
+    vllm_process.set_batch_invariant(wanted)
+    assert os.environ["VLLM_BATCH_INVARIANT"] == after
+    assert os.environ.get("VLLM_WORKER_MULTIPROC_METHOD") == ("spawn" if after == "0" else None)
+
+
+CHILD = "(EngineCore pid=7) ERROR 11-21 14:00:00 [core.py:1500] "
+GENERIC = "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+
+
+@pytest.mark.parametrize(
+    ("said", "fact", "mend"),
+    [
+        ("ValueError: To serve at least one request with the models's max seq len (9), 4.3 GiB KV cache is needed, "
+         "which is larger than the available KV cache memory (2.0 GiB).", "To serve at least one", "max_model_len"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "CUDA out of memory", "quantise it"),
+        ("ValueError: Free memory on device cuda:0 (3.1/79.0 GiB) on startup is less than desired GPU memory util",
+         "Free memory on device", "the model does not fit"),
+        ("RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG`",
+         "Failed to infer device type", "run where a GPU is"),
+        ("RuntimeError: No CUDA GPUs are available", "No CUDA GPUs", "--gpus all"),
+        ("ValueError: Cannot find any model weights with `/w`", "Cannot find any model weights", "check `model`"),
+        ("KeyError: 'rare'", "'rare'", ""),
+    ],
+)  # fmt: skip
+def test_the_cause_is_found_in_the_log_of_the_process_that_failed(said: str, fact: str, mend: str) -> None:
+    log = f"INFO loading\n{CHILD}OSError: what was tried first\n{CHILD}Traceback (most recent call last):\n"
+    log += f"{CHILD}  File 'x'\n{CHILD}{said}\nProcess X:\n"
+    log += f"Exception: WorkerProc initialization failed due to an exception in a background process.\n{CHILD}"
+    told = cause(RuntimeError(GENERIC), log)
+    assert told.startswith(fact)
+    assert mend in told
+    assert "\n" not in told
+
+
+def test_an_error_of_this_process_goes_before_the_log() -> None:
+    error = ValueError(
+        "1 validation error for ModelConfig\n  Value error, Total number of attention heads (9) must be divisible by "
+        "tensor parallel size (2). [type=value_error, input_value=ArgsKwargs((), {...}), input_type=ArgsKwargs]\n"
+    )
+    assert cause(error, f"{CHILD}ValueError: an older one").startswith(
+        "Total number of attention heads (9) must be divisible by tensor parallel size (2); set options.tensor_"
+    )
+
+
+def test_a_process_that_said_nothing_is_told_as_that() -> None:
+    assert cause(RuntimeError(GENERIC), "INFO all is well\n").startswith("its process ended without a word; was the ma")
+
+
+def test_what_a_started_process_writes_goes_to_the_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    log = Log(str(tmp_path / "vllm.log"))
+    with log.capturing():
+        subprocess.run([sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr)"], check=True)
+    os.write(2, b"after\n")
+    assert capfd.readouterr() == ("", "after\n")
+    assert sorted(log.text().split()) == ["err", "out"]
+    log.close(failed=False)
+    assert (tmp_path / "vllm.log").exists()
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_log_that_nobody_asked_for_is_kept_only_after_a_failure(failed: bool) -> None:
+    log = Log(None)
+    log.close(failed=failed)
+    assert log.path.exists() == failed
+    log.path.unlink(missing_ok=True)
+
+
+def test_vllms_loggers_write_to_the_log_until_it_is_closed(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = logging.getLogger("vllm")
+    handler = logging.StreamHandler(sys.stderr)
+    logger.addHandler(handler)
+    try:
+        log = Log(None)
+        with log.capturing():
+            pass
+        logger.warning("quiet")
+        assert "quiet" in log.text()
+        log.close(failed=False)
+        logger.warning("gone")
+    finally:
+        logger.removeHandler(handler)
+        handler.stream.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(
+        CannotEvaluate, match=r"options.log: .*cannot be written: No such file or directory; name another"
+    ):
+        Log(str(tmp_path / "no" / "vllm.log"))
+
+
+WATCHED = """
+import os, subprocess, sys, time
+from accgate.engines.vllm_process import Watch
+watch = Watch()
+child = subprocess.Popen(["sh", "-c", "sleep 60; true"], stdout=subprocess.DEVNULL, start_new_session=True)
+time.sleep(1)
+watch.started()
+print(child.pid, watch._process.pid, flush=True)
+if sys.argv[1] == "close":
+    watch.close()
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize(("end", "lives"), [("killed", False), ("close", True)])
+def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order(end: str, lives: bool) -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED, end], stdout=subprocess.PIPE, text=True, check=False)
+    child, watch = map(int, done.stdout.split())
+    assert done.returncode == -9
+    for _ in range(200):
+        if not is_alive(watch):
+            break
+        time.sleep(0.05)
+    assert not is_alive(watch)
+    for _ in range(100):
+        if lives == is_alive(child):
+            break
+        time.sleep(0.05)
+    assert is_alive(child) == lives
+    if lives:
+        os.killpg(child, 9)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

