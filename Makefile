@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := configs/quickstart.toml
 OUT := quickstart-out
+SLOW := real or container or interop or vllm or ray
 WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
-SCRIPTS := $(wildcard action/*.sh .ci/*)
+SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
 .PHONY: run test lint format bench clean
 
@@ -38,7 +39,8 @@ run: $(VENV)/.run
 	@echo "The reports a pull request would show: $(OUT)/healthy/report.md and $(OUT)/degraded/report.md"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(SLOW))" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/python -m pytest -m "($(SLOW)) and not long" --cov --cov-append --cov-report=term
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -59,6 +59,7 @@ class Connection:
                 logging_level=logging.ERROR,
             )
         except Exception as error:  # of many kinds: no cluster, another version of Ray or Python, a bad runtime_env
+            ray.shutdown()  # it may be half connected
             raise CannotEvaluate(
                 f"cannot use a Ray cluster at {self._address!r}: {cause_of(error)}; start one with `ray start --head`, "
                 "or mend options.address"
@@ -85,9 +86,10 @@ class Connection:
             room = sum(fitting(node, bundle) for node in nodes)
             if room < replicas:
                 have = Counter(shown({kind: node.get(kind, 0.0) for kind in bundle}) for node in nodes)
+                listed = "; ".join(f"{count} with {words}" for words, count in sorted(have.items()))
                 raise CannotEvaluate(
                     f"the cluster has room for {room} of {replicas} replicas with {shown(bundle)} each; its nodes: "
-                    f"{'; '.join(f'{count} with {words}' for words, count in sorted(have.items()))}. Lower options.replicas or "
+                    f"{listed}. Lower options.replicas or "
                     "options.resources, or set options.autoscaling = true where the cluster adds nodes"
                 )
 

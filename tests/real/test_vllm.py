@@ -258,6 +258,7 @@ def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, t
     assert all(record["error"] is None for record in found)
 
 
+@pytest.mark.long
 def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path) -> None:
     config = project(tmp_path, vllm.model)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
@@ -280,6 +281,7 @@ def test_an_engine_that_dies_ends_the_run_and_keeps_the_records(vllm: Environmen
     assert 2 < len(records(tmp_path)) < 2000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loaded", [False, True])
 def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_path: Path, loaded: bool) -> None:
     config = project(tmp_path, vllm.model, samples=2000)
@@ -324,6 +326,7 @@ def test_options_are_checked_against_vllms_own_classes(vllm: Environment, tmp_pa
     assert "did you mean 'enforce_eager'?" in said[0]
 
 
+@pytest.mark.long
 def test_the_benchmark_compares_the_same_prompts(vllm: Environment) -> None:
     options = [word for name, value in SMALL.items() for word in ("--option", f"{name}={json.dumps(value)}")]
     arguments = ["--model", vllm.model, "--chats", "16", "--pairs", "1", "--shots", "1", "--json", *options]
