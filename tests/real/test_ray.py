@@ -204,10 +204,10 @@ def test_variables_reach_the_replicas(
         (
             1,
             "resources = { GPU = 1 }",
-            "room for 0 of 1 replicas with GPU 1 each; its nodes: {nodes} with GPU 0. Lower",
+            "room for 0 of 1 replicas with GPU 1 each; its nodes: {nodes} with GPU 0.",
         ),
         (9, "", "room for {slots} of 9 replicas with CPU 1 each; its nodes: 1 with CPU 0; {workers} with CPU 2. Lower"),
-        (9, "bundles = [{ CPU = 2 }]", "room for {workers} of 9 replicas with CPU 2 each; "),
+        (4, "bundles = [{ CPU = 2 }]", "room for {workers} of 4 replicas with CPU 2 each; "),
         (
             1,
             "resources = { GPU = 1 }\nautoscaling = true\nstart_timeout = 2",
