@@ -259,7 +259,11 @@ def test_the_wait_the_server_asks_for_is_kept(server: Server, headers: Any, leas
     assert server.gaps[0] >= least
 
 
-@pytest.mark.parametrize("asked", ["601", "7200", "inf", email.utils.formatdate(time.time() + 86_400, usegmt=True)])
+@pytest.mark.parametrize(
+    "asked",
+    ["601", "7200", "inf", email.utils.formatdate(time.time() + 86_400, usegmt=True)],
+    ids=["601", "7200", "inf", "tomorrow"],
+)
 def test_a_wait_of_hours_is_not_slept(server: Server, asked: str) -> None:
     server.fail([Fault(429, SLOW_DOWN, {"retry-after": asked})])
     found = outcome(server)

@@ -103,6 +103,7 @@ class TestFiles:
          gzip.compress(b"[" * 99999),
          gzip.compress(b'{"id": "a", "repeat": 0, "reply": 1}'), gzip.compress(b'{"id": 1, "repeat": 0, "reply": ""}'),
          gzip.compress(b'{"id": "a", "repeat": true, "reply": ""}'), gzip.compress(b"{}")[:-6]],
+        ids=["no gzip", "no json", "no id", "list", "deep", "reply", "id", "repeat", "torn"],
     )  # fmt: skip
     def test_replies_that_are_none(self, store, content):
         (store.new / "m" / "sums.replies.jsonl.gz").write_bytes(content)
