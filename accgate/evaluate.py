@@ -78,7 +78,7 @@ async def evaluate(
         observer.ended()
     seconds, finished = clock() - began, [record for record in records if record is not None]
     asked = len(finished) - len(kept)
-    measured = {"records": asked, "seconds": round(seconds, 3)}
+    measured = {"records": asked, "seconds": round(seconds, 6)}
     settings = settings_of(assignment) | {MEASURED: measured}
     if decided.is_set() and prefix is not None:
         _end(paths, {**settings, STOPPED: sum(record.score is not None for record in finished)})
