@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from accgate.metrics.registry import Metric, UnknownMetric, get, names
+from accgate.metrics.registry import BadOption, Entry, Metric, UnknownMetric, entries, get, names
 
-__all__ = ["Metric", "UnknownMetric", "get", "names"]
+__all__ = ["BadOption", "Entry", "Metric", "UnknownMetric", "entries", "get", "names"]

@@ -8,6 +8,8 @@ import string
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from accgate.metrics.registry import Entry, Metric
+
 RIGHT = 100.0
 WRONG = 0.0
 
@@ -118,3 +120,17 @@ def _same(left: Any, right: Any) -> bool:
         elif isinstance(left, (dict, list)) or left != right:
             return False
     return True
+
+
+ENTRIES = (
+    Entry("exact_match", lambda: Metric("exact_match", exact_match), "the same text"),
+    Entry(
+        "normalized_match",
+        lambda: Metric("normalized_match", normalized_match),
+        "the same text without case, punctuation, articles and repeated space",
+    ),
+    Entry("contains", lambda: Metric("contains", contains), "the target stands in the answer"),
+    Entry("numeric_match", lambda: Metric("numeric_match", numeric_match), "the same number"),
+    Entry("json_match", lambda: Metric("json_match", json_match), "the same JSON value"),
+    Entry("json_fields", lambda: Metric("json_fields", json_fields), "share of the target's fields that are right"),
+)

@@ -1,19 +1,26 @@
-"""The metrics by name, with their bounds and direction."""
+"""The metrics by name, with their options, bounds and direction."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import inspect
+import math
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
 
-from accgate.metrics.match import contains, exact_match, json_fields, json_match, normalized_match, numeric_match
+Kind = Literal["text", "likelihood", "code", "judge"]
 
 
 @dataclass(frozen=True)
 class Metric:
     """A score per sample, in points.
 
-    `lowest` and `highest` bound the score, None where it has no bound.
+    `lowest` and `highest` bound the score, None where it has no bound. `many` is the metric's own rule for several
+    reference texts. Of a `kind` other than text the score needs more than answer and target: the model's
+    log-probabilities, a sandbox that runs code, or a second model.
     """
 
     name: str
@@ -21,10 +28,32 @@ class Metric:
     lowest: float | None = 0.0
     highest: float | None = 100.0
     higher_is_better: bool = True
+    many: Callable[[str, Sequence[str]], float] | None = None
+    kind: Kind = "text"
 
     def __call__(self, answer: str, target: str) -> float:
         """The score of an answer, in points."""
         return self.function(answer, target)
+
+    def against(self, answer: str, targets: Sequence[str]) -> float:
+        """The score of an answer against several reference texts: by the metric's own rule, else the best, in points.
+
+        Raises
+        ------
+        ValueError
+            When there is no reference text.
+
+        Examples
+        --------
+        >>> get("exact_match").against("Paris", ["paris", "Paris"])
+        100.0
+        """
+        if not targets:
+            raise ValueError("there is no reference text to score against")
+        if self.many is not None:
+            return self.many(answer, targets)
+        best = max if self.higher_is_better else min
+        return best(self.function(answer, target) for target in targets)
 
     @property
     def worst(self) -> float | None:
@@ -37,43 +66,108 @@ class Metric:
         return self.highest if self.higher_is_better else self.lowest
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A metric of the registry: `build` makes it from its options, which are `build`'s keyword-only parameters.
+
+    `build` raises ValueError for an option out of range. `summary` says in one line what the score is.
+    """
+
+    name: str
+    build: Callable[..., Metric]
+    summary: str
+
+    @property
+    def options(self) -> dict[str, inspect.Parameter]:
+        """The options by name, each with its default."""
+        return {
+            parameter.name: parameter
+            for parameter in inspect.signature(self.build).parameters.values()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
+
+
 class UnknownMetric(ValueError):
     """No metric has this name; the message says which one is near."""
 
 
-_METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("exact_match", exact_match),
-        Metric("normalized_match", normalized_match),
-        Metric("contains", contains),
-        Metric("numeric_match", numeric_match),
-        Metric("json_match", json_match),
-        Metric("json_fields", json_fields),
-    )
-}
+class BadOption(ValueError):
+    """A metric's option is unknown or out of range; `option` names it, None where it is not one alone."""
+
+    def __init__(self, message: str, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Every metric of accgate's own."""
+    from accgate.metrics.families import FAMILIES
+
+    return {entry.name: entry for family in FAMILIES for entry in family}
 
 
 def names() -> tuple[str, ...]:
     """Names of all metrics, sorted."""
-    return tuple(sorted(_METRICS))
+    return tuple(sorted(entries()))
 
 
-def get(name: str) -> Metric:
-    """The metric of this name.
+def get(name: str, **options: Any) -> Metric:
+    """The metric of this name, with these options.
 
     Raises
     ------
     UnknownMetric
         When there is none.
+    BadOption
+        When an option is not the metric's, or not in its range.
 
     Examples
     --------
     >>> get("numeric_match")("1,234.0", "1234")
     100.0
     """
-    if name not in _METRICS:
-        close = difflib.get_close_matches(name, _METRICS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names())}"
-        raise UnknownMetric(f"no metric {name!r}; {hint}")
-    return _METRICS[name]
+    known = entries()
+    if name not in known:
+        raise UnknownMetric(f"no metric {name!r}; {_hint(name, known)}")
+    entry = known[name]
+    checked = {option: _checked(entry, option, value) for option, value in options.items()}
+    try:
+        return entry.build(**checked)
+    except ValueError as error:
+        raise BadOption(f"{name}: {error}") from error
+
+
+def _checked(entry: Entry, option: str, value: Any) -> Any:
+    """The option's value, of the type its parameter declares."""
+    if option not in entry.options:
+        hint = _hint(option, entry.options) if entry.options else "it has none"
+        raise BadOption(f"is no option of {entry.name}; {hint}", option)
+    kind = typing.get_type_hints(entry.build)[option]
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise BadOption(f"is {value!r}; give one of {', '.join(map(repr, get_args(kind)))}", option)
+    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    elif not _is_a(value, kind):
+        raise BadOption(f"is {value!r}; give {_WORDS.get(kind, str(kind))}", option)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadOption(f"is {value!r}; give a finite number", option)
+    return value
+
+
+_WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    choices = get_args(kind) or (kind,)  # of `float | None` any of the two
+    return any(
+        isinstance(value, choice) and (choice is bool or not isinstance(value, bool))
+        for choice in choices
+        if isinstance(choice, type)
+    )
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
