@@ -5,6 +5,21 @@
 
 from __future__ import annotations
 
-from accgate.metrics.registry import BadOption, Entry, Metric, UnknownMetric, entries, get, names
+from accgate.metrics.aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
+from accgate.metrics.registry import BadOption, Entry, Kind, Metric, UnknownMetric, entries, get, names
 
-__all__ = ["BadOption", "Entry", "Metric", "UnknownMetric", "entries", "get", "names"]
+__all__ = [
+    "BadOption",
+    "Entry",
+    "Kind",
+    "Metric",
+    "UnknownAggregate",
+    "UnknownMetric",
+    "UnusableRecords",
+    "aggregate",
+    "aggregate_entries",
+    "aggregate_names",
+    "entries",
+    "get",
+    "names",
+]

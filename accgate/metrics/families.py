@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from accgate.metrics import match
+from accgate.metrics import (
+    instructions,
+    labels,
+    longbench,
+    match,
+    mmmu,
+    modelled,
+    overlap,
+    rouge,
+    speech,
+    structured,
+    translation,
+)
 from accgate.metrics.registry import Entry
 
-FAMILIES: tuple[tuple[Entry, ...], ...] = (match.ENTRIES,)
+FAMILIES: tuple[tuple[Entry, ...], ...] = (
+    match.ENTRIES,
+    labels.ENTRIES,
+    overlap.ENTRIES,
+    rouge.ENTRIES,
+    translation.ENTRIES,
+    speech.ENTRIES,
+    structured.ENTRIES,
+    instructions.ENTRIES,
+    longbench.ENTRIES,
+    mmmu.ENTRIES,
+    modelled.ENTRIES,
+)

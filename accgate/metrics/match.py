@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import string
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.tokens import squad_form
 
 RIGHT = 100.0
 WRONG = 0.0
@@ -33,12 +33,7 @@ def normalized_match(answer: str, target: str) -> float:
     >>> normalized_match("The Eiffel  tower.", "eiffel tower")
     100.0
     """
-    return _points(_normalized(answer) == _normalized(target))
-
-
-def _normalized(text: str) -> str:
-    bare = "".join(c for c in text.lower() if c not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
+    return _points(squad_form(answer) == squad_form(target))
 
 
 def contains(answer: str, target: str) -> float:

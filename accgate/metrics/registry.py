@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-Kind = Literal["text", "likelihood", "code", "judge"]
+LISTED = 12  # names that a message lists before it only counts
+Kind = Literal["text", "likelihood", "code", "judge", "foreign"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Metric:
 
     `lowest` and `highest` bound the score, None where it has no bound. `many` is the metric's own rule for several
     reference texts. Of a `kind` other than text the score needs more than answer and target: the model's
-    log-probabilities, a sandbox that runs code, or a second model.
+    log-probabilities, a sandbox that runs code, a second model, or another tool's scorer.
     """
 
     name: str
@@ -170,4 +171,8 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 def _hint(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    listed = sorted(known)
+    more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED + 3 else ""
+    return f"known are {', '.join(listed[:LISTED] if more else listed)}{more}"

@@ -2,20 +2,69 @@
 
 import pytest
 
-from accgate.metrics import Metric, UnknownMetric, get, names
+from accgate.metrics import BadOption, Metric, UnknownMetric, get, names
 
 
 def test_names_are_sorted_and_each_gets_its_metric() -> None:
-    assert names() == ("contains", "exact_match", "json_fields", "json_match", "normalized_match", "numeric_match")
+    assert list(names()) == sorted(names())
+    assert {"exact_match", "rouge_l", "bleu", "word_error_rate", "code_tests", "judge", "perplexity"} <= {*names()}
     assert [get(name).name for name in names()] == list(names())
 
 
-@pytest.mark.parametrize("name", names())
-def test_every_metric_gives_0_to_100_points_and_higher_is_better(name: str) -> None:
+ERRORS = {"word_error_rate", "character_error_rate", "perplexity"}
+SURVEY = {"f_a"}  # its formula goes past 100
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name not in ERRORS | SURVEY])
+def test_most_metrics_give_0_to_100_points_and_higher_is_better(name: str) -> None:
     metric = get(name)
     assert (metric.lowest, metric.highest, metric.higher_is_better) == (0.0, 100.0, True)
     assert (metric.worst, metric.best) == (0.0, 100.0)
-    assert (metric("1", "1"), metric("1", "2")) in {(100.0, 0.0), (0.0, 0.0)}  # "1" has no fields
+
+
+@pytest.mark.parametrize("name", sorted(ERRORS))
+def test_errors_have_no_upper_bound_and_lower_is_better(name: str) -> None:
+    metric = get(name)
+    assert (metric.highest, metric.worst, metric.higher_is_better) == (None, None, False)
+
+
+@pytest.mark.parametrize("name", [name for name in names() if get(name).kind != "text"])
+def test_what_needs_more_than_a_text_says_so_when_called(name: str) -> None:
+    with pytest.raises(TypeError, match="needs more than answer and target"):
+        get(name)("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "option", "message"),
+    [
+        ({"m": 3}, "m", "is no option of rouge_n; known are measure, n, stem, tokenizer"),
+        ({"measur": "f"}, "measur", "is no option of rouge_n; did you mean 'measure'?"),
+        ({"n": 0}, None, "rouge_n: n "),
+        ({"n": 2.0}, "n", "is 2.0; give a whole number"),
+        ({"n": True}, "n", "is True; give a whole number"),
+        ({"stem": 1}, "stem", "is 1; give true or false"),
+        ({"measure": "g"}, "measure", "is 'g'; give one of "),
+    ],
+)
+def test_an_option_that_cannot_be_used_says_why(options: dict[str, object], option: str | None, message: str) -> None:
+    with pytest.raises(BadOption) as caught:
+        get("rouge_n", **options)
+    assert caught.value.option == option
+    assert str(caught.value).startswith(message)
+
+
+def test_a_whole_number_is_a_number_and_an_infinite_one_is_none() -> None:
+    assert get("em_h", h=1)("a b", "a b") == 100.0
+    with pytest.raises(BadOption, match="give a finite number"):
+        get("f_beta", beta=float("inf"))
+
+
+def test_several_targets_are_scored_by_the_metrics_own_rule_or_the_best() -> None:
+    assert get("exact_match").against("b", ["a", "b"]) == 100.0
+    assert get("word_error_rate").against("a b", ["a c", "a b"]) == 0.0
+    assert get("rouge_1_recall").against("a b", ["a b", "c d"]) == 50.0
+    with pytest.raises(ValueError, match="no reference text"):
+        get("exact_match").against("b", [])
 
 
 def test_where_lower_is_better_the_worst_score_is_the_highest() -> None:
@@ -30,8 +79,8 @@ def test_where_lower_is_better_the_worst_score_is_the_highest() -> None:
         ("exact_mach", "did you mean 'exact_match'?"),
         ("numeric", "did you mean 'numeric_match'?"),
         ("Contains", "did you mean 'contains'?"),
-        ("bleu", f"known are {', '.join(names())}"),
-        ("", f"known are {', '.join(names())}"),
+        ("zzz", f"known are {', '.join(names()[:12])} and {len(names()) - 12} more"),
+        ("", f"known are {', '.join(names()[:12])} and {len(names()) - 12} more"),
     ],
 )
 def test_an_unknown_metric_has_a_hint(name: str, hint: str) -> None:

@@ -1,0 +1,165 @@
+"""Labels predicted against labels true: accuracy, precision, recall, F1 and Matthews' correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
+from accgate.metrics.aggregates.labels import positive_label, true_labels
+
+Average = Literal["macro", "micro", "weighted", "binary"]
+NEEDS = ("answer", "target")
+
+
+def _table(sides: Sequence[Side]) -> Table:
+    """Columns: code of the answer (0 where it is no true label), code of the target (from 1, sorted)."""
+    truth, known = true_labels(sides, "answer")
+    return Table(_coded(sides, truth, {label: float(i) for i, label in enumerate(known, 1)}), known)
+
+
+def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Table:
+    """As `_table` with the positive label as 1 and all others as 2."""
+    truth, known = true_labels(sides, "answer")
+    chosen = positive_label(name, known, positive)
+    return Table(_coded(sides, truth, {label: 1.0 if label == chosen else 2.0 for label in known}), (chosen, "others"))
+
+
+def _coded(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
+    columns = [
+        np.array(
+            [(code.get(a, 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)], dtype=np.float64
+        )
+        for side, targets in zip(sides, truth, strict=True)
+    ]
+    return wide(sides, columns)
+
+
+def _counts(rows: Rows, least: int = 0) -> tuple[Floats, Floats, Floats]:
+    """By code: right answers, answers, targets. Code 0 is an answer that is no label."""
+    found, true = answers(rows, 2).astype(np.intp).T
+    size = max(least, int(max(found.max(), true.max())) + 1)
+    right, predicted = np.bincount(true[found == true], minlength=size), np.bincount(found, minlength=size)
+    return right.astype(np.float64), predicted.astype(np.float64), np.bincount(true, minlength=size).astype(np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """The ratio in points, 0 where a label has 0/0, as in scikit-learn."""
+    return 100.0 * np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+Parts = Callable[[Floats, Floats, Floats], tuple[Floats, Floats]]
+
+
+def _precision(right: Floats, predicted: Floats, _: Floats) -> tuple[Floats, Floats]:
+    return right, predicted
+
+
+def _recall(right: Floats, _: Floats, true: Floats) -> tuple[Floats, Floats]:
+    return right, true
+
+
+def _f1(right: Floats, predicted: Floats, true: Floats) -> tuple[Floats, Floats]:
+    return 2.0 * right, predicted + true
+
+
+def _averaged(parts: Parts, average: Average, rows: Rows) -> float:
+    counts = _counts(rows, 2)
+    if average == "binary":
+        above, below = parts(*(column[1:2] for column in counts))
+        return float(100.0 * above[0] / below[0])
+    above, below = parts(*(column[1:] for column in counts))
+    if average == "micro":
+        return float(100.0 * above.sum() / below.sum())
+    true = counts[2][1:]
+    there = true > 0
+    ratios = _ratio(above, below)[there]
+    return float(ratios.mean() if average == "macro" else (ratios * true[there]).sum() / true.sum())
+
+
+def _accuracy(rows: Rows) -> float:
+    found, true = answers(rows, 2).T
+    return float(100.0 * (found == true).mean())
+
+
+def _matthews(rows: Rows) -> float:
+    """Gorodkin's correlation of any number of labels; an answer that is no label is one more."""
+    right, predicted, true = _counts(rows)
+    n = true.sum()
+    spread = (n**2 - (predicted**2).sum()) * (n**2 - (true**2).sum())
+    return float(100.0 * (right.sum() * n - (predicted * true).sum()) / np.sqrt(spread))
+
+
+def _by_label(table: Table) -> dict[str, Any]:
+    counts = _counts(table.rows[0], len(table.legend) + 1)
+    right, predicted, true = (column[1:] for column in counts)
+    with np.errstate(all="ignore"):
+        rates = {
+            "precision": 100.0 * right / predicted,
+            "recall": 100.0 * right / true,
+            "f1": 200.0 * right / (predicted + true),
+        }
+    labels = [
+        {"label": label, "targets": int(true[i]), "answers": int(predicted[i])}
+        | {name: json_number(values[i]) for name, values in rates.items()}
+        for i, label in enumerate(table.legend)
+    ]
+    return {"labels": labels, "answers_without_label": int(counts[1][0])}
+
+
+def _why_undefined(average: Average, table: Table) -> str:
+    if average == "binary":
+        return f"0/0: the label {table.legend[0]!r} is never answered"
+    return "0/0: no answer is a label"
+
+
+def _why_matthews(_: Table) -> str:
+    return "0/0: all answers, or all targets, are one label"
+
+
+def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggregate:
+    if positive and average != "binary":
+        raise ValueError('positive is for average = "binary" alone')
+    table = partial(_positive_table, name, positive) if average == "binary" else _table
+    statistic = partial(_averaged, parts, average)
+    return Aggregate(name, NEEDS, table, statistic, True, partial(_why_undefined, average), describe=_by_label)
+
+
+def classification_precision(*, average: Average = "macro", positive: str = "") -> Aggregate:
+    """Right among those answered with a label."""
+    return _averaging("classification_precision", _precision, average, positive)
+
+
+def classification_recall(*, average: Average = "macro", positive: str = "") -> Aggregate:
+    """Right among those whose target is a label."""
+    return _averaging("classification_recall", _recall, average, positive)
+
+
+def classification_f1(*, average: Average = "macro", positive: str = "") -> Aggregate:
+    """Harmonic mean of precision and recall of a label."""
+    return _averaging("classification_f1", _f1, average, positive)
+
+
+def classification_accuracy() -> Aggregate:
+    """Share of the answers that are their target."""
+    return Aggregate(
+        "classification_accuracy", NEEDS, _table, _accuracy, True, partial(_why_undefined, "micro"), describe=_by_label
+    )
+
+
+def matthews_correlation() -> Aggregate:
+    """Correlation of answers and targets, from -100 to 100 points."""
+    return Aggregate("matthews_correlation", NEEDS, _table, _matthews, True, _why_matthews, describe=_by_label)
+
+
+ENTRIES = (
+    AggregateEntry("classification_accuracy", classification_accuracy, "share of answers that are their target"),
+    AggregateEntry("classification_precision", classification_precision, "precision over labels"),
+    AggregateEntry("classification_recall", classification_recall, "recall over labels"),
+    AggregateEntry("classification_f1", classification_f1, "F1 over labels"),
+    AggregateEntry("matthews_correlation", matthews_correlation, "Matthews' correlation of answers and targets"),
+)

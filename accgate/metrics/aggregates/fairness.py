@@ -1,0 +1,203 @@
+"""Do groups fare alike: differences in precision, selection and error rates between groups of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.columns import Floats, Side, answers, wide
+from accgate.metrics.aggregates.labels import (
+    Labels,
+    check_two_labels,
+    group_names,
+    label_keys,
+    predicted_and_true,
+    true_labels,
+    two_groups,
+)
+
+Rates = Callable[[Floats], Floats]
+
+
+def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | None, sides: Sequence[Side]) -> Table:
+    """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
+    check_two_labels(name, true_labels(sides, labels)[1], labels)
+    outcomes, _ = predicted_and_true(name, sides, labels, positive)
+    known = group_names(name, sides, 2)
+    legend = known if groups is None else two_groups(name, known, *groups)
+    code = {group: float(i) for i, group in enumerate(legend)}
+    columns = []
+    for side, (predicted, true) in zip(sides, outcomes, strict=True):
+        group = np.array([code.get(text, 2.0) for text in side.texts("group")])
+        columns.append((4.0 * group + 2.0 * true + predicted)[:, None])
+    return Table(wide(sides, columns), legend)
+
+
+def _counts(rows: Rows, least: int = 0) -> Floats:
+    """Answers of each group, shape (groups, 4): true negatives, false positives, false negatives, true positives."""
+    codes = answers(rows, 1)[:, 0].astype(np.intp)
+    groups = max(least, int(codes.max()) // 4 + 1)
+    counts: Floats = np.bincount(codes, minlength=4 * groups).reshape(groups, 4).astype(np.float64)
+    return counts
+
+
+def _two(rows: Rows) -> Floats:
+    counts: Floats = _counts(rows, 2)[:2]
+    return counts
+
+
+def _all(rows: Rows) -> Floats:
+    counts = _counts(rows)
+    there: Floats = counts[counts.sum(axis=1) > 0]
+    return there
+
+
+def precision(counts: Floats) -> Floats:
+    """Right among the predicted positive, in points."""
+    return 100.0 * counts[:, 3] / (counts[:, 3] + counts[:, 1])
+
+
+def selection_rate(counts: Floats) -> Floats:
+    """Predicted positive among all, in points."""
+    rate: Floats = 100.0 * (counts[:, 3] + counts[:, 1]) / counts.sum(axis=1)
+    return rate
+
+
+def true_positive_rate(counts: Floats) -> Floats:
+    """Predicted positive among the truly positive, in points."""
+    return 100.0 * counts[:, 3] / (counts[:, 3] + counts[:, 2])
+
+
+def false_positive_rate(counts: Floats) -> Floats:
+    """Predicted positive among the truly negative, in points."""
+    return 100.0 * counts[:, 1] / (counts[:, 1] + counts[:, 0])
+
+
+def _signed(rates: Sequence[Rates], rows: Rows) -> float:
+    """The largest of the signed differences group 1 minus group 0."""
+    counts = _two(rows)
+    return float(np.max([rate(counts)[1] - rate(counts)[0] for rate in rates]))
+
+
+def _absolute(rates: Sequence[Rates], rows: Rows) -> float:
+    counts = _two(rows)
+    return float(np.max([abs(rate(counts)[1] - rate(counts)[0]) for rate in rates]))
+
+
+def _largest(rates: Sequence[Rates], rows: Rows) -> float:
+    """The largest difference between any two groups; NaN where a group that is there has no rate."""
+    counts = _all(rows)
+    if len(counts) < 2:
+        return float("nan")
+    return float(np.max([np.ptp(rate(counts)) for rate in rates]))
+
+
+NAMES: dict[Rates, tuple[str, str]] = {
+    precision: ("precision", "is never predicted positive"),
+    selection_rate: ("selection_rate", "has no samples"),
+    true_positive_rate: ("true_positive_rate", "has no positive target"),
+    false_positive_rate: ("false_positive_rate", "has no negative target"),
+}
+
+
+def _by_group(rates: Sequence[Rates], table: Table) -> dict[str, Any]:
+    counts = _counts(table.rows[0], len(table.legend))
+    with np.errstate(all="ignore"):
+        values = {NAMES[rate][0]: rate(counts) for rate in rates}
+    groups = [
+        {"group": name, "answers": int(counts[i].sum())} | {k: json_number(v[i]) for k, v in values.items()}
+        for i, name in enumerate(table.legend)
+    ]
+    return {"groups": groups}
+
+
+def _without_rate(rates: Sequence[Rates], table: Table) -> str:
+    counts = _counts(table.rows[0], len(table.legend))
+    with np.errstate(all="ignore"):
+        lacking = [
+            f"group {name!r} {NAMES[rate][1]}"
+            for rate in rates
+            for i, name in enumerate(table.legend)
+            if not np.isfinite(rate(counts)[i])
+        ]
+    return "; ".join(lacking)
+
+
+def _difference(
+    name: str, labels: Labels, positive: str, rates: tuple[Rates, ...], groups: tuple[str, str] | None
+) -> Aggregate:
+    """The signed difference of two named groups, or the largest over all groups where `groups` is None."""
+    two = groups is not None
+    return Aggregate(
+        name,
+        ("group", *label_keys(labels)),
+        partial(_table, name, labels, positive, groups),
+        partial(_absolute if two else _largest, rates),
+        False,
+        partial(_without_rate, rates),
+        describe=partial(_by_group, rates),
+        signed=partial(_signed, rates) if two else None,
+        gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
+    )
+
+
+def demographic_parity_difference(
+    *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
+) -> Aggregate:
+    """Precision of group 1 minus that of group 0."""
+    return _difference("demographic_parity_difference", labels, positive, (precision,), (group_0, group_1))
+
+
+def demographic_parity_difference_largest(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
+    """Largest difference in precision between any two groups."""
+    return _difference("demographic_parity_difference_largest", labels, positive, (precision,), None)
+
+
+def demographic_parity_difference_selection_rate(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
+    """Largest difference in selection rate between any two groups, as fairlearn defines it."""
+    return _difference("demographic_parity_difference_selection_rate", labels, positive, (selection_rate,), None)
+
+
+def equalised_odds_difference(
+    *, labels: Labels = "answer", positive: str = "", group_0: str = "", group_1: str = ""
+) -> Aggregate:
+    """The larger of two signed differences, group 1 minus group 0: of true and of false positive rates."""
+    rates = (true_positive_rate, false_positive_rate)
+    return _difference("equalised_odds_difference", labels, positive, rates, (group_0, group_1))
+
+
+def equalised_odds_difference_fairlearn(*, labels: Labels = "answer", positive: str = "") -> Aggregate:
+    """The larger of the largest differences between any two groups in true and in false positive rate."""
+    rates = (true_positive_rate, false_positive_rate)
+    return _difference("equalised_odds_difference_fairlearn", labels, positive, rates, None)
+
+
+ENTRIES = (
+    AggregateEntry(
+        "demographic_parity_difference", demographic_parity_difference, "precision of group 1 minus that of group 0"
+    ),
+    AggregateEntry(
+        "demographic_parity_difference_largest",
+        demographic_parity_difference_largest,
+        "largest difference in precision between groups",
+    ),
+    AggregateEntry(
+        "demographic_parity_difference_selection_rate",
+        demographic_parity_difference_selection_rate,
+        "largest difference in selection rate between groups, fairlearn's",
+    ),
+    AggregateEntry(
+        "equalised_odds_difference",
+        equalised_odds_difference,
+        "larger signed difference in true or false positive rate",
+    ),
+    AggregateEntry(
+        "equalised_odds_difference_fairlearn",
+        equalised_odds_difference_fairlearn,
+        "largest difference in true or false positive rate between groups, fairlearn's",
+    ),
+)

@@ -1,0 +1,56 @@
+"""The statistics by name, with their options checked as a metric's are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from accgate.metrics import registry as metrics
+from accgate.metrics.aggregates.faults import UnknownAggregate
+
+if TYPE_CHECKING:
+    from accgate.metrics.aggregates.base import Aggregate, AggregateEntry
+
+
+@cache
+def aggregate_entries() -> Mapping[str, AggregateEntry]:
+    """Every statistic over samples."""
+    from accgate.metrics.aggregates import calibration, classification, fairness, robustness, sampling, selective
+
+    families = (calibration, selective, fairness, robustness, classification, sampling)
+    return {entry.name: entry for family in families for entry in family.ENTRIES}
+
+
+def aggregate_names() -> tuple[str, ...]:
+    """Names of all statistics over samples, sorted."""
+    return tuple(sorted(aggregate_entries()))
+
+
+def aggregate(name: str, **options: Any) -> Aggregate:
+    """The statistic over samples of this name, with these options.
+
+    Raises
+    ------
+    UnknownAggregate
+        When there is none.
+    BadOption
+        When an option is not the statistic's, or not in its range.
+
+    Examples
+    --------
+    >>> records = [{"confidence": 0.9, "score": 100.0}, {"confidence": 0.8, "score": 0.0}]
+    >>> aggregate("ece", bins=10)(records)
+    45.0
+    """
+    known = aggregate_entries()
+    name = name.replace("equalized", "equalised")  # fairlearn's spelling
+    if name not in known:
+        raise UnknownAggregate(f"no aggregate {name!r}; {metrics._hint(name, known)}")
+    entry = known[name]
+    like_a_metric = cast("metrics.Entry", entry)
+    checked = {option: metrics._checked(like_a_metric, option, value) for option, value in options.items()}
+    try:
+        return entry.build(**checked)
+    except ValueError as error:
+        raise metrics.BadOption(f"{name}: {error}") from error

@@ -1,0 +1,208 @@
+"""What an attack does to the score: attack success rate and performance drop rate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
+from accgate.metrics.aggregates.columns import MENDS, Floats, Side, check_number, value
+from accgate.metrics.aggregates.faults import UnusableRecords
+
+Column = Literal["", "group", "label", "cluster"]
+
+
+def attacked_scores(side: Side, asked: Collection[int] | None, attack: int) -> Floats:
+    """Scores after each attack in points, shape (records, attacks); NaN for records that are not `asked`.
+
+    `attack` picks one, from 1; 0 takes all.
+
+    Raises
+    ------
+    UnusableRecords
+        Where an asked record lacks a score after the attack, or has another number of attacks.
+    """
+    where = range(len(side.records)) if asked is None else asked
+    lists = {i: _listed(value(side.records[i], "attacked")) for i in where}
+    number = max(map(len, lists.values()), default=1)
+    if attack > number:
+        raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have {number}")
+    lacking = [i for i, scores in lists.items() if len(scores) != number or None in scores]
+    if lacking:
+        hint = '; this statistic counts every sample: ask = "all" there' if asked is None else ""
+        raise UnusableRecords(
+            f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
+            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {MENDS['attacked']}{hint}"
+        )
+    found = np.full((len(side.records), number), np.nan)
+    for i, scores in lists.items():
+        for score in scores:
+            check_number(side.name, side.records[i], "attacked", score)
+        found[i] = scores
+    return found[:, [attack - 1]] if attack else found
+
+
+def _listed(scores: Any) -> list[Any]:
+    return list(scores) if isinstance(scores, Iterable) else [scores]
+
+
+def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Side]) -> Table:
+    """Columns: share of a sample's answers right before, and right before and wrong after; over repeats and attacks."""
+    rows = []
+    for side in sides:
+        before = side.numbers("score") >= right
+        counted = before if inside is None else before & inside.holds(side)
+        after = attacked_scores(side, np.flatnonzero(counted).tolist(), attack)
+        wrong = (after < right).mean(axis=1)  # NaN, where an answer does not count, is not less
+        base = counted if inside is None or inside.base == "set" else before
+        rows.append(np.stack([side.per_sample(base.astype(np.float64)), side.per_sample(wrong)], axis=1))
+    return Table(tuple(rows))
+
+
+def _rate(rows: Rows) -> float:
+    right, wrong = rows.sum(axis=0)
+    return float(100.0 * wrong / right)
+
+
+def _none_right(_: Table) -> str:
+    return "0/0: no sample was right before the attack"
+
+
+def _success_details(table: Table) -> dict[str, Any]:
+    right, wrong = table.rows[0].sum(axis=0)
+    return {"right_before": float(right), "of_these_wrong_after": float(wrong)}
+
+
+def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
+    """Share of the answers right before the attack that are wrong after it."""
+    return _attack_success("attack_success_rate", right, attack, None)
+
+
+class _Set:
+    """The attacked inputs that count: by ids, or by what a column of the record holds."""
+
+    def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
+        if bool(ids) == bool(column) or bool(column) != bool(holds):
+            raise ValueError("give ids, or column and holds, to say which attacked inputs count")
+        self.ids = frozenset(ids.replace(",", " ").split())
+        self.column, self.text, self.base = column, holds.strip(), base
+
+    def holds(self, side: Side) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        if self.column:
+            return np.array([text == self.text for text in side.texts(self.column)])
+        unknown = self.ids - {str(i) for i in side.ids}
+        if unknown:
+            raise UnusableRecords(
+                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids are of no sample, such as {min(unknown)!r}"
+            )
+        return np.array([str(value(record, "id")) in self.ids for record in side.records])
+
+
+def attack_success_rate_curated(
+    *,
+    ids: str = "",
+    column: Column = "",
+    holds: str = "",
+    base: Literal["all", "set"] = "all",
+    right: float = 100.0,
+    attack: int = 0,
+) -> Aggregate:
+    """As `attack_success_rate`, with successes counted only for attacked inputs inside a given set."""
+    return _attack_success("attack_success_rate_curated", right, attack, _Set(ids, column, holds, base))
+
+
+def _attack_success(name: str, right: float, attack: int, inside: _Set | None) -> Aggregate:
+    _check_attack(attack)
+    needs = ("score", inside.column) if inside is not None and inside.column else ("score",)
+    return Aggregate(
+        name,
+        (*needs, "attacked"),
+        partial(_success, right, attack, inside),
+        _rate,
+        False,
+        _none_right,
+        describe=_success_details,
+        partly=("attacked",),
+    )
+
+
+def _check_attack(attack: int) -> None:
+    if attack < 0:
+        raise ValueError("attack must be 1 or more, or 0 for all")
+
+
+def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table:
+    """Columns: the score before, then the score after each attack, over repeats."""
+    rows = []
+    for side in sides:
+        after = attacked_scores(side, None, attack)
+        if after.shape[1] > 1 and not several:
+            raise UnusableRecords(
+                f"{name}: the records have {after.shape[1]} attacks; say which `attack`, or take "
+                "mean_performance_drop_rate"
+            )
+        columns = [side.numbers("score", 0.0), *after.T]
+        rows.append(np.stack([side.per_sample(column) for column in columns], axis=1))
+    if len({row.shape[1] for row in rows}) > 1:
+        raise UnusableRecords(f"{name}: the sides have {' and '.join(str(r.shape[1] - 1) for r in rows)} attacks")
+    return Table(tuple(rows))
+
+
+def _drop_rate(rows: Rows) -> float:
+    sums = rows.sum(axis=0)
+    return float(100.0 * (1.0 - sums[1:] / sums[0]).mean())
+
+
+def _no_points(_: Table) -> str:
+    return "0/0: no sample has any points before the attack"
+
+
+def _drop_details(table: Table) -> dict[str, Any]:
+    sums = table.rows[0].sum(axis=0)
+    with np.errstate(all="ignore"):
+        rates = 100.0 * (1.0 - sums[1:] / sums[0])
+    means = table.rows[0].mean(axis=0)
+    return {
+        "mean_before": float(means[0]),
+        "attacks": [
+            {"mean_after": float(mean), "drop_rate": json_number(rate)}
+            for mean, rate in zip(means[1:], rates, strict=True)
+        ],
+    }
+
+
+def performance_drop_rate(*, attack: int = 0) -> Aggregate:
+    """1 - sum of the scores after the attack / sum of the scores before it."""
+    return _drop_aggregate("performance_drop_rate", attack, False)
+
+
+def mean_performance_drop_rate() -> Aggregate:
+    """Mean of the performance drop rates over several attacks."""
+    return _drop_aggregate("mean_performance_drop_rate", 0, True)
+
+
+def _drop_aggregate(name: str, attack: int, several: bool) -> Aggregate:
+    _check_attack(attack)
+    return Aggregate(
+        name,
+        ("score", "attacked"),
+        partial(_drop, name, attack, several),
+        _drop_rate,
+        False,
+        _no_points,
+        describe=_drop_details,
+        partly=("attacked",),
+    )
+
+
+ENTRIES = (
+    AggregateEntry("attack_success_rate", attack_success_rate, "wrong after the attack among those right before"),
+    AggregateEntry(
+        "attack_success_rate_curated", attack_success_rate_curated, "attack success rate inside a given set"
+    ),
+    AggregateEntry("performance_drop_rate", performance_drop_rate, "share of the score that an attack takes"),
+    AggregateEntry("mean_performance_drop_rate", mean_performance_drop_rate, "its mean over several attacks"),
+)

@@ -1,0 +1,101 @@
+"""Statistics over repeated answers to one question: pass@k and majority vote."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table
+from accgate.metrics.aggregates.columns import Floats, Side, value
+from accgate.metrics.aggregates.faults import UnusableRecords
+
+
+def pass_at_k_estimate(n: int, c: int, k: int) -> float:
+    """Unbiased estimate that at least one of k answers is right, from c right of n: 1 - C(n-c, k) / C(n, k).
+
+    Source: Chen et al. 2021, arXiv 2107.03374; a share, not points.
+
+    >>> pass_at_k_estimate(5, 1, 2)
+    0.4
+    """
+    if n - c < k:
+        return 1.0
+    return float(1.0 - np.prod(1.0 - k / np.arange(n - c + 1, n + 1)))  # no binomial coefficient overflows
+
+
+def _estimates(k: int, right: float, sides: Sequence[Side]) -> Table:
+    rows = []
+    for side in sides:
+        _check_repeats(side, k)
+        share = side.per_sample((side.numbers("score") >= right).astype(np.float64))
+        correct = np.round(share * side.counts).astype(int).tolist()
+        cells = list(zip(side.counts.tolist(), correct, strict=True))
+        estimates = {(n, c): 100.0 * pass_at_k_estimate(n, c, k) for n, c in set(cells)}
+        rows.append(np.array([[estimates[cell]] for cell in cells]))
+    return Table(tuple(rows))
+
+
+def _check_repeats(side: Side, k: int) -> None:
+    few = np.flatnonzero(side.counts < k)
+    if len(few):
+        raise UnusableRecords(
+            f"{side.name}: {len(few)} of {len(side.ids)} samples have fewer than k = {k} answers, such as sample "
+            f"{side.ids[few[0]]!r} with {side.counts[few[0]]}; give the task repeats = {k} or more"
+        )
+
+
+def _mean(rows: Rows) -> float:
+    return float(rows[:, 0].mean())
+
+
+def _never(_: Table) -> str:
+    return "there are no records"
+
+
+def pass_at_k(*, k: int = 1, right: float = 100.0) -> Aggregate:
+    """Mean over the samples of the unbiased estimate that one of k answers is right."""
+    if k < 1:
+        raise ValueError("k must be 1 or more")
+    return Aggregate("pass_at_k", ("score",), partial(_estimates, k, right), _mean, True, _never)
+
+
+def _votes(k: int, sides: Sequence[Side]) -> Table:
+    rows = []
+    for side in sides:
+        _check_repeats(side, max(k, 1))
+        scores, texts, start, means = side.numbers("score"), side.texts("answer"), 0, []
+        for count in side.counts.tolist():
+            voters = range(start, start + (k or count))
+            start += count
+            votes = [i for i in voters if value(side.records[i], "answer") is not None]
+            means.append([_elected(votes, voters, texts, scores)])
+        rows.append(np.array(means))
+    return Table(tuple(rows))
+
+
+def _elected(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:
+    """Score of the commonest answer, the mean over tied ones; without any vote the mean score."""
+    if not votes:
+        return float(scores[list(voters)].mean())
+    parties: dict[str, list[Any]] = defaultdict(list)
+    for i in votes:
+        parties[texts[i]].append(scores[i])
+    most = max(map(len, parties.values()))
+    return float(np.mean([np.mean(party) for party in parties.values() if len(party) == most]))
+
+
+def majority_vote(*, k: int = 0) -> Aggregate:
+    """Mean score of each sample's commonest answer among its first k, or all where k is 0."""
+    if k < 0:
+        raise ValueError("k must be 1 or more, or 0 for all")
+    return Aggregate("majority_vote", ("score", "answer"), partial(_votes, k), _mean, True, _never)
+
+
+ENTRIES = (
+    AggregateEntry("pass_at_k", pass_at_k, "chance that one of k answers is right"),
+    AggregateEntry("majority_vote", majority_vote, "score of each sample's commonest answer"),
+)

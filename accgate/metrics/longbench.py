@@ -1,0 +1,204 @@
+"""LongBench's and ZeroSCROLLS's scores, as their papers' own code computes them.
+
+References: Bai et al. 2023, arXiv 2308.14508; Shaham et al. 2023, arXiv 2305.14196.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import string
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from typing import Literal
+
+from accgate.metrics.registry import Entry, Metric
+
+Language = Literal["en", "zh"]
+Split = Callable[[str], list[str]]
+
+# What LongBench takes from Chinese words. It knows no 《, 〈 and 〉, and neither may we.
+CHINESE_PUNCTUATION = (
+    "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣"  # noqa: RUF001
+    "､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏."  # noqa: RUF001
+)
+
+
+@cache
+def _f1_zh() -> Metric:
+    cut = _jieba()
+    punctuation = set(string.punctuation + CHINESE_PUNCTUATION)
+
+    def words(text: str) -> list[str]:
+        bare = ("".join("".join(c for c in word.lower() if c not in punctuation).split()) for word in cut(text))
+        return [word for word in bare if word]
+
+    def f1(answer: str, target: str) -> float:
+        left, right = words(answer), words(target)
+        shared = sum((Counter(left) & Counter(right)).values())
+        return 200.0 * shared / (len(left) + len(right)) if shared else 0.0
+
+    return Metric("longbench_f1_zh", f1)
+
+
+@cache
+def _jieba() -> Split:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its age shows: old escapes, and pkg_resources
+            import jieba  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError('language = "zh" needs jieba; pip install "accgate[metrics]"') from error
+    jieba.setLogLevel("ERROR")  # or it tells standard error how it loads its words
+    return lambda text: list(jieba.cut(text, cut_all=False))
+
+
+def _rouge_l(*, language: Language = "en") -> Metric:
+    if language == "en":
+        return Metric("longbench_rouge_l", rouge_l)
+    cut = _jieba()
+    return Metric("longbench_rouge_l", lambda a, b: rouge_l(" ".join(cut(a)), " ".join(cut(b))))
+
+
+def rouge_l(answer: str, target: str) -> float:
+    """ROUGE-L of the package `rouge`, in points: sentences end at full stops, and a word counts once.
+
+    The words that stand in a longest common subsequence of any two sentences, over the different words of the answer
+    (precision) and of the target (recall); F-measure of the two. A text without a sentence scores 0.
+
+    >>> round(rouge_l("the cat sat. it slept", "the cat slept"), 2)
+    75.0
+    """
+    left, right = _sentences(answer), _sentences(target)
+    if not left or not right:
+        return 0.0
+    shared = {word for theirs in right for ours in left for word in _common(theirs, ours)}
+    recall = len(shared) / len({word for sentence in right for word in sentence})
+    precision = len(shared) / len({word for sentence in left for word in sentence})
+    return 100.0 * 2.0 * (precision * recall / (precision + recall + 1e-8))
+
+
+def _sentences(text: str) -> list[list[str]]:
+    # A sentence of white space alone is one empty word there, so here too.
+    return [sentence.split() or [""] for sentence in text.split(".") if sentence]
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
+    """The words of the longest common subsequence that `rouge` picks where there are several."""
+    lengths = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i, word in enumerate(left, 1):
+        above, row = lengths[i - 1], lengths[i]
+        for j, other in enumerate(right, 1):
+            row[j] = above[j - 1] + 1 if word == other else max(above[j], row[j - 1])
+    found, i, j = set(), len(left), len(right)
+    while i and j:
+        if left[i - 1] == right[j - 1]:
+            found.add(left[i - 1])
+            i, j = i - 1, j - 1
+        elif lengths[i - 1][j] > lengths[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found
+
+
+def number_share(answer: str, target: str) -> float:
+    """Share of the whole numbers in the answer that are the target, in points; 0 without a number.
+
+    >>> number_share("Paragraph 3, not paragraph 12", "3"), number_share("none", "3")
+    (50.0, 0.0)
+    """
+    numbers = re.findall(r"\d+", answer)
+    return 100.0 * numbers.count(target.strip()) / len(numbers) if numbers else 0.0
+
+
+def class_named(answer: str, target: str) -> float:
+    """100 divided by the number of classes that the answer names, where the right one is among them; else 0.
+
+    `target` is JSON with `label` and `classes`. A class that is a part of the right one's name does not count.
+
+    >>> target = json.dumps({"label": "animal", "classes": ["animal", "food", "sport"]})
+    >>> class_named("Type: animal", target), class_named("animal or food", target), class_named("sport", target)
+    (100.0, 50.0, 0.0)
+    """
+    wanted = json.loads(target)
+    label: str = wanted["label"]
+    named = [name for name in wanted["classes"] if name in answer]
+    place = 0
+    while place < len(named):  # LongBench's own loop, which skips the name after one that it removes
+        if named[place] in label and named[place] != label:
+            named.remove(named[place])
+        place += 1
+    return 100.0 / len(named) if label in named else 0.0
+
+
+def code_line_similarity(answer: str, target: str) -> float:
+    """Similarity of the answer's first line of code to the target in whole points, as fuzzywuzzy's `ratio`.
+
+    Blank lines and those with a back quote, `#` or `//` are passed over.
+
+    >>> code_line_similarity("# next\\n    return a + b", "    return a + b"), code_line_similarity("", "x = 1")
+    (100.0, 0.0)
+    """
+    lines = (line for line in answer.split("\n") if line.strip() and not re.search("`|#|//", line))
+    line = next(lines, "")
+    if line == target:
+        return 100.0
+    if not line or not target:
+        return 0.0
+    return float(round(100 * difflib.SequenceMatcher(None, line, target).ratio()))
+
+
+def exponential_similarity(answer: str, target: str) -> float:
+    """100 where the answer's first number is the target, halved with every 10 points between them; 0 without one.
+
+    >>> exponential_similarity("70%", "70"), exponential_similarity("about 60", "70%")
+    (100.0, 50.0)
+    """
+    ours, theirs = (re.search(r"\d+(?:\.\d+)?", text) for text in (answer, target))
+    if ours is None or theirs is None:
+        return 0.0
+    return float(100.0 * 2.0 ** (-abs(float(ours[0]) - float(theirs[0])) / 10.0))
+
+
+def concordance_index(answer: str, target: str) -> float:
+    """Share of the pairs of numbers that stand in the target's order, in points; 0 unless it has the same numbers.
+
+    >>> concordance_index("2, 1, 3", "1, 2, 3"), concordance_index("1, 2", "1, 2, 3")
+    (66.66666666666667, 0.0)
+    """
+    ours, theirs = (re.findall(r"\d+", text) for text in (answer, target))
+    if sorted(ours) != sorted(theirs) or len(set(theirs)) < len(theirs) or not theirs:
+        return 0.0
+    if len(theirs) == 1:
+        return 100.0
+    places = {number: place for place, number in enumerate(ours)}
+    pairs = [places[first] < places[second] for first, second in combinations(theirs, 2)]
+    return 100.0 * sum(pairs) / len(pairs)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("longbench_f1_zh", _f1_zh, "F1 over Chinese words as LongBench splits them (jieba); English is squad_f1"),
+    Entry("longbench_rouge_l", _rouge_l, "ROUGE-L of the package `rouge`, which LongBench uses; Chinese by jieba"),
+    Entry("number_share", lambda: Metric("number_share", number_share), "share of the numbers that are the target"),
+    Entry("class_named", lambda: Metric("class_named", class_named), "the right class is named, and no other"),
+    Entry(
+        "code_line_similarity",
+        lambda: Metric("code_line_similarity", code_line_similarity),
+        "similarity of the first line of code, as fuzzywuzzy's ratio",
+    ),
+    Entry(
+        "exponential_similarity",
+        lambda: Metric("exponential_similarity", exponential_similarity),
+        "halves with every 10 points between the numbers",
+    ),
+    Entry(
+        "concordance_index",
+        lambda: Metric("concordance_index", concordance_index),
+        "share of the pairs that stand in the right order",
+    ),
+)

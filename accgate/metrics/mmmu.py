@@ -1,0 +1,111 @@
+"""MMMU's score: a letter found in the reply for multiple choice, a number or phrase for open questions.
+
+Reference: Yue et al. 2023, arXiv 2311.16502, and the evaluation code that its authors publish.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import string
+from collections.abc import Iterator
+
+from accgate.metrics.registry import Entry, Metric
+
+HINTS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
+TRIVIAL = tuple(":,.!?;'")
+NUMBERS = (
+    r"-?\b\d{1,3}(?:,\d{3})+\b",  # 1,234
+    r"-?\d+(?:\.\d+)?[eE][+-]?\d+",  # 1.5e3
+    r"-?(?:\d+\.\d+|\.\d+|\d+\b)(?![eE][+-]?\d+)(?![,\d])",
+)
+
+
+def mmmu(answer: str, target: str) -> float:
+    """100 where the reply has the right letter, number or phrase by MMMU's rules.
+
+    `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be written as Python writes
+    them. Where MMMU's own code would draw a letter at random, for a reply without one, this gives 0.
+
+    >>> asked = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
+    >>> mmmu("The answer is (B).", json.dumps(asked)), mmmu("Neither.", json.dumps(asked))
+    (100.0, 0.0)
+    >>> mmmu("So the total is $1,200.", json.dumps({"question_type": "open", "options": "[]", "answer": "1200"}))
+    100.0
+    """
+    asked = json.loads(target)
+    right = _list(asked["answer"])
+    if asked["question_type"] == "multiple-choice":
+        return 100.0 if chosen(answer, _list(asked["options"])) in right else 0.0
+    wanted = [form for each in right for form in _forms(each)]
+    return 100.0 if any(_holds(form, wanted) for form in set(_given(answer))) else 0.0
+
+
+def _list(value: object) -> list[str]:
+    """A list, or a text that is one in Python's notation; any other text as the only item."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            return [str(value)]
+    return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+def chosen(reply: str, options: list[str]) -> str | None:
+    """The letter that a reply names: in brackets, alone, or by an option's text; the last of several.
+
+    >>> chosen("(A) is wrong, so (B)", ["cat", "dog"]), chosen("it must of course be the dog", ["cat", "dog"])
+    ('B', 'B')
+    """
+    for mark in ",.!?;:'":
+        reply = reply.strip(mark)
+    text = f" {reply} "
+    letters = dict(zip(string.ascii_uppercase, options, strict=False))
+    ways = [{letter: f"({letter})" for letter in letters}, {letter: f" {letter} " for letter in letters}]
+    if len(text.split()) > 5:  # short replies with an option's words in them say too little
+        ways.append({letter: option.lower() for letter, option in letters.items()})
+    for number, way in enumerate(ways):
+        searched = text.lower() if number == 2 else text
+        places = {letter: searched.rfind(mark) for letter, mark in way.items() if mark in searched}
+        if places:
+            return max(places, key=places.__getitem__)
+    return None
+
+
+def _given(reply: str) -> Iterator[str | float]:
+    """What an open reply may mean: the ends of its telling sentences, and the numbers in them."""
+    parts = re.split(r"\.\s(?=[A-Z])|\n", reply.strip().strip(".").lower())
+    ends = []
+    for number, part in enumerate(parts, 1):
+        hints = (*HINTS, "=") if number == len(parts) else HINTS
+        shortest = ""
+        for end in (part.split(hint)[-1].strip() for hint in hints if hint in part):
+            if not shortest or len(end) < len(shortest):  # an empty end gives way to any later one
+                shortest = end
+        if shortest and shortest not in TRIVIAL:
+            ends.append(shortest)
+    for end in ends or [reply.strip().strip(".").lower()]:
+        yield from _forms(end)
+        for pattern in NUMBERS:
+            for number_text in re.findall(pattern, end):
+                yield from _forms(number_text)
+
+
+def _forms(text: str) -> list[str | float]:
+    """The number to two places where it is one; else the text in small letters, a single one with a space beside it."""
+    bare = text.strip()
+    try:
+        return [round(float(bare.replace(",", "")), 2)]
+    except ValueError:
+        lower = bare.lower()
+        return [f" {lower}", f"{lower} "] if len(lower) == 1 else [lower]
+
+
+def _holds(given: str | float, wanted: list[str | float]) -> bool:
+    if isinstance(given, float):
+        return given in wanted
+    return any(isinstance(each, str) and each in given for each in wanted)
+
+
+ENTRIES = (Entry("mmmu", lambda: Metric("mmmu", mmmu), "MMMU's rules for letters and open answers in a reply"),)

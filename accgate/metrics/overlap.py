@@ -1,0 +1,139 @@
+"""Tokens that answer and target share, whatever their order: precision, recall, F, SQuAD's scores, EM_h."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.shares import Matched, in_common
+from accgate.metrics.tokens import Tokenizer, squad_form, tokenizer
+
+LEAST, MOST = 0.001, 1000.0  # of a and beta, so that their squares stay finite
+
+
+def f_a(precision: float, recall: float, a: float) -> float:
+    """F_a = (1 + a^2) P R / (a^2 (P + R)) as Hu and Zhou print it (arXiv 2404.09135); 0 where P and R are 0.
+
+    Above 1 for a below 1: its largest value is (1 + a^2) / (2 a^2).
+
+    >>> round(f_a(0.5, 1.0, 1.0), 4), round(f_a(0.5, 1.0, 2.0), 4)
+    (0.6667, 0.4167)
+    """
+    total = precision + recall
+    return (1 + a * a) * precision * recall / (a * a * total) if total > 0 else 0.0
+
+
+def f_beta(precision: float, recall: float, beta: float) -> float:
+    """F_beta = (1 + beta^2) P R / (beta^2 P + R), van Rijsbergen's; 0 where P and R are 0.
+
+    >>> round(f_beta(0.5, 1.0, 1.0), 4), round(f_beta(0.5, 1.0, 2.0), 4)
+    (0.6667, 0.8333)
+    """
+    total = beta * beta * precision + recall
+    return (1 + beta * beta) * precision * recall / total if total > 0 else 0.0
+
+
+def squad_exact_match(answer: str, target: str) -> float:
+    """100 where both are the same as SQuAD's evaluation normalises them.
+
+    >>> squad_exact_match("The Eiffel  tower.", "eiffel tower")
+    100.0
+    """
+    return 100.0 if squad_form(answer) == squad_form(target) else 0.0
+
+
+def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1") -> float:
+    """SQuAD's F1, 0 to 100 points.
+
+    They differ where nothing is left of a text: version 1.1 gives 0, 2.0 gives 100 where nothing is left of both.
+
+    >>> squad_f1("in Paris, France", "Paris"), squad_f1("the", "a"), squad_f1("the", "a", version="2.0")
+    (50.0, 0.0, 100.0)
+    """
+    ours, theirs = squad_form(answer).split(), squad_form(target).split()
+    if version == "2.0" and not (ours and theirs):
+        return 100.0 if ours == theirs else 0.0
+    return Matched(in_common(ours, theirs), len(ours), len(theirs)).points("f")
+
+
+def _counted(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
+    """The counts of two texts; of two empty ones everything is matched."""
+    split = tokenizer(name, stem=stem)
+
+    def counts(answer: str, target: str) -> Matched:
+        ours, theirs = split(answer), split(target)
+        if not ours and not theirs:
+            return Matched(1, 1, 1)
+        return Matched(in_common(ours, theirs), len(ours), len(theirs))
+
+    return counts
+
+
+def _token_precision(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    counts = _counted(tokenizer, stem)
+    return Metric("token_precision", lambda answer, target: counts(answer, target).points("precision"))
+
+
+def _token_recall(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    counts = _counted(tokenizer, stem)
+    return Metric("token_recall", lambda answer, target: counts(answer, target).points("recall"))
+
+
+def _token_f1(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    counts = _counted(tokenizer, stem)
+    return Metric("token_f1", lambda answer, target: counts(answer, target).points("f"))
+
+
+def _f_a(*, a: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    _within("a", a)
+    counts = _counted(tokenizer, stem)
+
+    def points(answer: str, target: str) -> float:
+        found = counts(answer, target)
+        return 100.0 * f_a(found.precision, found.recall, a)
+
+    return Metric("f_a", points, highest=100.0 * f_a(1.0, 1.0, a))
+
+
+def _f_beta(*, beta: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    _within("beta", beta)
+    counts = _counted(tokenizer, stem)
+
+    def points(answer: str, target: str) -> float:
+        found = counts(answer, target)
+        return 100.0 * f_beta(found.precision, found.recall, beta)
+
+    return Metric("f_beta", points)
+
+
+def _em_h(*, h: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
+    if not 0 < h <= 1:
+        raise ValueError("h must be above 0 and at most 1: the share of the target's tokens to be matched")
+    counts = _counted(tokenizer, stem)
+    return Metric("em_h", lambda answer, target: 100.0 if counts(answer, target).recall >= h else 0.0)
+
+
+def _squad_exact_match() -> Metric:
+    return Metric("squad_exact_match", squad_exact_match)
+
+
+def _squad_f1(*, version: Literal["1.1", "2.0"] = "1.1") -> Metric:
+    return Metric("squad_f1", lambda answer, target: squad_f1(answer, target, version=version))
+
+
+def _within(name: str, value: float) -> None:
+    if not LEAST <= value <= MOST:
+        raise ValueError(f"{name} must be {LEAST:g} to {MOST:g}")
+
+
+ENTRIES = (
+    Entry("token_precision", _token_precision, "share of the answer's tokens that the target has"),
+    Entry("token_recall", _token_recall, "share of the target's tokens that the answer has"),
+    Entry("token_f1", _token_f1, "harmonic mean of token precision and recall"),
+    Entry("f_a", _f_a, "F_a of token precision and recall as the survey prints it"),
+    Entry("f_beta", _f_beta, "F_beta of token precision and recall"),
+    Entry("em_h", _em_h, "100 where at least a share h of the target's tokens is matched"),
+    Entry("squad_exact_match", _squad_exact_match, "SQuAD's exact match"),
+    Entry("squad_f1", _squad_f1, "SQuAD's F1"),
+)

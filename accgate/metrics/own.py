@@ -1,0 +1,104 @@
+"""A metric of the user's own: a function of answer and target, named by module or by file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from accgate.metrics.registry import BadOption, Metric
+
+RESERVED = ("lowest", "highest", "higher_is_better")
+
+
+def form_fault(name: str, folder: Path) -> str | None:
+    """What is wrong with `module:function` or `file.py:function` as a name; None where nothing is. Runs no code."""
+    place, _, function = name.rpartition(":")
+    if not function.isidentifier():
+        return f"is {name!r}; write package.module:function or file.py:function"
+    if place.endswith(".py"):
+        return None if (folder / place).is_file() else f"names no file {place!r} in {folder}"
+    if not all(part.isidentifier() for part in place.split(".")):
+        return f"is {name!r}; write package.module:function or file.py:function"
+    return None
+
+
+def own_metric(name: str, folder: Path, **options: Any) -> Metric:
+    """The metric of a user's function `(answer, target, **options) -> points`.
+
+    `lowest` and `highest` (points; 0 and 100) and `higher_is_better` among the options describe the score, and the
+    function does not see them; infinite bounds are none.
+
+    Raises
+    ------
+    BadOption
+        When there is no such function, its module fails, or it does not take the options.
+    """
+    low, high = options.pop("lowest", 0.0), options.pop("highest", 100.0)
+    higher = options.pop("higher_is_better", True)
+    if not isinstance(higher, bool):
+        raise BadOption(f"is {higher!r}; give true or false", "higher_is_better")
+    for key, bound in (("lowest", low), ("highest", high)):
+        if isinstance(bound, bool) or not isinstance(bound, (int, float)):
+            raise BadOption(f"is {bound!r}; give a number of points", key)
+    function = _function(name, folder)
+    try:
+        inspect.signature(function).bind("answer", "target", **options)
+    except (TypeError, ValueError) as error:
+        raise BadOption(f"{name} cannot be called as function(answer, target, **metric_options): {error}") from error
+    return Metric(
+        name,
+        partial(_points, name, partial(function, **options)),
+        None if low == float("-inf") else float(low),
+        None if high == float("inf") else float(high),
+        higher,
+    )
+
+
+def own_file(name: str) -> str | None:
+    """The file of a user's metric; None for a metric of accgate's, and for a module, whose version is its package's.
+
+    >>> own_file("scores/mine.py:polite"), own_file("mine.scores:polite"), own_file("exact_match")
+    ('scores/mine.py', None, None)
+    """
+    place = name.rpartition(":")[0]
+    return place if place.endswith(".py") else None
+
+
+def code_digest(name: str, folder: Path) -> str | None:
+    """SHA-256 of a user's metric file; None where there is none."""
+    file = own_file(name)
+    return None if file is None else hashlib.sha256((folder / file).read_bytes()).hexdigest()
+
+
+def _points(name: str, function: Callable[[str, str], Any], answer: str, target: str) -> float:
+    score = function(answer, target)
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        raise ValueError(f"{name} gave {score!r}, not a number of points")
+    return float(score)
+
+
+def _function(name: str, folder: Path) -> Callable[..., Any]:
+    place, _, attribute = name.rpartition(":")
+    try:
+        module = _file_module(folder / place) if place.endswith(".py") else importlib.import_module(place)
+        function = getattr(module, attribute)
+    except Exception as error:  # the user's module raises what it likes
+        raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(function):
+        raise BadOption(f"{name} is no function")
+    return function  # type: ignore[no-any-return]
+
+
+def _file_module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"accgate_metric_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,103 @@
+"""Whether an answer is JSON, and whether it keeps to a JSON schema: 0 or 100 points."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal
+
+from accgate.metrics.registry import Entry, Metric
+
+Kind = Literal["any", "object", "array"]
+
+
+def json_value(text: str) -> tuple[Any] | None:
+    """The JSON value in a tuple, since null is a value too; None where the text is not JSON (RFC 8259).
+
+    >>> json_value("null"), json_value("{'a': 1}"), json_value("NaN")
+    ((None,), None, None)
+    """
+    try:
+        return (json.loads(text, parse_constant=_no_json, parse_int=_whole),)
+    except (ValueError, RecursionError):  # RFC 8259 lets a parser limit the depth
+        return None
+
+
+def json_valid(answer: str, *, kind: Kind = "any") -> float:
+    """100 where the answer is JSON, and of the kind that is asked for.
+
+    >>> json_valid('{"a": 1}'), json_valid("[1]", kind="object"), json_valid('{"a": 1,}')
+    (100.0, 0.0, 0.0)
+    """
+    value = json_value(answer)
+    asked: type[Any] = {"any": object, "object": dict, "array": list}[kind]
+    return 100.0 if value is not None and isinstance(value[0], asked) else 0.0
+
+
+def _json_valid(*, kind: Kind = "any") -> Metric:
+    return Metric("json_valid", lambda answer, _: json_valid(answer, kind=kind))
+
+
+def _json_schema(*, formats: bool = False) -> Metric:
+    validator = _validators(formats)
+
+    def conforms(answer: str, target: str) -> float:
+        accepts = validator(target)
+        value = json_value(answer)
+        return 100.0 if value is not None and accepts(value[0]) else 0.0
+
+    return Metric("json_schema", conforms)
+
+
+def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
+    """From a schema's text to the function that says whether a value keeps to it."""
+    try:
+        import jsonschema
+        from jsonschema_specifications import REGISTRY
+        from referencing.exceptions import Unresolvable
+    except ImportError as error:
+        raise ImportError("json_schema needs jsonschema; pip install 'accgate[metrics]'") from error
+
+    @lru_cache(maxsize=256)
+    def validator(text: str) -> Callable[[Any], bool]:
+        found = json_value(text)
+        schema: Any = found[0] if found else None
+        if not isinstance(schema, (dict, bool)):
+            raise ValueError("json_schema: the target is no JSON schema, it is not a JSON object")
+        if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
+            raise ValueError("json_schema: the target is no JSON schema: its $schema is not text")
+        kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        try:
+            kind.check_schema(schema)
+        except jsonschema.SchemaError as error:
+            raise ValueError(f"json_schema: the target is no JSON schema: {error.message}") from error
+        # a registry without retrieval: a schema makes nobody fetch anything
+        checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
+
+        def accepts(value: Any) -> bool:
+            try:
+                return bool(checker.is_valid(value))
+            except Unresolvable as error:
+                raise ValueError(f"json_schema: the target's reference {error.ref!r} leads nowhere") from error
+            except (RecursionError, OverflowError):  # too deep to follow, or 1e999 where multipleOf divides
+                return False
+
+        return accepts
+
+    return validator
+
+
+def _no_json(constant: str) -> None:
+    raise ValueError(f"{constant} is Python's, not JSON's")
+
+
+def _whole(digits: str) -> int | float:
+    """The number; Python turns no more than 4,300 digits to an int."""
+    return int(digits) if len(digits) < 4300 else float(digits)
+
+
+ENTRIES = (
+    Entry("json_valid", _json_valid, "the answer is JSON"),
+    Entry("json_schema", _json_schema, "the answer is JSON that keeps to the schema in the target"),
+)

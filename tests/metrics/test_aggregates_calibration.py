@@ -1,0 +1,163 @@
+"""Calibration and selection, against scikit-learn, torchmetrics, closed forms and enumeration."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss
+
+from accgate import metrics
+from tests.metrics.aggregate_records import columns, confident
+
+answered = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=40)
+
+
+def records_of(pairs: list[tuple[int, bool]]) -> list[dict[str, object]]:
+    return columns(confidence=[c / 20 for c, _ in pairs], score=[100.0 * right for _, right in pairs])
+
+
+@settings(deadline=None, max_examples=40)
+@given(answered, st.sampled_from([1, 2, 3, 4, 5, 8, 10, 15, 16, 20]))
+def test_the_reliability_diagram_is_scikit_learns_curve_with_confidences_on_the_edges(
+    pairs: list[tuple[int, bool]], bins: int
+) -> None:
+    right, stated = [r for _, r in pairs], [c / 20 for c, _ in pairs]
+    drawn = metrics.aggregate("ece", bins=bins).outcome(records_of(pairs)).details["bins"]
+    used = [row for row in drawn if row["answers"]]
+    edges = [row["above"] for row in drawn[1:]]
+    assert edges == pytest.approx(np.arange(1, bins) / bins)
+    same_edges = np.array_equal(np.linspace(0.0, 1.0, bins + 1)[1:], np.arange(1, bins + 1) / bins)
+    if same_edges and len(set(right)) == 2:  # it takes neither one class nor our edges where linspace rounds others
+        accuracy, confidence = calibration_curve(right, stated, n_bins=bins)
+        assert [row["accuracy"] for row in used] == pytest.approx(list(100.0 * accuracy))
+        assert [row["confidence"] for row in used] == pytest.approx(list(100.0 * confidence))
+    assert sum(row["answers"] for row in drawn) == len(pairs)
+    gaps = np.array([row["accuracy"] - row["confidence"] for row in used])
+    sizes = np.array([row["answers"] for row in used])
+    expected = {
+        "ece": (np.abs(gaps) * sizes).sum() / sizes.sum(),
+        "rmsce": np.sqrt((gaps**2 * sizes).sum() / sizes.sum()),
+        "mce": np.abs(gaps).max(),
+    }
+    for name, value in expected.items():
+        assert metrics.aggregate(name, bins=bins)(records_of(pairs)) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("name", "points"), [("ece", 29.00), ("rmsce", 29.18), ("mce", 31.67)])
+def test_calibration_errors_are_those_of_torchmetrics_documentation(name: str, points: float) -> None:
+    records = columns(confidence=[0.25, 0.25, 0.55, 0.75, 0.75], score=[0.0, 0.0, 100.0, 100.0, 100.0])
+    assert metrics.aggregate(name, bins=2)(records) == pytest.approx(points, abs=0.005)
+
+
+@pytest.mark.parametrize("bins", [1, 7, 10, 15, 100])
+@pytest.mark.parametrize(("name", "norm"), [("ece", "l1"), ("rmsce", "l2"), ("mce", "max")])
+def test_calibration_errors_are_torchmetrics_off_the_edges(name: str, norm: str, bins: int) -> None:
+    torch = pytest.importorskip("torch")
+    oracle = pytest.importorskip("torchmetrics.functional.classification").binary_calibration_error
+    records = confident(np.random.default_rng(bins), 500)
+    confidence = torch.tensor([r["confidence"] for r in records], dtype=torch.float64)
+    right = torch.tensor([int(r["score"] > 0) for r in records])
+    expected = 100.0 * float(oracle(confidence, right, n_bins=bins, norm=norm))
+    assert metrics.aggregate(name, bins=bins)(records) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "bins", "place"),
+    [(0.0, 10, 0), (0.1, 10, 0), (0.1000001, 10, 1), (0.7, 10, 6), (0.07, 100, 6), (0.29, 100, 28), (1.0, 10, 9)],
+)
+def test_a_confidence_on_an_edge_belongs_to_the_bin_below_and_0_to_the_first(
+    confidence: float, bins: int, place: int
+) -> None:
+    drawn = metrics.aggregate("ece", bins=bins).outcome(columns(confidence=[confidence], score=[0.0])).details["bins"]
+    assert [i for i, row in enumerate(drawn) if row["answers"]] == [place]
+
+
+def test_calibration_errors_of_a_small_table_by_hand() -> None:
+    """Bins (0, 0.5] and (0.5, 1]: gaps 30 - 50 and 80 - 100 * 2/3."""
+    records = columns(confidence=[0.2, 0.4, 0.6, 0.8, 1.0], score=[0.0, 100.0, 0.0, 100.0, 100.0])
+    assert metrics.aggregate("ece", bins=2)(records) == pytest.approx((2 * 20 + 3 * 40 / 3) / 5)
+    assert metrics.aggregate("mce", bins=2)(records) == pytest.approx(20.0)
+    assert metrics.aggregate("rmsce", bins=2)(records) == pytest.approx(np.sqrt((2 * 400 + 3 * (40 / 3) ** 2) / 5))
+
+
+def test_a_score_between_0_and_100_is_a_share_of_a_right_answer() -> None:
+    assert metrics.aggregate("ece")(columns(confidence=[0.7], score=[70.0])) == pytest.approx(0.0)
+    with pytest.raises(metrics.UnusableRecords, match="score of sample 's0' is 101; it must be from 0 to 100"):
+        metrics.aggregate("ece")(columns(confidence=[0.7], score=[101]))
+
+
+def test_bins_of_equal_size_by_hand_with_ties_shared_between_them() -> None:
+    records = columns(confidence=[0.9, 0.1, 0.5, 0.5, 0.5], score=[100.0, 0.0, 100.0, 0.0, 0.0])
+    # sorted: 0.1 | 0.5 0.5 0.5 | 0.9; the tied are right by 1/3 each; bins of 3 and 2
+    third = 100.0 / 3.0
+    by_hand = (abs(10 + 2 * (50 - third)) + abs(50 - third + 90 - 100)) / 5
+    assert metrics.aggregate("ece_adaptive", bins=2)(records) == pytest.approx(by_hand)
+    assert metrics.aggregate("ece_adaptive", bins=50)(records) == pytest.approx((10 + 3 * (50 - third) + 10) / 5)
+
+
+def test_the_brier_score_is_scikit_learns() -> None:
+    records = confident(np.random.default_rng(4), 300)
+    loss = brier_score_loss([r["score"] > 0 for r in records], [r["confidence"] for r in records])
+    assert metrics.aggregate("brier_score")(records) == pytest.approx(100.0 * loss)
+
+
+# Selection.
+
+
+def test_the_area_is_the_mean_accuracy_of_the_k_surest() -> None:
+    """As uncertainty-calibration's get_selective_stats has it, which HELM takes."""
+    records = confident(np.random.default_rng(6), 200)
+    ranked = sorted(records, key=lambda r: -r["confidence"])
+    accuracies = [np.mean([r["score"] for r in ranked[:k]]) for k in range(1, 201)]
+    assert metrics.aggregate("accuracy_coverage_auc")(records) == pytest.approx(np.mean(accuracies))
+    assert metrics.aggregate("selective_accuracy", coverage=0.1)(records) == pytest.approx(accuracies[19])
+    assert metrics.aggregate("selective_accuracy", coverage=0.101)(records) == pytest.approx(accuracies[20])
+    assert metrics.aggregate("selective_accuracy", coverage=1.0)(records) == pytest.approx(accuracies[-1])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=6))
+def test_tied_confidences_count_by_the_mean_over_all_their_orders(pairs: list[tuple[int, bool]]) -> None:
+    n = len(pairs)
+    areas, tops = [], []
+    for order in itertools.permutations(range(n)):
+        ranked = sorted(order, key=lambda i: -pairs[i][0])  # stable: the tied stay in this order
+        accuracies = np.cumsum([100.0 * pairs[i][1] for i in ranked]) / np.arange(1, n + 1)
+        areas.append(accuracies.mean())
+        tops.append(accuracies[(n + 1) // 2 - 1])
+    assert metrics.aggregate("accuracy_coverage_auc")(records_of(pairs)) == pytest.approx(np.mean(areas))
+    assert metrics.aggregate("selective_accuracy", coverage=0.5)(records_of(pairs)) == pytest.approx(np.mean(tops))
+
+
+def test_a_share_of_answers_is_counted_exactly() -> None:
+    """7% of 100 are 7, though 0.07 * 100 is a little more as a double."""
+    records = columns(confidence=[1 - i / 100 for i in range(100)], score=[100.0] * 7 + [0.0] * 93)
+    assert metrics.aggregate("selective_accuracy", coverage=0.07)(records) == 100.0
+
+
+def test_the_curve_has_one_point_for_each_confidence_and_ends_with_all_answers() -> None:
+    records = columns(confidence=[0.5, 0.9, 0.9, 0.1], score=[100.0, 100.0, 0.0, 0.0])
+    assert metrics.aggregate("accuracy_coverage_auc").outcome(records).details["curve"] == [
+        {"coverage": 0.5, "accuracy": 50.0, "confidence": 0.9},
+        {"coverage": 0.75, "accuracy": pytest.approx(200.0 / 3.0), "confidence": 0.5},
+        {"coverage": 1.0, "accuracy": 50.0, "confidence": 0.1},
+    ]
+
+
+def test_a_long_curve_is_thinned_with_its_ends_kept() -> None:
+    records = confident(np.random.default_rng(2), 1000)
+    drawn = metrics.aggregate("accuracy_coverage_auc").outcome(records).details["curve"]
+    assert len(drawn) == 200
+    assert drawn[0]["coverage"] == 0.001
+    assert drawn[-1]["coverage"] == 1.0
+    assert drawn[-1]["accuracy"] == pytest.approx(np.mean([r["score"] for r in records]))
+
+
+@pytest.mark.parametrize("name", ["ece", "accuracy_coverage_auc"])
+def test_details_are_json(name: str) -> None:
+    details = metrics.aggregate(name).outcome(confident(np.random.default_rng(2), 3)).details
+    assert json.loads(json.dumps(details, allow_nan=False)) == details

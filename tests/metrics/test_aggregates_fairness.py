@@ -1,0 +1,182 @@
+"""Differences between groups, against fairlearn and by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from fairlearn.metrics import (
+    MetricFrame,
+    demographic_parity_difference,
+    equalized_odds_difference,
+    false_positive_rate,
+    true_positive_rate,
+)
+from sklearn.metrics import precision_score
+
+from accgate import metrics
+from tests.metrics.aggregate_records import columns, labelled
+
+SEEDS = range(8)
+
+
+def arrays(records: list[dict[str, Any]]) -> tuple[list[int], list[int], list[str]]:
+    """Targets, answers and groups, as fairlearn takes them."""
+    return [int(r["target"]) for r in records], [int(r["answer"]) for r in records], [r["group"] for r in records]
+
+
+def table(**groups: str) -> list[dict[str, Any]]:
+    """Records from words such as "tp fp": each group's answers as outcomes."""
+    names = {"tp": ("1", "1"), "fp": ("1", "0"), "fn": ("0", "1"), "tn": ("0", "0")}
+    rows = [(group, *names[word]) for group, words in groups.items() for word in words.split()]
+    group, answer, target = zip(*rows, strict=True)
+    return columns(group=group, answer=answer, target=target)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_selection_rate_form_is_fairlearns(seed: int) -> None:
+    records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
+    truth, found, groups = arrays(records)
+    expected = demographic_parity_difference(truth, found, sensitive_features=groups)
+    assert metrics.aggregate("demographic_parity_difference_selection_rate")(records) == pytest.approx(100 * expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_largest_difference_in_odds_is_fairlearns(seed: int) -> None:
+    records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
+    truth, found, groups = arrays(records)
+    expected = equalized_odds_difference(truth, found, sensitive_features=groups)
+    assert metrics.aggregate("equalised_odds_difference_fairlearn")(records) == pytest.approx(100 * expected)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_difference_in_precision_is_that_of_scikit_learns_precisions(seed: int) -> None:
+    records = labelled(np.random.default_rng(seed), 120, 2 + 2 * (seed % 2))
+    truth, found, groups = arrays(records)
+    precision = MetricFrame(metrics=precision_score, y_true=truth, y_pred=found, sensitive_features=groups).by_group
+    largest = metrics.aggregate("demographic_parity_difference_largest")(records)
+    assert largest == pytest.approx(100 * (precision.max() - precision.min()))
+    pair = metrics.aggregate("demographic_parity_difference", group_0="g0", group_1="g1")
+    assert pair(records) == pytest.approx(100 * (precision["g1"] - precision["g0"]))
+    turned = metrics.aggregate("demographic_parity_difference", group_0="g1", group_1="g0")
+    assert turned(records) == pytest.approx(-pair(records))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_equalised_odds_is_the_larger_of_the_two_signed_differences(seed: int) -> None:
+    records = labelled(np.random.default_rng(seed), 120, 2)
+    truth, found, groups = arrays(records)
+    rates = {"true": true_positive_rate, "false": false_positive_rate}
+    by_group = MetricFrame(metrics=rates, y_true=truth, y_pred=found, sensitive_features=groups).by_group
+    signed = by_group.loc["g1"] - by_group.loc["g0"]
+    statistic = metrics.aggregate("equalised_odds_difference")
+    assert statistic(records) == pytest.approx(100 * signed.max())
+    (rows,) = statistic.encode(records)
+    assert statistic.statistic(rows) == pytest.approx(100 * signed.abs().max())
+    fairlearns = metrics.aggregate("equalised_odds_difference_fairlearn")
+    assert fairlearns(records) == pytest.approx(statistic.statistic(rows))
+
+
+def test_signed_differences_by_hand_and_their_gate_on_the_absolute_value() -> None:
+    """Precision 2/3 and 1/4; true positive rates 1 and 1/2; false positive rates 1/2 and 3/4."""
+    records = table(a="tp tp fp tn", b="tp fp fp fp fn tn")
+    parity, odds = metrics.aggregate("demographic_parity_difference"), metrics.aggregate("equalised_odds_difference")
+    assert parity(records) == pytest.approx(25 - 200 / 3)
+    assert parity.statistic(parity.encode(records)[0]) == pytest.approx(200 / 3 - 25)
+    assert odds(records) == pytest.approx(25.0)
+    assert odds.statistic(odds.encode(records)[0]) == pytest.approx(50.0)
+    assert not parity.higher_is_better
+    assert not odds.higher_is_better
+    assert (parity.gated_on, odds.gated_on) == ("the absolute value", "the larger absolute difference")
+    assert parity.outcome(records).details["groups"] == [
+        {"group": "a", "answers": 4, "precision": pytest.approx(200 / 3)},
+        {"group": "b", "answers": 6, "precision": 25.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "reason"),
+    [
+        ("demographic_parity_difference", {"a": "tp", "b": "fn tn"}, "group 'b' is never predicted positive"),
+        ("demographic_parity_difference_largest", {"a": "tn", "b": "fn"}, "group 'a' is never predicted positive; gr"),
+        ("equalised_odds_difference", {"a": "tp tn", "b": "tn"}, "group 'b' has no positive target"),
+        ("equalised_odds_difference", {"a": "tp", "b": "tp tn"}, "group 'a' has no negative target"),
+        ("equalised_odds_difference_fairlearn", {"a": "tp", "b": "tp tn"}, "group 'a' has no negative target"),
+    ],
+)
+def test_a_rate_of_0_by_0_leaves_no_value_and_says_whose(name: str, groups: dict[str, str], reason: str) -> None:
+    outcome = metrics.aggregate(name)(table(**groups)), metrics.aggregate(name).outcome(table(**groups)).reason
+    assert outcome[0] is None
+    assert outcome[1] is not None
+    assert outcome[1].startswith(reason)
+
+
+def test_a_group_without_predicted_positives_has_a_selection_rate() -> None:
+    name = "demographic_parity_difference_selection_rate"
+    assert metrics.aggregate(name)(table(a="tp fp", b="tn fn")) == 100.0
+
+
+def test_other_groups_do_not_count_in_a_difference_of_two() -> None:
+    two, three = table(a="tp fp tn", b="tp tp fp"), table(a="tp fp tn", b="tp tp fp", zed="fp fp fn")
+    named = metrics.aggregate("demographic_parity_difference", group_0="a", group_1="b")
+    assert named(three) == pytest.approx(named(two)) == pytest.approx(200 / 3 - 50)
+
+
+def test_a_group_that_a_resample_misses_leaves_the_others_to_compare() -> None:
+    statistic = metrics.aggregate("demographic_parity_difference_largest")
+    (rows,) = statistic.encode(table(a="tp", b="tp fp", c="tp fp fp"))
+    assert statistic.statistic(rows) == pytest.approx(200 / 3)
+    assert statistic.statistic(rows[:3]) == pytest.approx(50.0)
+    assert statistic.statistic(rows[[0, 3, 4, 5]]) == pytest.approx(200 / 3)
+    assert np.isnan(statistic.statistic(rows[:1]))
+
+
+@pytest.mark.parametrize(
+    ("options", "records", "message"),
+    [
+        ({}, table(a="tp tn"), "the only group is 'a'"),
+        ({}, table(a="tp tn", b="tp", c="tp"), "give both group_0 and group_1"),
+        ({"group_1": "b"}, table(a="tp tn", b="tp"), "give both group_0 and group_1"),
+        ({"group_0": "a", "group_1": "bb"}, table(a="tp tn", b="tp"), "no group 'bb'; did you mean 'b'"),
+        (
+            {"positive": "yes"},
+            table(a="tp tn", b="tp"),
+            "positive is 'yes', which is no true label; known are '0'",
+        ),
+        ({}, table(a="tp", b="tp"), r"there are 1 true labels \('1'\); say which one is `positive`"),
+    ],
+)
+def test_groups_and_labels_that_leave_the_question_open_are_refused(
+    options: dict[str, Any], records: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(metrics.UnusableRecords, match=message):
+        metrics.aggregate("demographic_parity_difference", **options)(records)
+
+
+def test_of_three_labels_the_positive_one_must_be_named() -> None:
+    records = labelled(np.random.default_rng(0), 60, 2, "xyz")
+    with pytest.raises(metrics.UnusableRecords, match="there are 3 true labels"):
+        metrics.aggregate("demographic_parity_difference")(records)
+    as_two = [r | {"answer": str(int(r["answer"] == "y")), "target": str(int(r["target"] == "y"))} for r in records]
+    named = metrics.aggregate("demographic_parity_difference", positive="y")
+    assert named(records) == metrics.aggregate("demographic_parity_difference")(as_two)
+
+
+def test_the_positive_label_is_the_last_of_two_in_order() -> None:
+    records = labelled(np.random.default_rng(0), 60, 2, ["no", "yes"])
+    named = metrics.aggregate("equalised_odds_difference", positive="yes")
+    assert metrics.aggregate("equalised_odds_difference")(records) == named(records)
+    assert metrics.aggregate("equalised_odds_difference", positive="no")(records) != named(records)
+
+
+@pytest.mark.parametrize("name", [n for n in metrics.aggregate_names() if "odds" in n or "parity" in n])
+def test_label_and_score_stand_in_for_answer_and_target(name: str) -> None:
+    """A wrong answer is the other of two labels."""
+    records = labelled(np.random.default_rng(5), 90, 2)
+    scored = [
+        {"id": r["id"], "group": r["group"], "label": r["target"], "score": 100.0 * (r["answer"] == r["target"])}
+        for r in records
+    ]
+    assert metrics.aggregate(name, labels="score")(scored) == metrics.aggregate(name)(records)
+    three = [r | {"label": f"{r['label']}{i % 3}"} for i, r in enumerate(scored)]
+    with pytest.raises(metrics.UnusableRecords, match="there are two at most"):
+        metrics.aggregate(name, labels="score", positive="11")(three)

@@ -1,0 +1,112 @@
+"""Statistics over samples decided like a mean: healthy runs pass, worse ones regress, by each one's direction."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accgate import compare_statistic, metrics
+from accgate.verdict import Verdict
+from tests.metrics.aggregate_records import columns, labelled
+
+Records = list[dict[str, Any]]
+
+
+def decided(name: str, before: Records, after: Records, **options: Any) -> Verdict:
+    statistic = metrics.aggregate(name, **options)
+    reference, candidate = statistic.encode(before, after)
+    return compare_statistic(reference, candidate, statistic.statistic, higher_is_better=statistic.higher_is_better)
+
+
+def calibrated(rng: np.random.Generator, n: int, worse: float) -> tuple[Records, Records]:
+    """Two runs of a model 12 points too sure of itself; the second by `worse` points more."""
+    base, luck = rng.uniform(0.3, 0.98, n), rng.random(n)
+    runs = []
+    for gap in (0.12, 0.12 + worse / 100.0):
+        confidence = np.clip(base + rng.normal(0.0, 0.03, n), 0.0, 1.0)
+        again = np.where(rng.random(n) < 0.15, rng.random(n), luck)
+        runs.append(columns(confidence=confidence.tolist(), score=(100.0 * (again < base - gap)).tolist()))
+    return runs[0], runs[1]
+
+
+def attacked(rng: np.random.Generator, n: int, worse: float) -> tuple[Records, Records]:
+    """Two runs of a model right on 80%, whose answers an attack turns in 30%; the second in `worse` points more."""
+    clean, luck = rng.random(n), rng.random(n)
+    runs = []
+    for extra in (0.0, worse / 100.0):
+        right = np.where(rng.random(n) < 0.06, rng.random(n), clean) < 0.8
+        holds = np.where(rng.random(n) < 0.2, rng.random(n), luck) < 0.7 - extra
+        after = [100.0 * bool(h) if r else None for r, h in zip(right, holds, strict=True)]
+        runs.append(columns(score=(100.0 * right).tolist(), attacked=after))
+    return runs[0], runs[1]
+
+
+PAIRS = {"ece": calibrated, "attack_success_rate": attacked}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_false_alarms_stay_under_alpha_and_real_losses_are_seen(name: str) -> None:
+    """At 30 runs more than 6 false alarms come with a probability under 0.001 where alpha is 0.05."""
+    healthy = [decided(name, *PAIRS[name](np.random.default_rng([1, s]), 200, 0.0)) for s in range(30)]
+    worse = [decided(name, *PAIRS[name](np.random.default_rng([2, s]), 200, 18.0)) for s in range(12)]
+    assert sum(v.verdict == "regression" for v in healthy) <= 6
+    assert sum(v.verdict == "regression" for v in worse) >= 10
+    better = [decided(name, *PAIRS[name](np.random.default_rng([2, s]), 200, 18.0)[::-1]) for s in range(3)]
+    assert {v.verdict for v in better} == {"pass"}
+
+
+def spoilt(records: Records, group: str | None, rng: np.random.Generator, share: float) -> Records:
+    """The records with this share of a group's (or all) answers drawn anew."""
+    return [
+        r | {"answer": str(rng.integers(0, 2))} if group in (None, r["group"]) and rng.random() < share else r
+        for r in records
+    ]
+
+
+@pytest.mark.parametrize("name", [n for n in metrics.aggregate_names() if "odds" in n or "parity" in n])
+@pytest.mark.parametrize("group", ["g0", "g1"])
+def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: str) -> None:
+    rng = np.random.default_rng(4)
+    before = labelled(rng, 600, 2)
+    after = spoilt(before, group, rng, 0.9)
+    if name == "demographic_parity_difference_selection_rate":
+        after = [r | {"answer": "1"} if r["group"] == group and rng.random() < 0.6 else r for r in before]
+    assert decided(name, before, after).verdict == "regression"
+    assert decided(name, before, before).verdict == "pass"
+
+
+@pytest.mark.parametrize("name", [n for n in metrics.aggregate_names() if n.startswith(("class", "matth"))])
+def test_labels_answered_worse_regress(name: str) -> None:
+    rng = np.random.default_rng(4)
+    before = labelled(rng, 400, 1)
+    assert decided(name, before, spoilt(before, None, rng, 0.5)).verdict == "regression"
+    assert decided(name, spoilt(before, None, rng, 0.5), before).verdict == "pass"
+
+
+def test_a_candidate_that_is_surest_where_it_is_wrong_regresses() -> None:
+    before, _ = calibrated(np.random.default_rng(3), 300, 0.0)
+    turned = [r | {"confidence": 1.0 - r["confidence"]} for r in before]
+    assert decided("accuracy_coverage_auc", before, turned).verdict == "regression"
+    assert decided("selective_accuracy", before, turned, coverage=0.3).verdict == "regression"
+    assert decided("brier_score", before, turned).verdict == "regression"
+    assert decided("brier_score", turned, before).verdict == "pass"
+
+
+def test_pass_at_k_of_fewer_right_answers_regresses() -> None:
+    rng = np.random.default_rng(5)
+    sides = [
+        [{"id": i, "repeat": r, "score": 100.0 * (rng.random() < p)} for i in range(200) for r in range(6)]
+        for p in (0.4, 0.25)
+    ]
+    assert decided("pass_at_k", *sides, k=3).verdict == "regression"
+    assert decided("pass_at_k", *sides[::-1], k=3).verdict == "pass"
+
+
+def test_a_verdict_tells_both_values_in_points() -> None:
+    before, after = attacked(np.random.default_rng(9), 300, 20.0)
+    verdict = decided("attack_success_rate", before, after)
+    rate = metrics.aggregate("attack_success_rate")
+    assert verdict.reference.mean == pytest.approx(rate(before))
+    assert verdict.candidate.mean == pytest.approx(rate(after))
+    assert verdict.gamma is not None
+    assert verdict.gamma > verdict.reference.mean

@@ -1,0 +1,209 @@
+"""How statistics over samples are named, and which records they refuse."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accgate import metrics
+from accgate.metrics.aggregates.base import Outcome
+from tests.metrics.aggregate_records import columns, confident, labelled
+
+DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+OPTIONS: dict[str, dict[str, Any]] = {"attack_success_rate_curated": {"ids": "s0"}}
+GOOD = columns(
+    confidence=[0.2, 0.9, 0.9, 0.5, 0.6],
+    score=[100.0, 0.0, 100.0, 100.0, 0.0],
+    group=["a", "b", "b", "a", "b"],
+    answer=["1", "0", "1", "0", "1"],
+    target=["1", "1", "1", "0", "0"],
+    attacked=[100.0, 0.0, 0.0, 0.0, 0.0],
+)
+FINER_BY_REPEATS = {"accuracy_coverage_auc", "selective_accuracy"}  # a curve of more answers has smaller steps
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    repeat: int
+    score: float | None
+    confidence: float | None
+
+
+def test_a_name_nearly_right_is_hinted_at() -> None:
+    with pytest.raises(metrics.UnknownAggregate, match="no aggregate 'brier'; did you mean 'brier_score'"):
+        metrics.aggregate("brier")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("ece", {"bin": 3}, "is no option of ece; did you mean 'bins'"),
+        ("ece", {"bins": 2.5}, "is 2.5; give a whole number"),
+        ("ece", {"bins": 0}, "ece: bins must be 1 or more"),
+        ("ece_adaptive", {"bins": 0}, "bins must be 1 or more"),
+        ("selective_accuracy", {"coverage": 0.0}, "coverage must be above 0"),
+        ("selective_accuracy", {"coverage": 1.1}, "coverage must be above 0"),
+        ("classification_f1", {"average": "macr"}, "give one of 'macro'"),
+        ("classification_f1", {"positive": "1"}, 'positive is for average = "binary" alone'),
+        ("pass_at_k", {"k": 0}, "k must be 1 or more"),
+        ("majority_vote", {"k": -1}, "k must be 1 or more"),
+        ("attack_success_rate", {"attack": -1}, "attack must be 1 or more"),
+        ("attack_success_rate_curated", {}, "give ids, or column and holds"),
+        ("attack_success_rate_curated", {"ids": "a", "column": "group", "holds": "x"}, "give ids, or column"),
+        ("attack_success_rate_curated", {"column": "group"}, "give ids, or column and holds"),
+        ("brier_score", {"bins": 3}, "is no option of brier_score; it has none"),
+    ],
+)
+def test_an_option_that_is_not_the_statistics_is_refused(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(metrics.BadOption, match=message):
+        metrics.aggregate(name, **options)
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_every_statistic_stands_in_the_documentation_with_its_direction_options_and_defaults(name: str) -> None:
+    rows = [row for row in DOCS.read_text().splitlines() if row.startswith("| `") and f"`{name}`" in row]
+    assert len(rows) == 1, f"docs/metrics.md has {len(rows)} rows of a table for {name}"
+    better = rows[0].split("|")[3].strip()
+    direction = metrics.aggregate(name, **OPTIONS.get(name, {})).higher_is_better
+    assert direction == {"higher": True, "lower": False, "nearer to 0": False}[better]
+    for option, parameter in metrics.aggregate_entries()[name].options.items():
+        written = json.dumps(parameter.default) if parameter.default else "0"
+        shown = option if parameter.default == "" else f"{option} = {written.removesuffix('.0')}"
+        assert option in rows[0]
+        assert shown in rows[0] or option in {"right", "attack"}  # given once, in the row of the plain rate
+
+
+def test_fairlearns_spelling_is_known() -> None:
+    assert metrics.aggregate("equalized_odds_difference").name == "equalised_odds_difference"
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_no_records_have_no_value_and_a_reason(name: str) -> None:
+    statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
+    assert statistic.outcome([]) == Outcome(None, "there are no records")
+    with pytest.raises(metrics.UnusableRecords, match="there are no records"):
+        statistic.encode([])
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_every_key_that_a_statistic_needs_is_missed_by_name_and_number(name: str) -> None:
+    statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
+    assert isinstance(statistic(GOOD), float)
+    for key in statistic.needs:
+        lacking = [{k: v for k, v in record.items() if k != key or record["id"] == "s1"} for record in GOOD]
+        with pytest.raises(metrics.UnusableRecords, match=rf"{name} needs '{key}', which \d of \d records lack"):
+            statistic(lacking)
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_a_failed_record_is_refused_by_every_statistic(name: str) -> None:
+    failed = [GOOD[0] | {"score": None}, *GOOD[1:]]
+    with pytest.raises(metrics.UnusableRecords, match=r"1 of 5 records failed .* sample 's0'"):
+        metrics.aggregate(name, **OPTIONS.get(name, {}))(failed)
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_a_statistic_of_rows_does_not_depend_on_their_order(name: str) -> None:
+    rng = np.random.default_rng(3)
+    mixed = [
+        a | b | {"attacked": 100.0 * float(rng.random() < 0.5)}
+        for a, b in zip(labelled(rng, 60, 2), confident(rng, 60, grid=5), strict=True)
+    ]
+    statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
+    (rows,) = statistic.encode(mixed)
+    assert statistic.statistic(rows[rng.permutation(60)]) == pytest.approx(statistic.statistic(rows), abs=1e-9)
+
+
+def test_the_message_counts_who_lacks_a_confidence_and_says_the_mend() -> None:
+    records = confident(np.random.default_rng(1), 5)
+    records[3]["confidence"] = None
+    with pytest.raises(metrics.UnusableRecords) as caught:
+        metrics.aggregate("ece")(records)
+    assert str(caught.value) == (
+        "ece needs 'confidence', which 1 of 5 records lack, such as sample 's3'; "
+        'give the task [confidence] with by = "tokens" or "reply"'
+    )
+
+
+@pytest.mark.parametrize("wrong", [1.2, -0.1, float("nan"), "0.5", True])
+def test_a_confidence_that_is_no_share_is_refused(wrong: object) -> None:
+    with pytest.raises(metrics.UnusableRecords, match=r"confidence of sample 's0' is .*; it must be from 0 to 1"):
+        metrics.aggregate("ece")([GOOD[0] | {"confidence": wrong}])
+
+
+def test_objects_are_read_as_mappings_are() -> None:
+    rows = [Row(record["id"], 0, record["score"], record["confidence"]) for record in GOOD]
+    assert metrics.aggregate("ece")(rows) == metrics.aggregate("ece")(GOOD)
+
+
+def test_records_without_any_id_are_samples_by_position_but_a_lacking_id_is_refused() -> None:
+    bare = [{k: v for k, v in record.items() if k != "id"} for record in GOOD]
+    assert metrics.aggregate("ece")(bare) == metrics.aggregate("ece")(GOOD)
+    with pytest.raises(metrics.UnusableRecords, match="1 of 5 records lack 'id'"):
+        metrics.aggregate("ece")([bare[0], *GOOD[1:]])
+
+
+def test_a_record_that_comes_twice_is_refused() -> None:
+    with pytest.raises(metrics.UnusableRecords, match=r"id 's0' \(repeat 0\) comes twice \(1 such\)"):
+        metrics.aggregate("ece")([*GOOD, GOOD[0]])
+
+
+def test_rows_of_both_sides_are_of_the_same_samples_in_the_first_sides_order() -> None:
+    before, after = metrics.aggregate("brier_score").encode(GOOD, GOOD[::-1])
+    np.testing.assert_array_equal(before, after)
+    np.testing.assert_allclose(before[:3], [[20.0, 100.0], [90.0, 0.0], [90.0, 100.0]])
+
+
+def test_sides_with_other_samples_are_refused() -> None:
+    with pytest.raises(metrics.UnusableRecords, match=r"3 only on the first, 0 only on another \(such as 's2'\)"):
+        metrics.aggregate("ece").encode(GOOD, GOOD[:2])
+
+
+@pytest.mark.parametrize("key", ["group", "target"])
+def test_a_sample_that_changes_its_group_or_target_is_refused(key: str) -> None:
+    changed = [GOOD[0] | {key: "0"}, *GOOD[1:]]
+    with pytest.raises(metrics.UnusableRecords, match=f"sample 's0' has the {key} "):
+        metrics.aggregate("demographic_parity_difference").encode(GOOD, changed)
+
+
+def test_labels_and_groups_have_the_same_codes_on_all_sides() -> None:
+    labels = metrics.aggregate("classification_f1")
+    before = columns(answer=["c", "c", "b"], target=["c", "b", "a"])
+    after = columns(answer=["a", "a", "a"], target=["c", "b", "a"])
+    rows = labels.encode(before, after)
+    np.testing.assert_array_equal(rows[0], [[3, 3], [3, 2], [2, 1]])
+    np.testing.assert_array_equal(rows[1], [[1, 3], [1, 2], [1, 1]])
+
+
+def repeated(records: list[dict[str, Any]], times: int) -> list[dict[str, Any]]:
+    return [record | {"repeat": r} for record in records for r in range(times)]
+
+
+@pytest.mark.parametrize("name", metrics.aggregate_names())
+def test_repeats_of_the_same_answers_change_nothing_and_stay_one_row_a_sample(name: str) -> None:
+    statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
+    if name not in FINER_BY_REPEATS:
+        assert statistic(repeated(GOOD, 3)) == pytest.approx(statistic(GOOD))
+    before, after = statistic.encode(repeated(GOOD, 3), GOOD)
+    assert before.shape == after.shape
+    assert len(before) == 5
+    assert statistic.statistic(after) == pytest.approx(statistic.statistic(statistic.encode(GOOD)[0]))
+
+
+def test_repeats_are_pooled_answer_by_answer_and_not_averaged_first() -> None:
+    """Confidences 0.1 and 0.9 of one sample are not one of 0.5."""
+    records = [
+        {"id": "a", "repeat": 0, "confidence": 0.1, "score": 0.0},
+        {"id": "a", "repeat": 1, "confidence": 0.9, "score": 100.0},
+    ]
+    assert metrics.aggregate("ece", bins=10)(records) == pytest.approx(10.0)
+    assert metrics.aggregate("brier_score")(records) == pytest.approx(1.0)
+
+
+def test_samples_with_unequal_repeats_are_refused_where_answers_are_pooled() -> None:
+    with pytest.raises(metrics.UnusableRecords, match="has 2 repeats, 4 of 5 samples have another number"):
+        metrics.aggregate("ece")([*repeated(GOOD[:1], 2), *GOOD[1:]])

@@ -1,0 +1,200 @@
+"""ROUGE is rouge-score's to the last bit, Lin's published figures, and its own formula where neither reaches."""
+
+import itertools
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from accgate.metrics import rouge
+from accgate.metrics.rouge_skip import skip_bigrams
+from accgate.metrics.rouge_weighted import weighted_lcs
+from tests.metrics.texts import AWKWARD, TEXTS, metric
+
+THEIRS = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
+PLAIN, STEMMED = (RougeScorer([*THEIRS.values(), "rouge3", "rouge9"], use_stemmer=stem) for stem in (False, True))
+TOKENS = st.lists(st.sampled_from("abcde"), max_size=14)
+OFFICIAL = "police killed the gunman"  # Lin's reference sentence
+
+
+@pytest.mark.parametrize("stem", [False, True])
+@given(answer=TEXTS, target=TEXTS)
+def test_f_measures_are_those_of_rouge_score_to_the_last_bit(stem: bool, answer: str, target: str) -> None:
+    scores = (STEMMED if stem else PLAIN).score(target, answer)
+    for ours, theirs in THEIRS.items():
+        assert metric(rouge, ours, stem=stem)(answer, target) == 100 * scores[theirs].fmeasure, ours
+    for n in (1, 2, 3, 9):
+        score = scores[f"rouge{n}"]
+        for measure, value in (("f", score.fmeasure), ("recall", score.recall), ("precision", score.precision)):
+            assert metric(rouge, "rouge_n", n=n, measure=measure, stem=stem)(answer, target) == 100 * value
+    for ours in ("rouge_1", "rouge_2", "rouge_l"):
+        assert metric(rouge, f"{ours}_recall", stem=stem)(answer, target) == 100 * scores[THEIRS[ours]].recall
+
+
+@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+def test_awkward_texts_score_as_rouge_score_has_them(answer: str, target: str) -> None:
+    if len(answer) > 4000:  # rouge-score fills a table of a cell for each pair of words
+        answer, target = answer[:1500], target[-1500:]
+    scores = PLAIN.score(target, answer)
+    for ours, theirs in THEIRS.items():
+        assert metric(rouge, ours)(answer, target) == 100 * scores[theirs].fmeasure, ours
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\u2028", "\n\n"])
+def test_only_line_feeds_end_a_line_of_rouge_lsum(end: str) -> None:
+    answer, target = f"b c{end}a x", f"a b{end}x c"
+    assert metric(rouge, "rouge_lsum")(answer, target) == 100 * PLAIN.score(target, answer)["rougeLsum"].fmeasure
+
+
+def test_hundreds_of_pairs_of_summary_length_score_as_rouge_score_has_them() -> None:
+    draw = random.Random(4)
+    words = [f"w{number}" for number in range(60)]
+    for _ in range(200):
+        answer, target = (" ".join(draw.choices(words, k=60)).replace("w7 ", "\n") for _ in range(2))
+        scores = PLAIN.score(target, answer)
+        for ours, theirs in THEIRS.items():
+            assert metric(rouge, ours)(answer, target) == 100 * scores[theirs].fmeasure
+
+
+def test_a_text_of_a_hundred_thousand_words_is_scored() -> None:
+    draw = random.Random(5)
+    answer = " ".join(draw.choices(["x", "y", "z", "long", "text"], k=20_000))
+    assert metric(rouge, "rouge_l")(answer + " end", answer) > 99.9
+    assert metric(rouge, "rouge_2")(answer * 5, answer * 5) == 100
+
+
+@given(answer=TEXTS, targets=st.lists(TEXTS, min_size=1, max_size=3))
+def test_several_references_are_pooled_in_the_recall_form_of_rouge_n(answer: str, targets: list[str]) -> None:
+    for n in (1, 2):
+        name = f"rouge_{n}_recall"
+        grams = [Counter(itertools.pairwise(rouge_tokens(t)) if n == 2 else rouge_tokens(t)) for t in targets]
+        ours = Counter(itertools.pairwise(rouge_tokens(answer)) if n == 2 else rouge_tokens(answer))
+        matched, total = sum((g & ours).total() for g in grams), sum(g.total() for g in grams)
+        expected = 100 * matched / total if total else 0.0
+        assert metric(rouge, name).against(answer, targets) == pytest.approx(expected, abs=1e-9)
+        assert metric(rouge, "rouge_n", n=n, measure="recall").against(answer, targets) == pytest.approx(expected)
+
+
+def rouge_tokens(text: str) -> list[str]:
+    return list(PLAIN._tokenizer.tokenize(text))
+
+
+def test_pooled_recall_by_hand_and_the_best_reference_elsewhere() -> None:
+    targets = ["the cat sat", "a dog sat on the mat far away"]  # 3 of 3 and 2 of 8 words are matched
+    assert metric(rouge, "rouge_1_recall").against("the cat sat", targets) == pytest.approx(100 * 5 / 11)
+    assert metric(rouge, "rouge_1").against("the cat sat", targets) == 100
+    assert metric(rouge, "rouge_l_recall").against("the cat sat", targets) == 100
+    best = PLAIN.score_multi(targets, "a dog and the cat")["rougeL"].fmeasure
+    assert metric(rouge, "rouge_l").against("a dog and the cat", targets) == 100 * best
+
+
+def test_rouge_w_has_lins_published_figures() -> None:
+    weighted = metric(rouge, "rouge_w", weight=2.0)
+    assert weighted("A B C D H I K", "A B C D E F G") == pytest.approx(57.1, abs=0.05)
+    assert weighted("A H B K C I D", "A B C D E F G") == pytest.approx(28.6, abs=0.05)
+
+
+def plain_weighted(first: list[str], second: list[str], weight: float) -> float:
+    """The table of Lin's section 3.3, cell by cell."""
+    scores = {(i, j): 0.0 for i in range(len(first) + 1) for j in range(len(second) + 1)}
+    runs = dict.fromkeys(scores, 0)
+    for i, j in itertools.product(range(1, len(first) + 1), range(1, len(second) + 1)):
+        if first[i - 1] == second[j - 1]:
+            k = runs[i - 1, j - 1]
+            scores[i, j] = scores[i - 1, j - 1] + (k + 1) ** weight - k**weight
+            runs[i, j] = k + 1
+        else:
+            scores[i, j] = max(scores[i - 1, j], scores[i, j - 1])
+    return scores[len(first), len(second)] ** (1 / weight)
+
+
+@given(answer=TOKENS, target=TOKENS, weight=st.sampled_from([1.0, 1.2, 2.0, 3.5]))
+def test_rouge_w_is_lins_table(answer: list[str], target: list[str], weight: float) -> None:
+    found = weighted_lcs(answer, target, weight)
+    assert found.shared == pytest.approx(plain_weighted(answer, target, weight), abs=1e-8)
+    assert found.precision <= 1
+    assert found.recall <= 1
+
+
+def test_rouge_w_is_lins_table_where_words_of_the_answer_are_not_in_the_target() -> None:
+    draw = random.Random(6)
+    for _ in range(1500):
+        answer, target = draw.choices("abcxy", k=draw.randrange(12)), draw.choices("abcde", k=draw.randrange(12))
+        assert weighted_lcs(answer, target, 2.0).shared == pytest.approx(plain_weighted(answer, target, 2.0), abs=1e-8)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1.2, 1.7, 2.0, 10.0])
+def test_a_text_has_all_of_itself_whatever_its_length(weight: float) -> None:
+    for length in [*range(1, 30), 300]:
+        assert weighted_lcs(["x"] * length, ["x"] * length, weight).f == 1
+
+
+@given(answer=TEXTS, target=TEXTS)
+def test_rouge_w_of_weight_1_is_rouge_l(answer: str, target: str) -> None:
+    assert metric(rouge, "rouge_w", weight=1.0)(answer, target) == metric(rouge, "rouge_l")(answer, target)
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [("police kill the gunman", 50.0), ("the gunman kill police", 100 / 6), ("the gunman police killed", 100 / 3)],
+)
+def test_rouge_s_has_lins_published_figures(answer: str, points: float) -> None:
+    assert metric(rouge, "rouge_s")(answer, OFFICIAL) == pytest.approx(points)
+
+
+def test_rouge_su_tells_a_reversed_sentence_from_a_wrong_one() -> None:  # the example of Lin's section 5.2
+    assert metric(rouge, "rouge_s")("gunman the killed police", OFFICIAL) == 0
+    assert metric(rouge, "rouge_s", unigrams=True)("gunman the killed police", OFFICIAL) == pytest.approx(40)
+
+
+def plain_pairs(tokens: list[str], skip: int | None) -> Counter[tuple[str, str]]:
+    near = len(tokens) if skip is None else skip + 1
+    places = itertools.combinations(range(len(tokens)), 2)
+    return Counter((tokens[i], tokens[j]) for i, j in places if j - i <= near)
+
+
+@given(
+    answer=TOKENS,
+    target=TOKENS | st.lists(st.sampled_from("cdefgh"), max_size=14),
+    skip=st.none() | st.integers(0, 16),
+    unigrams=st.booleans(),
+)
+def test_skip_bigrams_are_counted_pair_by_pair(
+    answer: list[str], target: list[str], skip: int | None, unigrams: bool
+) -> None:
+    ours, theirs = (plain_pairs(side, skip) for side in (answer, target))
+    singles = (Counter(answer) & Counter(target)).total() if unigrams else 0
+    sizes = [pairs.total() + unigrams * len(side) for pairs, side in ((ours, answer), (theirs, target))]
+    assert skip_bigrams(answer, target, skip, unigrams=unigrams) == ((ours & theirs).total() + singles, *sizes)
+
+
+def test_skip_0_is_rouge_2_and_1_reaches_over_one_word() -> None:
+    near = metric(rouge, "rouge_s", skip=0)
+    assert near("the cat sat", "the cat ran") == metric(rouge, "rouge_2")("the cat sat", "the cat ran") == 50
+    assert near("cat x dog", "cat y dog") == 0
+    assert metric(rouge, "rouge_s", skip=1)("cat x dog", "cat y dog") == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "message"),
+    [
+        ("rouge_n", {"n": 0}, "n must be 1 or more"),
+        ("rouge_w", {"weight": 0.5}, "weight must be 1 to 10"),
+        ("rouge_s", {"skip": -2}, "skip must be 0 or more"),
+        ("rouge_1", {"stem": True, "tokenizer": "zh"}, "stem is for English words"),
+    ],
+)
+def test_options_out_of_range_are_refused(name: str, option: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metric(rouge, name, **option)
+
+
+@pytest.mark.parametrize("entry", rouge.ENTRIES, ids=lambda entry: entry.name)
+def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: rouge.Entry) -> None:
+    built = entry.build()
+    assert (built.name, built.lowest, built.highest, built.higher_is_better) == (entry.name, 0, 100, True)
+    assert built("The cat sat on the mat.", "the cat sat on the mat") == 100
+    assert (built("", "the cat"), built("the cat", ""), built("", "")) == (0, 0, 0)

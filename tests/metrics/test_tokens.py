@@ -1,0 +1,126 @@
+"""How each tokenizer splits: against rouge-score, nltk, sacrebleu and by hand."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.stem.porter import PorterStemmer
+from rouge_score.tokenizers import DefaultTokenizer
+from sacrebleu.tokenizers.tokenizer_ja_mecab import TokenizerJaMecab
+from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
+
+from accgate.metrics import rouge, tokens
+from accgate.metrics.tokens import tokenizer
+from tests.metrics.texts import AWKWARD, TEXTS, metric
+
+CHINESE = st.text("我们在北京大学学习语言模型的评测方法很好吗", min_size=1, max_size=30)
+LATIN = st.text("abcXYZ", min_size=1, max_size=6)
+JAPANESE = [
+    "今日は東京に行きます",
+    "言語モデルの精度が下がったかどうかを検定する",
+    "すもももももももものうち",
+    "私はGPUを3台持っている",
+]
+
+
+@given(TEXTS)
+def test_rouge_tokens_are_rouge_scores(text: str) -> None:
+    assert tokenizer("rouge")(text) == DefaultTokenizer().tokenize(text)
+    assert tokenizer("rouge", stem=True)(text) == DefaultTokenizer(use_stemmer=True).tokenize(text)
+
+
+def test_tokens_of_three_characters_and_less_are_not_stemmed() -> None:
+    assert tokenizer("rouge", stem=True)("Dying dogs ran; gas was used") == ["die", "dog", "ran", "gas", "was", "use"]
+    assert PorterStemmer().stem("was") == "wa"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("words", "Ça va, d'Élan? 3,5 €", ["ça", "va", "d", "élan", "3", "5"]),
+        ("words", "हिन्दी में", ["हिन्दी", "में"]),  # vowel signs are marks, which stay in their word
+        ("words", "ＡＢＣ１２ﾃｽﾄ", ["abc12テスト"]),
+        ("words", "snake_case", ["snake", "case"]),
+        ("words", "\ud800x \u200b y", ["x", "y"]),
+        ("characters", "Ab 1.", ["a", "b", "1"]),
+        ("characters", "हिन्दी", ["हि", "न्", "दी"]),
+        ("characters", "a \u0301b", ["a", "\u0301", "b"]),
+        ("squad", "The dog's a-b", ["dogs", "ab"]),
+        ("zh", "我爱Python3。你呢!", ["我", "爱", "python3", "你", "呢"]),
+        ("zh", "\uff11\uff12 𠮷𠮷家", ["12", "𠮷", "𠮷", "家"]),
+        ("ja", "今日は東京に行きます。", ["今日", "は", "東京", "に", "行き", "ます"]),
+        ("ja", "", []),
+        ("ja", "\ud800東京\0\n大阪", ["東京", "大阪"]),
+        ("ja", "ＧＰＵを３台", ["gpu", "を", "3", "台"]),
+    ],
+)
+def test_each_tokenizer_by_hand(name: tokens.Tokenizer, text: str, expected: list[str]) -> None:
+    assert tokenizer(name)(text) == expected
+
+
+@given(st.lists(CHINESE | LATIN, max_size=8))
+def test_chinese_tokens_are_those_of_sacrebleu_but_for_case(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert tokenizer("zh")(text) == TokenizerZh()(text).lower().split()
+
+
+@pytest.mark.parametrize("text", JAPANESE)
+def test_japanese_tokens_are_those_of_sacrebleu(text: str) -> None:
+    assert tokenizer("ja")(text) == TokenizerJaMecab()(text.lower()).split()
+    assert len(tokenizer("ja")(text)) > 4
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "near", "far"),
+    [
+        ("zh", "北京是中国的首都", "中国的首都是北京", "上海有很多高楼"),
+        ("ja", "今日は東京に行きます", "明日は東京に行きます", "機械が故障した"),
+        ("characters", "今日は東京に行きます", "明日は東京に行きます", "機械が故障した"),
+    ],
+)
+def test_rouge_of_chinese_and_japanese_tells_near_from_far(language: str, answer: str, near: str, far: str) -> None:
+    for name in ("rouge_1", "rouge_2", "rouge_l", "rouge_w", "rouge_s"):
+        score = metric(rouge, name, tokenizer=language)
+        assert score(answer, answer) == 100
+        assert 20 < score(answer, near) < 100 or (name == "rouge_1" and score(answer, near) == 100)
+        assert score(answer, far) < 20
+        assert metric(rouge, name)(answer, near) == 0  # rouge-score's tokenizer knows Latin letters alone
+
+
+@pytest.mark.parametrize("name", ["rouge", "squad", "words", "characters", "zh", "ja"])
+def test_awkward_texts_are_split_into_tokens_without_space(name: tokens.Tokenizer) -> None:
+    for text in (side for pair in AWKWARD for side in pair):
+        assert all(token and not any(map(str.isspace, token)) for token in tokenizer(name)(text))
+
+
+@pytest.mark.parametrize("name", ["words", "characters", "zh", "ja"])
+@given(text=TEXTS)
+def test_tokens_are_the_same_whatever_the_case_and_the_space_around(name: tokens.Tokenizer, text: str) -> None:
+    split = tokenizer(name)
+    assert split(f"  {text}\n") == split(text)
+    assert split("Ab ÇÉ 東京 x".upper()) == split("Ab ÇÉ 東京 x")
+
+
+def test_an_unknown_tokenizer_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="give one of rouge, squad, words, characters, zh, ja"):
+        tokenizer("klingon")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["characters", "zh", "ja"])
+def test_stems_are_refused_where_tokens_are_no_english_words(name: tokens.Tokenizer) -> None:
+    with pytest.raises(ValueError, match="stem is for English words"):
+        tokenizer(name, stem=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "package", "function"),
+    [("rouge", True, "nltk.stem.porter", tokens._porter), ("ja", False, "sacrebleu.tokenizers", tokens._japanese)],
+)
+def test_a_missing_package_is_named_with_the_mend(
+    name: tokens.Tokenizer, stem: bool, package: str, function: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function.cache_clear()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r"pip install 'accgate\[metrics\]'"):
+        tokenizer(name, stem=stem)

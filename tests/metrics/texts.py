@@ -1,0 +1,54 @@
+"""Texts to score: ordinary ones that share words, and awkward ones."""
+
+from types import ModuleType
+from typing import Any
+
+from hypothesis import strategies as st
+
+from accgate.metrics import Metric
+
+WORDS = [
+    "the",
+    "The",
+    "a",
+    "cat",
+    "cats",
+    "sat",
+    "running",
+    "generously",
+    "mat.",
+    "dog's",
+    "U.S.A.",
+    "2",
+    "é",
+    "İ",
+    "\n",
+]
+LINES = st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)
+ANY = st.text(st.characters(), max_size=40)  # half surrogates too
+TEXTS = LINES | ANY | st.builds(str.__add__, LINES, ANY)
+AWKWARD = [
+    ("", ""),
+    ("", "the cat"),
+    ("the cat", ""),
+    ("  \n\t ", "\n"),
+    ("...", "?!"),
+    ("the", "a"),
+    ("a" * 5000, "a" * 5000),
+    ("b " * 3000, "b " * 10 + "c " * 3000),
+    ("word " * 2000 + "end", "end " + "word " * 1999),
+    ("\ud800 half \udfff", "half \udfff"),
+    ("null\0byte", "null byte"),
+    ("naïve café Straße", "naive cafe strasse"),
+    ("K \u212a \u0130stanbul", "k k istanbul"),
+    ("x\u2028y\u00a0z", "x y z"),
+    ("今日は東京に行きます。", "今日は京都に行きます。"),
+    ("\U0001f600 fun", "fun \U0001f600"),
+]
+
+
+def metric(family: ModuleType, name: str, **options: Any) -> Metric:
+    """A metric of a family, built as the registry builds it."""
+    (entry,) = (entry for entry in family.ENTRIES if entry.name == name)
+    built: Metric = entry.build(**options)
+    return built
