@@ -1,0 +1,72 @@
+"""Measures and empties a folder that hostile programs wrote into: any depth, any mode, links never followed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+DEEPEST = 64  # levels of folders
+
+
+def overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
+    """Whether the folder holds more than these, or more than 64 levels; looks at `most_entries` entries at most."""
+    size = entries = 0
+    waiting = [(folder, 0)]
+    while waiting:
+        path, depth = waiting.pop()
+        if depth > DEEPEST:
+            return True
+        with suppress(OSError), os.scandir(path) as found:
+            for entry in found:
+                entries += 1
+                with suppress(OSError):
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((entry.path, depth + 1))
+                if entries > most_entries or size > most_bytes:
+                    return True
+    return False
+
+
+def empty(folder: str) -> None:
+    """Remove all that is in the folder, not the folder; nobody else may change it meanwhile.
+
+    Walks by descriptors and `..`, one open at a time: a tree may be deeper than the longest path and Python's stack.
+    """
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        names: list[str] = []
+        waiting = [_unlinked(here)]
+        while names or waiting[-1]:
+            if waiting[-1]:
+                name = waiting[-1].pop()
+                os.chmod(name, 0o700, dir_fd=here)  # it may have had no rights at all
+                here = _moved(here, name)
+                names.append(name)
+                waiting.append(_unlinked(here))
+            else:
+                here = _moved(here, "..")
+                waiting.pop()
+                os.rmdir(names.pop(), dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _moved(here: int, name: str) -> int:
+    """A descriptor of another folder, in place of this one."""
+    there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+    os.close(here)
+    return there
+
+
+def _unlinked(here: int) -> list[str]:
+    """Remove what is no folder; names of the folders."""
+    folders = []
+    with os.scandir(here) as found:
+        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+    for name, is_folder in entries:
+        if is_folder:
+            folders.append(name)
+        else:
+            os.unlink(name, dir_fd=here)
+    return folders

@@ -1,0 +1,77 @@
+"""Runs programs confined, several at once, for the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+from accgate.sandbox.limits import Limits, Outcome
+from accgate.sandbox.probe import CannotConfine, confinement
+from accgate.sandbox.process import Confinement, Worker, WorkerEnded
+
+__all__ = ["CannotConfine", "Confinement", "Limits", "Outcome", "Sandbox", "WorkerEnded", "confinement", "run_program"]
+
+
+class Sandbox:
+    """Workers that run programs, `workers` at once (one per usable processor where it is None).
+
+    Use it as an asynchronous context; entering raises CannotConfine where nothing confines a program, unless the
+    confinement was found before and is given.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, workers: int | None = None, confinement: Confinement | None = None
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError("workers must be 1 or more")
+        self.limits = Limits() if limits is None else limits
+        self._count = workers
+        self._confinement = confinement
+
+    async def __aenter__(self) -> Sandbox:
+        found = self._confinement
+        if found is None:
+            found = await asyncio.get_running_loop().run_in_executor(None, confinement)
+        count = len(os.sched_getaffinity(0)) if self._count is None else self._count
+        self._pool = ThreadPoolExecutor(count, "accgate-sandbox")
+        self._workers = [Worker(self.limits, found) for _ in range(count)]
+        self._idle: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
+        for worker in self._workers:
+            self._idle.put_nowait(worker)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.gather(*(loop.run_in_executor(None, worker.stop) for worker in self._workers))
+        self._pool.shutdown()
+
+    async def passes(self, program: str) -> Outcome:
+        """Whether a whole program runs to its last line, in a fresh confined process.
+
+        Raises WorkerEnded where the worker ended, which is no outcome; the next program gets a new worker. Cancelled,
+        it kills the program.
+        """
+        worker = await self._idle.get()
+        running = asyncio.get_running_loop().run_in_executor(self._pool, worker.run, program)
+        try:
+            return await asyncio.shield(running)
+        except BaseException:
+            await self._stopped(worker, running)
+            raise
+        finally:
+            self._idle.put_nowait(worker)
+
+    async def _stopped(self, worker: Worker, running: asyncio.Future[Outcome]) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, worker.stop)
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def run_program(source: str, *, limits: Limits, confinement: Confinement) -> Outcome:
+    """Outcome of one program in a sandbox of its own."""
+    async with Sandbox(limits, 1, confinement) as sandbox:
+        return await sandbox.passes(source)

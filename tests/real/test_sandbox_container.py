@@ -1,0 +1,55 @@
+"""Generated code in the action's container, as a user without capabilities: Landlock and seccomp confine it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from accgate.sandbox.process import NOBODY
+from tests.real.docker import LABEL, UID, said
+from tests.runner import ROOT
+
+pytestmark = pytest.mark.container
+
+CONFINED = ("--rm", "--label", LABEL, "--network", "none")
+STRICT = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+MOUNTS = ("--mount", f"type=bind,source={ROOT / 'tests'},target=/tests/tests,readonly")
+PROGRAM = """
+import json, os, pathlib, sys, tempfile
+sys.path.insert(0, "/tests")
+from accgate.sandbox.limits import Limits
+from accgate.sandbox.probe import confinement
+from accgate.sandbox.process import Worker
+from tests.sandbox.hostile import PROGRAMS, SECRET, WAITING
+os.environ[SECRET] = "hunter2"
+outside = pathlib.Path(tempfile.mkdtemp(), "outside")
+outside.write_text("of others")
+found = confinement()
+workers = [Worker(Limits(seconds=0.3, wall_seconds=wall), found) for wall in (20.0, 0.8)]
+wrong = []
+for program in PROGRAMS:
+    worker = workers[program.name in WAITING]
+    outcome = worker.run(program.against(outside, 9))
+    if outcome.passed or not program.reason.match(outcome.reason) or os.listdir(worker._folder):
+        wrong.append((program.name, outcome.reason))
+ordinary = workers[0].run("import json, sqlite3, hashlib; open('a', 'w').write('x')")
+for worker in workers:
+    worker.stop()
+left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("accgate-")]
+print(json.dumps([found.files, found.uid, wrong, len(PROGRAMS), outside.read_text(), ordinary.passed, left]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "becomes"),
+    [((*STRICT, "--user", f"{UID}:{UID}"), None), ((*STRICT, "--user", "0:0"), None), (("--user", "0:0"), NOBODY)],
+    ids=["a user the image does not know", "root without capabilities", "root"],
+)
+def test_hostile_programs_are_contained_in_the_container(
+    image: str, options: tuple[str, ...], becomes: int | None
+) -> None:
+    command = ("run", *CONFINED, *options, *MOUNTS, "--entrypoint", "/opt/accgate/bin/python3", image, "-c", PROGRAM)
+    files, uid, wrong, count, outside, ordinary, left = json.loads(said(*command).splitlines()[-1])
+    assert (files, uid, wrong, outside, ordinary, left) == ("landlock", becomes, [], "of others", True, [])
+    assert count > 100

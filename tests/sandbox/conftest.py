@@ -1,0 +1,46 @@
+"""What confines programs on this machine; without anything, these tests are skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from accgate.sandbox.limits import Limits
+from accgate.sandbox.probe import CannotConfine, confinement
+from accgate.sandbox.process import Confinement, Worker
+
+# A machine that is there to prove the sandbox must not skip the proof.
+MUST = "ACCGATE_TEST_SANDBOX"
+
+
+@pytest.fixture(scope="session")
+def confined() -> Confinement:
+    try:
+        return confinement()
+    except CannotConfine as error:
+        if MUST in os.environ:
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def worker_of() -> Iterator[Callable[[Limits, Confinement], Worker]]:
+    """Starts workers, and ends them."""
+    started: list[Worker] = []
+
+    def start(limits: Limits, found: Confinement) -> Worker:
+        started.append(Worker(limits, found))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.stop()
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that this one started, directly or not, and that still are there."""
+    children = [int(word) for path in Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+    return [each for child in children for each in (child, *descendants(child))]

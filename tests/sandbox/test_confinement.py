@@ -1,0 +1,102 @@
+"""A machine that confines is recognised by trying; one that does not is refused with what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accgate.errors import CANNOT_EVALUATE
+from accgate.sandbox import probe, process
+from accgate.sandbox.process import NOBODY, Confinement
+from accgate.sandbox.runner import CannotConfine, Sandbox
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone can confine")
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    probe.confinement.cache_clear()
+
+
+def test_what_is_found_is_found_once_and_holds(confined: Confinement) -> None:
+    assert probe.confinement() == probe.confinement()
+    assert probe.hole(confined) is None
+
+
+@linux
+def test_root_becomes_nobody_or_the_reason_is_that_nobody_cannot_read_python() -> None:
+    if os.geteuid() != 0:
+        assert NOBODY not in {each.uid for each in probe.candidates()}
+        return
+    first = next(iter(probe.candidates()))
+    assert first.uid == NOBODY
+    trouble = probe.hole(first)
+    assert trouble is None or trouble.startswith(("ModuleNotFoundError", "PermissionError"))
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_other_systems_refuse(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    with pytest.raises(CannotConfine, match=f"{platform} has neither.*\n.*Landlock.*bubblewrap") as caught:
+        probe.confinement()
+    assert caught.value.exit_code == CANNOT_EVALUATE
+
+
+def without(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """Workers start with this change of their code."""
+    monkeypatch.setattr(process, "_START", process._START.replace("from sandbox.worker import serve", change))
+
+
+@linux
+@pytest.mark.parametrize(
+    ("change", "hole"),
+    [
+        (
+            "from sandbox.worker import serve; import sandbox.kernel as k; k.filter_calls = lambda *_: None",
+            "is possible",
+        ),
+        (
+            "import sandbox.landlock as l; l.restrict = lambda _: None; from sandbox.worker import serve",
+            "of others is possible",
+        ),
+        (
+            "from sandbox.worker import serve; import sandbox.landlock as l; l.call = lambda *_: 1 / 0",
+            "ZeroDivisionError",
+        ),
+        (
+            "import sandbox.kernel as k; k._numbers['landlock_create_ruleset'] = 999; from sandbox.worker import serve",
+            "not implemented",
+        ),
+        (
+            "import sandbox.kernel as k; k._numbers['seccomp'] = 1000; from sandbox.worker import serve",
+            "not implemented",
+        ),
+    ],
+    ids=["no filter", "no Landlock", "broken", "a kernel without Landlock", "a kernel without seccomp"],
+)
+def test_where_a_wall_is_missing_no_program_runs(change: str, hole: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, change)
+    monkeypatch.setenv("PATH", "")  # nor bubblewrap
+
+    async def enter() -> None:
+        async with Sandbox(workers=1):
+            raise AssertionError("entered")
+
+    with pytest.raises(CannotConfine, match=hole) as caught:
+        asyncio.run(enter())
+    assert "bubblewrap is not installed" in str(caught.value)
+
+
+def test_the_worker_side_loads_nothing_of_accgates() -> None:
+    folder = Path(process.__file__).parent
+    code = (
+        f"import sys; sys.path.append({str(folder.parent)!r}); import sandbox.worker; "
+        "print([name for name in sys.modules if name.startswith('accgate')], 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd="/", check=True)
+    assert done.stdout.split() == ["[]", "False"]

@@ -1,0 +1,254 @@
+"""What an ordinary program may do, what each outcome says, and that programs know nothing of each other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from accgate.errors import CannotEvaluate
+from accgate.sandbox.limits import Limits
+from accgate.sandbox.process import Confinement, Worker, WorkerEnded
+from accgate.sandbox.runner import Sandbox, run_program
+from tests.sandbox.conftest import descendants
+
+LIMITS = Limits(seconds=10.0)
+ORDINARY = {
+    "imports": "import argparse, bisect, csv, datetime, decimal, fractions, json, sqlite3, statistics, unittest, zlib",
+    "typing": "from typing import List\ndef f(x: List[int]) -> int:\n    return sum(x)\nassert f([1, 2]) == 3",
+    "dataclass": "from __future__ import annotations\n"
+    "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\nA(1)",
+    "pickle": "import pickle\nclass A: pass\npickle.loads(pickle.dumps(A()))",
+    "own files": "open('a', 'w').write('x')\nimport os, shutil\nos.mkdir('d')\nos.replace('a', 'd/b')\n"
+    "assert open('d/b').read() == 'x'\nshutil.rmtree('d')",
+    "temporary files": "import tempfile\n"
+    "with tempfile.TemporaryDirectory() as d, tempfile.NamedTemporaryFile('w') as f:\n"
+    "    f.write('x')",
+    "home": "import os, tempfile\nassert os.path.expanduser('~') == os.getcwd() == tempfile.gettempdir()",
+    "threads": "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool:\n"
+    "    assert list(pool.map(abs, range(-9, 0))) == list(range(9, 0, -1))",
+    "asyncio": "import asyncio\n"
+    "async def f():\n    await asyncio.sleep(0.001)\n    return 1\nassert asyncio.run(f()) == 1",
+    "alarm": "import signal\nheard = []\nsignal.signal(signal.SIGALRM, lambda *_: heard.append(1))\n"
+    "signal.setitimer(signal.ITIMER_REAL, 0.001)\nwhile not heard:\n    pass",
+    "odd output": "import sys\nprint('\\ud800 ☃')\nsys.stderr.write('x')\nsys.stdout.flush()",
+    "time zone": "import datetime, time\ntime.localtime()",
+    "warnings": "import warnings\nwarnings.warn('x')",
+    "digest": "import hashlib\nassert hashlib.sha3_256(b'').hexdigest() and hashlib.md5(b'').digest()",
+    "randomness": "import os, random, secrets, uuid\nos.urandom(9), random.random(), secrets.token_hex(), uuid.uuid4()",
+    "no guard": "assert __name__ != '__main__'\nif __name__ == '__main__':\n    raise SystemExit(1)",
+    "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()",
+    "null bytes in text": "assert len('\\0') == 1",
+    "odd line ends": "x = 1\r\ny = 2\rassert x + y == 3",
+    "large": "x = '" + "y" * 3_000_000 + "'",
+    "empty": "",
+}  # fmt: skip
+FAILING = {
+    "assert False": "AssertionError",
+    "assert 1 == 2, 'no\\nmore'": "AssertionError: no more",
+    "1 / 0": "ZeroDivisionError: division by zero",
+    "def f(:": "SyntaxError: invalid syntax",
+    "x = '\0'": "(ValueError|SyntaxError): source code .*null bytes",
+    "x = '\ud800'": "UnicodeEncodeError",
+    "return 1": "SyntaxError: 'return' outside function",
+    "await f()": "SyntaxError",
+    "raise Exception": "Exception$",
+    "raise type('', (Exception,), {})('')": "program",
+    "-" * 200_000 + "1": "RecursionError|MemoryError|SyntaxError|was killed by SIGSEGV",
+    "x = " + "(" * 300 + ")" * 300: "SyntaxError|MemoryError|RecursionError",
+    "exit()": "NameError",
+    "class E(Exception):\n    def __str__(self): raise E\nraise E": "program.E: <(exception str|unprintable)",
+    "raise ExceptionGroup('g', [ValueError(1)])": "(\\+ )?(Exception Group|ExceptionGroup|NameError)",
+}
+
+
+@pytest.fixture(scope="module")
+def worker(confined: Confinement) -> Iterator[Worker]:
+    worker = Worker(LIMITS, confined)
+    yield worker
+    worker.stop()
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_program_passes(name: str, worker: Worker) -> None:
+    outcome = worker.run(ORDINARY[name])
+    assert outcome.passed, outcome
+    assert (outcome.reason, outcome.seconds > 0) == ("passed", True)
+
+
+@pytest.mark.parametrize("program", FAILING, ids=lambda program: ascii(program[:30]))
+def test_a_failing_program_says_why_in_one_line(program: str, worker: Worker) -> None:
+    outcome = worker.run(program)
+    assert not outcome.passed
+    assert re.match(FAILING[program], outcome.reason), outcome
+    assert len(outcome.reason.splitlines()) == 1
+
+
+def test_programs_of_one_worker_find_nothing_of_each_other(worker: Worker) -> None:
+    leave = "import builtins, json, os\nbuiltins.mine = json.mine = 1\nopen('mine', 'w')\nos.environ['MINE'] = '1'"
+    assert worker.run(leave).passed
+    look = "import builtins, json, os\nassert not hasattr(builtins, 'mine') and not hasattr(json, 'mine')\n"
+    assert worker.run(look + "assert not os.listdir('.') and 'MINE' not in os.environ").passed
+
+
+def test_sets_of_texts_have_the_same_order_in_each_worker(
+    confined: Confinement, worker: Worker, worker_of: Callable[[Limits, Confinement], Worker]
+) -> None:
+    program = "raise ValueError(list({str(n) for n in range(50)}))"
+    assert worker.run(program).reason == worker_of(LIMITS, confined).run(program).reason
+
+
+def test_random_numbers_differ_from_program_to_program(worker: Worker) -> None:
+    program = "import random\nraise ValueError(random.random())"
+    assert worker.run(program).reason != worker.run(program).reason
+
+
+def test_a_worker_has_loaded_nothing_else_of_accgates(worker: Worker) -> None:
+    assert worker.run("import sys\nassert not [name for name in sys.modules if 'accgate' in name]").passed
+    assert worker.run("import sys\nassert not [path for path in sys.path if path.endswith('accgate')]").passed
+    assert worker.run("import numpy").reason.startswith("ModuleNotFoundError")
+
+
+def test_limits_are_what_the_user_set(
+    confined: Confinement, worker_of: Callable[[Limits, Confinement], Worker]
+) -> None:
+    worker = worker_of(
+        Limits(seconds=0.3, wall_seconds=60.0, memory=256, file_size=1, disk=3, entries=9, open_files=20), confined
+    )
+    assert worker.run("x = bytearray(300 << 20)").reason == "MemoryError"
+    assert worker.run("x = bytearray(64 << 20)").passed
+    assert "File too large" in worker.run("open('f', 'wb').write(bytes(1 << 21))").reason
+    assert "Too many open files" in worker.run("f = [open('f', 'w') for _ in range(20)]").reason
+    spin = "\nimport time\nwhile True: time.sleep(0.01)"
+    files = "for n in range(4): open(f'{n}', 'wb').write(bytes(1 << 20))"
+    assert worker.run(files + spin).reason == "was killed: files of more than 3 MB, 9 entries or 64 levels"
+    assert worker.run("while True: pass").reason == "timed out after 0.3 s of processor time"
+    waiting = worker_of(Limits(seconds=0.3, wall_seconds=0.5), confined)
+    assert waiting.run("import time\ntime.sleep(60)").reason == "timed out after 0.5 s"
+
+
+@pytest.mark.parametrize("wrong", [{"seconds": 0}, {"wall_seconds": -1.0}, {"memory": 0}, {"open_files": 3}])
+def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Limits(**wrong)  # type: ignore[arg-type]
+
+
+# The sandbox
+
+
+def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Confinement) -> None:
+    async def run() -> list[bool]:
+        async with Sandbox(LIMITS, 2, confined) as sandbox:
+            outcomes = await asyncio.gather(*(sandbox.passes(f"assert {n} % 3") for n in range(30)))
+        return [outcome.passed for outcome in outcomes]
+
+    assert asyncio.run(run()) == [bool(n % 3) for n in range(30)]
+
+
+def test_one_program_runs_in_a_sandbox_of_its_own(confined: Confinement) -> None:
+    assert asyncio.run(run_program("assert True", limits=LIMITS, confinement=confined)).passed
+
+
+def test_a_sandbox_without_workers_is_refused() -> None:
+    with pytest.raises(ValueError, match="workers must be 1 or more"):
+        Sandbox(workers=0)
+
+
+def test_a_cancelled_program_is_dead_and_the_next_one_runs(confined: Confinement) -> None:
+    async def run() -> bool:
+        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(sandbox.passes("import time\ntime.sleep(600)"), 0.5)
+            return (await sandbox.passes("pass")).passed
+
+    before = descendants(os.getpid())
+    assert asyncio.run(run())
+    assert descendants(os.getpid()) == before
+
+
+def test_nothing_is_left_in_the_temporary_folder(
+    confined: Confinement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o711)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def run() -> bool:
+        async with Sandbox(LIMITS, 2, confined) as sandbox:
+            outcomes = await asyncio.gather(*(sandbox.passes("open('a', 'w')") for _ in range(4)))
+            assert len(os.listdir(tmp_path)) == 2  # noqa: PTH208
+        return all(outcome.passed for outcome in outcomes)
+
+    if confined.uid is None:  # else the user that programs become cannot reach pytest's folder
+        assert asyncio.run(run())
+    assert list(tmp_path.iterdir()) == []
+
+
+def running_program(worker: Worker) -> list[int]:
+    """Once it is confined."""
+    while worker._process is None or not (found := descendants(worker._process.pid)):
+        time.sleep(0.01)
+    while status(found[0])["Seccomp"] != "2":
+        time.sleep(0.01)
+    return found
+
+
+def test_a_running_program_has_lost_all_that_the_kernel_can_take(confined: Confinement) -> None:
+    """From outside, since the program itself could not see whether it was told the truth."""
+    worker = Worker(Limits(seconds=600.0, memory=512, open_files=32), confined)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(worker.run, "import time\ntime.sleep(600)")
+        (pid,) = running_program(worker)
+        found = status(pid)
+        limits = Path(f"/proc/{pid}/limits").read_text()
+        session, owner = os.getsid(pid), Path(f"/proc/{pid}/mem").stat().st_uid
+        worker.stop()
+        with pytest.raises(WorkerEnded):
+            running.result()
+    assert {found[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
+    assert found["NoNewPrivs"] == "1"
+    assert session == pid
+    assert owner == 0, "a program that is not dumpable has files of root's in /proc"
+    uid = os.getuid() if confined.uid is None else confined.uid
+    assert set(found["Uid"].split()) == {str(uid)}
+    expected = {
+        "Max address space": 512 << 20,
+        "Max open files": 32,
+        "Max core file size": 0,
+        "Max file size": 16 << 20,
+    }
+    for name, value in (expected | {"Max cpu time": 601, "Max locked memory": 0}).items():
+        assert re.search(rf"^{name} +{value} ", limits, re.MULTILINE), limits
+
+
+def status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def wait_for_the_end(pids: list[int]) -> None:
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.01)
+
+
+def test_a_worker_that_is_killed_takes_its_program_along_and_is_no_outcome(confined: Confinement) -> None:
+    async def run() -> bool:
+        async with Sandbox(Limits(seconds=600.0), 1, confined) as sandbox:
+            running = asyncio.ensure_future(sandbox.passes("import time\ntime.sleep(600)"))
+            (worker,) = sandbox._workers
+            found = await asyncio.to_thread(running_program, worker)
+            os.kill(worker._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+            with pytest.raises(WorkerEnded):
+                await running
+            await asyncio.to_thread(wait_for_the_end, found)
+            return (await sandbox.passes("pass")).passed
+
+    assert issubclass(WorkerEnded, CannotEvaluate)
+    assert asyncio.run(run())
