@@ -1,0 +1,197 @@
+"""The answers of two sides to the same questions, from records, references and their sidecars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from reprlib import repr as brief
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.records import read_gzip_lines
+from accgate.references import Reference, read_reference
+from accgate.scores import shown
+from accgate.tables import cluster_of, id_of, read_table, repeat_of
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side answered, by sample id: the first repeat where there are several.
+
+    `failed` are the ids without a reply. Prompts, targets and clusters are of those samples that have them.
+    """
+
+    name: str
+    path: Path
+    replies: Mapping[str, str]
+    failed: tuple[str, ...]
+    prompts: Mapping[str, str]
+    targets: Mapping[str, str]
+    clusters: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question with both answers, as a rater may see them."""
+
+    id: str
+    prompt: str
+    reference: str
+    candidate: str
+    target: str | None
+    cluster: str | None
+
+
+def read_side(path: Path, name: str | None = None) -> Side:
+    """The answers of a file: a reference's TOML, or JSONL or CSV with `id`, `reply` and maybe prompt and target.
+
+    Prompts may stand beside a run record, where accgate writes them.
+
+    Raises
+    ------
+    BadInput
+        With file and line, for what cannot be read, is no answer, or comes twice.
+    """
+    return _of_reference(path, name) if path.suffix.lower() == ".toml" else _of_table(path, name)
+
+
+def _of_reference(path: Path, name: str | None) -> Side:
+    reference = read_reference(path)
+    if reference is None:
+        raise BadInput(f"{path}: there is no such file; give a reference of the store, or a file of records")
+    return of_reference(reference, name)
+
+
+def of_reference(reference: Reference, name: str | None = None) -> Side:
+    """The answers that a reference keeps.
+
+    Raises
+    ------
+    BadInput
+        Where it keeps none, or not one of each sample.
+    """
+    path = reference.replies_path
+    if not path.is_file():
+        mend = "record it again without --no-replies, or give a file of records"
+        raise BadInput(f"{reference.path}: has no replies beside it ({path.name}); {mend}")
+    try:
+        kept = sorted((int(row["repeat"]), str(row["id"]), row["reply"]) for row in read_gzip_lines(path))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path}: is damaged (a row lacks id, repeat or reply); record it again") from error
+    first: dict[str, str | None] = {}
+    for _, id_, reply in kept:
+        first.setdefault(id_, reply)
+    scores = reference.scores
+    ids = () if scores is None else scores.ids
+    clusters = {} if scores is None or scores.clusters is None else dict(zip(ids, scores.clusters, strict=True))
+    missing = [id_ for id_ in ids if id_ not in first]
+    if missing:
+        raise BadInput(f"{path}: lacks the replies of {len(missing)} of {len(ids)} samples: {shown(missing)}")
+    about = reference.about
+    own_name = name or f"{about.model} / {about.task}"
+    return Side(own_name, reference.path, _present(first), _absent(first), {}, {}, clusters)
+
+
+def _of_table(path: Path, name: str | None) -> Side:
+    seen: dict[tuple[str, int], int] = {}
+    rows: dict[str, tuple[int, int, dict[str, Any]]] = {}  # by id: the first repeat's number, line and row
+    for line, row in read_table(path):
+        id_, repeat = id_of(row, path, line), repeat_of(row, path, line)
+        if (before := seen.setdefault((id_, repeat), line)) != line:
+            fault = f"stands already on line {before}; each answer must come once"
+            raise BadInput(f"{path}:{line}: id {id_!r} (repeat {repeat}) {fault}")
+        if id_ not in rows or repeat < rows[id_][0]:
+            rows[id_] = (repeat, line, row)
+    if not rows:
+        raise BadInput(f"{path}: holds no answers; give a file with one of every sample")
+    replies = {id_: _text(row, "reply", path, line) for id_, (_, line, row) in rows.items()}
+    prompts = {id_: _optional(row, "prompt", path, line) for id_, (_, line, row) in rows.items()}
+    targets = {id_: _optional(row, "target", path, line) for id_, (_, line, row) in rows.items()}
+    clusters = {id_: cluster_of(row, path, line) for id_, (_, line, row) in rows.items()}
+    beside = {**_prompts_beside(path), **_present(prompts)}
+    return Side(
+        name or str(path), path, _present(replies), _absent(replies), beside, _present(targets), _present(clusters)
+    )
+
+
+def _present(texts: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if text is not None}
+
+
+def _absent(texts: Mapping[str, str | None]) -> tuple[str, ...]:
+    return tuple(key for key, text in texts.items() if text is None)
+
+
+def _text(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
+    if column not in row:
+        raise BadInput(f"{path}:{line}: has no {column}; write the answer as text, or null where the sample failed")
+    return _optional(row, column, path, line)
+
+
+def _optional(row: Mapping[str, Any], column: str, path: Path, line: int) -> str | None:
+    value = row.get(column)
+    if value is not None and not isinstance(value, str):
+        raise BadInput(f"{path}:{line}: {column} is {brief(value)}; write text")
+    return value
+
+
+def _prompts_beside(path: Path) -> dict[str, str]:
+    """The prompts that a run keeps beside its records."""
+    if path.suffix != ".jsonl":
+        return {}
+    beside = path.with_name(path.name.removesuffix(".jsonl") + ".prompts.jsonl.gz")
+    try:
+        return {str(row["id"]): str(row["prompt"]) for row in read_gzip_lines(beside)}
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{beside}: is damaged (a row lacks id or prompt); evaluate again") from error
+
+
+def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> tuple[Question, ...]:
+    """Every question with both answers, in the candidate's order.
+
+    With `subset` the candidate may be of some of the reference's samples, as a run of fewer samples is.
+
+    Raises
+    ------
+    BadInput
+        When a sample is missing on a side, has no reply or no prompt, or the sides were asked differently: how many.
+    """
+    faults = [*_failures(reference), *_failures(candidate)]
+    known, given = set(reference.replies), set(candidate.replies)
+    extra = [id_ for id_ in candidate.replies if id_ not in known]
+    missing = [] if subset else [id_ for id_ in reference.replies if id_ not in given]
+    if extra and not faults:
+        faults.append(f"{reference.path}: has no answer to {len(extra)} of {len(given)} samples: {shown(extra)}")
+    if missing and not faults:
+        faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(known)} samples: {shown(missing)}")
+    if faults:
+        raise BadInput(*faults)
+    both = [id_ for id_ in candidate.prompts if id_ in reference.prompts]
+    if other := [id_ for id_ in both if candidate.prompts[id_] != reference.prompts[id_]]:
+        raise BadInput(
+            f"{len(other)} samples have other prompts in {reference.path} and {candidate.path}: {shown(other)}"
+        )
+    prompts = {**reference.prompts, **candidate.prompts}
+    if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
+        mend = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"
+        raise BadInput(
+            f"{candidate.path}: {len(without)} of {len(given)} samples have no prompt: {shown(without)}; {mend}"
+        )
+    targets, clusters = {**reference.targets, **candidate.targets}, {**reference.clusters, **candidate.clusters}
+    if clusters and (loose := [id_ for id_ in candidate.replies if id_ not in clusters]):
+        raise BadInput(
+            f"{len(loose)} of {len(given)} samples have no cluster: {shown(loose)}; give every one its own, or none"
+        )
+    return tuple(
+        Question(id_, prompts[id_], reference.replies[id_], reply, targets.get(id_), clusters.get(id_))
+        for id_, reply in candidate.replies.items()
+    )
+
+
+def _failures(side: Side) -> list[str]:
+    if not side.failed:
+        return []
+    total = len(side.failed) + len(side.replies)
+    mend = "evaluate them again (--resume), or leave them out on both sides"
+    return [f"{side.path}: {len(side.failed)} of {total} samples have no reply: {shown(side.failed)}; {mend}"]

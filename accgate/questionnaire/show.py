@@ -1,0 +1,132 @@
+"""A judgement for people: in the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accgate.questionnaire.judgement import ItemJudgement, JudgedResult, Judgement
+from accgate.report import words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from accgate.verdict import Verdict
+
+HEADINGS = (
+    "Item",
+    "Reference",
+    "Candidate",
+    "Difference",
+    "Gamma",
+    "Theta",
+    "p",
+    "Alpha ordinal",
+    "interval",
+    "Verdict",
+)
+
+
+def said(result: JudgedResult) -> Judgement:
+    """What the raters said, which a judged result always has."""
+    assert result.judgement is not None
+    return result.judgement
+
+
+def headline(result: JudgedResult) -> str:
+    """The verdict in one sentence, of items and not of checks."""
+    checks = result.checks
+    worse = [check.task or "" for check in checks if check.verdict == "regression"]
+    unsure = [check.task or "" for check in checks if check.verdict not in ("regression", "pass")]
+    if worse:
+        more = f" No verdict on {', '.join(unsure)}." if unsure else ""
+        return f"People rate the candidate lower: {', '.join(worse)}.{more}"
+    if unsure:
+        return f"No verdict: too few questions to see the drop that matters in {', '.join(unsure)}."
+    return f"People do not rate the candidate lower by any of {len(checks)} items."
+
+
+def summary(judgement: Judgement) -> str:
+    """Who rated what, in one sentence."""
+    raters = len(judgement.raters)
+    return (
+        f"{raters} rater{'s' if raters > 1 else ''}, {judgement.questions} questions, {judgement.answers} answers; "
+        f"{judgement.candidate} against {judgement.reference}."
+    )
+
+
+def legend(result: JudgedResult) -> str:
+    """What the columns mean."""
+    alpha = result.checks[0].alpha
+    return (
+        "Means in points: 0 is strongly disagree, 100 strongly agree, turned round for reversed items, so that 100 is "
+        f"best. p: adjusted for the items ({result.correction}), compares with {alpha:g}. Alpha: "
+        "Krippendorff's, between raters; 1 is perfect, 0 what chance gives."
+    )
+
+
+def row(item: ItemJudgement, verdict: Verdict) -> tuple[str, ...]:
+    """The cells of an item's row, under `HEADINGS`."""
+    agreement = item.agreement
+    return (
+        item.id + (" (reversed)" if item.reversed else ""),
+        words.number(item.reference),
+        words.number(item.candidate),
+        words.signed(verdict.difference),
+        words.number(verdict.gamma),
+        words.number(verdict.theta),
+        words.p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
+        words.number(agreement.ordinal),
+        words.number(agreement.interval),
+        f"{words.SYMBOLS[verdict.verdict]} {verdict.verdict}",
+    )
+
+
+def _remarks(result: JudgedResult, judgement: Judgement) -> list[str]:
+    """What is to be said besides the table: notes, reasons of verdicts, and why there is no alpha."""
+    reasons = [f"{check.task}: {reason}" for check in result.checks for reason in check.reasons]
+    without = [f"{item.id}: no alpha: {item.agreement.reason}" for item in judgement.items if item.agreement.reason]
+    return [*judgement.notes, *reasons, *(without if any(i.agreement.answers for i in judgement.items) else [])]
+
+
+def print_judgement(console: Console, result: JudgedResult) -> None:
+    """The judgement in a terminal."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    from accgate.report.terminal import COLOURS
+
+    judgement = said(result)
+    console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
+    console.print(Text(words.visible(summary(judgement))))
+    table = Table(box=None, pad_edge=False)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
+    for item, verdict in zip(judgement.items, result.checks, strict=True):
+        cells = row(item, verdict)
+        table.add_row(*map(escape, cells[:-1]), Text(verdict.verdict, style=COLOURS[verdict.verdict]))
+    console.print(table)
+    console.print(Text(legend(result)))
+    for remark in _remarks(result, judgement):
+        console.print(Text(f"- {words.visible(remark)}", style="yellow"))
+
+
+def judgement_markdown(result: JudgedResult) -> str:
+    """The judgement as GitHub-flavoured Markdown, in which names and statements are inert text."""
+    from accgate.report.markdown import cell
+
+    judgement = said(result)
+
+    def line(cells: Any) -> str:
+        return f"| {' | '.join(map(cell, cells))} |"
+
+    symbol = words.SYMBOLS[result.verdict]
+    rows = [line(row(i, check)) for i, check in zip(judgement.items, result.checks, strict=True)]
+    statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in judgement.items]
+    parts = [
+        f"## {symbol} {cell(headline(result))}", cell(summary(judgement)),
+        "\n".join([line(HEADINGS), "|" + "---|" + "--:|" * (len(HEADINGS) - 2) + "---|", *rows]),
+        cell(legend(result)), "\n".join(f"- {cell(remark)}" for remark in _remarks(result, judgement)),
+        "Statements:\n\n" + "\n".join(statements),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,340 @@
+"""The questionnaire's page in a real browser: filled in, kept, saved, loaded, imported; no script of an answer runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.chromium import Browser, Page
+from tests.questionnaire.made import Made, answers
+
+pytestmark = pytest.mark.browser
+RATER = "#rater"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Made:
+    return Made(tmp_path, capsys)
+
+
+@pytest.fixture
+def page(browser: Browser, made: Made) -> Iterator[Page]:
+    """A tab with a questionnaire of three questions and two items."""
+    (made.folder / "items.toml").write_text(
+        '[[items]]\nid = "correct"\ntext = "It is correct."\n'
+        '[[items]]\nid = "rude"\ntext = "It is rude."\nreversed = true\n',
+        encoding="utf-8",
+    )
+    made.build("--items", made.folder / "items.toml", n=3)
+    person = browser.person()
+    yield opened(browser, person, made)
+    browser.forget(person)
+
+
+def opened(browser: Browser, person: str, made: Made) -> Page:
+    page = Page(browser, person)
+    page.size(1200, 900)
+    page.open(made.page_path)
+    return page
+
+
+def rate(page: Page, level: int, number: int) -> None:
+    """Click a level of the statement of that number on the question shown."""
+    page.click("fieldset label", 5 * number + level - 1)
+
+
+def rate_all(page: Page, level: int) -> None:
+    for question in range(3):
+        page.click("#places button", question)
+        for number in range(4):
+            rate(page, level, number)
+
+
+def saved(page: Page) -> dict[str, Any]:
+    page.click("#save")
+    return dict(json.loads(page.downloaded().read_text(encoding="utf-8")))
+
+
+def until(page: Page, expression: str) -> None:
+    """Wait until something holds in the page."""
+    look = f"const look = () => ({expression}) ? done(true) : setTimeout(look, 20); look();"
+    assert page.value(f"new Promise((done) => {{ {look} }})")
+
+
+def test_a_filled_in_page_is_kept_over_a_reload_saved_and_imported(page: Page, made: Made) -> None:
+    page.click(RATER)
+    page.type("Anna Ö")
+    rate_all(page, 4)
+    rate(page, 2, 3)  # the last one changed
+    page.reload()
+    assert page.value("document.querySelector('#rater').value") == "Anna Ö"
+    assert page.text("#progress") == "12 of 12 ratings"
+    assert page.text("#question") == "Question 3 of 3"
+    assert page.value("document.querySelectorAll('fieldset')[3].querySelector(':checked').value") == "2"
+    assert page.text("#missing").startswith("All 12 ratings are there.")
+    page.click("#save")
+    path = page.downloaded()
+    assert path.name == "ratings-Anna-Ö.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    last = made.key["questions"][2]["answers"][1]["id"]
+    assert data["ratings"] == {name: {"correct": 4, "rude": 2 if name == last else 4} for name in data["ratings"]}
+    assert [data["questionnaire"], data["rater"], data["missing"]] == [made.key["questionnaire"], "Anna Ö", 0]
+    result = made.judge(path, made.rate("bert", data["ratings"]))
+    assert result["judgement"]["raters"] == ["Anna Ö", "bert"]
+    assert result["judgement"]["items"][1]["agreement"]["ordinal"] == 1.0
+
+
+def test_what_is_saved_tells_no_side(page: Page) -> None:
+    page.click(RATER)
+    page.type("anna")
+    rate_all(page, 3)
+    data = saved(page)
+    assert {*data} == {"kind", "questionnaire", "rater", "missing", "exported", "ratings"}
+    text = json.dumps(
+        [data, page.value("document.documentElement.outerHTML"), page.value("({...localStorage})")]
+    ).lower()
+    for word in ('"reference"', '"candidate"', '"both"', "q0", "seed", "reversed"):
+        assert word not in text
+
+
+def test_what_is_not_rated_is_shown_and_found(page: Page) -> None:
+    assert page.text("#missing") == "12 ratings are missing, in questions 1, 2, 3."
+    assert page.texts("fieldset .due") == ["not rated"] * 4
+    rate_all(page, 4)
+    page.click("#clear")
+    assert page.browser.dialogs == ["Delete all ratings on this page?"]
+    for number in range(4):
+        rate(page, 5, number)
+    assert page.text("#place") == "Question 1 of 3: all rated"
+    page.click("#places button", 2)
+    rate(page, 5, 0)
+    assert page.text("#missing") == "7 ratings are missing, in questions 2, 3."
+    assert page.value("[...document.querySelectorAll('#places button')].map(b => b.className)") == [
+        "done",
+        "",
+        "partly",
+    ]
+    page.click("#places button", 0)
+    page.click("#unanswered")
+    assert page.text("#question") == "Question 2 of 3"
+    assert page.value("document.activeElement.closest('fieldset').querySelector('.due').innerText") == "not rated"
+    page.click(RATER)
+    page.type("anna")
+    assert page.text("#save") == "Download unfinished ratings"
+    data = saved(page)
+    assert data["missing"] == 7
+    assert sum(map(len, data["ratings"].values())) == 5
+
+
+def test_unfinished_ratings_are_refused_by_the_import(page: Page, made: Made) -> None:
+    page.click(RATER)
+    page.type("anna")
+    rate(page, 3, 0)
+    page.click("#save")
+    code, out, err = made.run("import", page.downloaded(), "--key", made.key_path)
+    assert (code, out) == (2, "")
+    assert "6 of 6 pairs of ratings are missing: question 1 correct, question 1 rude, question 2 correct" in err
+
+
+def test_nothing_is_saved_without_a_name_and_the_page_says_so(page: Page) -> None:
+    page.click("#save")
+    assert page.text("#alarm").startswith("Enter your name or number first")
+    assert page.value("document.activeElement.id") == "rater"
+    assert page.value("document.activeElement.getAttribute('aria-invalid')") == "true"
+    page.type("anna")
+    assert page.text("#alarm") == ""
+    assert saved(page)["rater"] == "anna"
+
+
+def test_the_keyboard_alone_rates_everything(page: Page) -> None:
+    page.value("document.querySelector('#rater').focus()")
+    page.type("kim")
+    for question in range(3):
+        for _ in range(10):  # the places and the passages come first
+            page.press("Tab", 9)
+            if page.value("document.activeElement.type") == "radio":
+                break
+        for level in "5251":
+            page.press(level)
+        if question < 2:
+            assert page.value("document.activeElement.id") == "next"
+            page.press("Enter", 13)
+            assert page.value("document.activeElement.id") == "question"
+    assert page.text("#progress") == "12 of 12 ratings"
+    assert page.value("document.activeElement.id") == "save"
+    page.press("Enter", 13)
+    data = json.loads(page.downloaded().read_text(encoding="utf-8"))
+    assert sorted(tuple(levels.values()) for levels in data["ratings"].values()) == [(5, 1)] * 3 + [(5, 2)] * 3
+
+
+def test_a_saved_file_is_loaded_again_and_another_is_refused(browser: Browser, page: Page, made: Made) -> None:
+    page.click(RATER)
+    page.type("anna")
+    rate_all(page, 2)
+    page.click("#save")
+    path = page.downloaded()
+    page.click("#clear")
+    assert page.text("#progress") == "0 of 12 ratings"
+
+    def load(file: Path) -> None:
+        node = page.call("Runtime.evaluate", expression="document.querySelector('#load')")["result"]["objectId"]
+        page.call("DOM.setFileInputFiles", files=[str(file)], objectId=node)
+
+    load(made.rate("eve", {}, questionnaire="0" * 64))
+    until(page, "document.querySelector('#alarm').innerText")
+    assert page.text("#alarm") == "That file holds no ratings of this questionnaire; nothing was changed."
+    assert page.text("#progress") == "0 of 12 ratings"
+    load(path)
+    until(page, "document.querySelector('#rater').value")
+    assert page.text("#progress") == "12 of 12 ratings"
+    assert page.text("#alarm") == ""
+    assert page.value("document.querySelector('#rater').value") == "anna"
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["null", "7", "{", '{"ratings": []}', '{"place": 99, "rater": 7, "ratings": {"x": {"correct": 3}}}',
+     '{"ratings": {"ID": {"correct": 9, "rude": "4", "constructor": 3}}}'],
+)  # fmt: skip
+def test_what_is_kept_but_damaged_is_left_out(page: Page, made: Made, kept: str) -> None:
+    text = kept.replace("ID", made.key["questions"][0]["answers"][0]["id"])
+    page.value(
+        f"localStorage.setItem('accgate-questionnaire:' + {json.dumps(made.key['questionnaire'])}, {json.dumps(text)})"
+    )
+    page.reload()
+    assert page.text("#progress") == "0 of 12 ratings"
+    rate(page, 3, 0)
+    assert page.text("#progress") == "1 of 12 ratings"
+
+
+def test_two_questionnaires_keep_apart_and_two_tabs_keep_together(browser: Browser, page: Page, made: Made) -> None:
+    rate(page, 3, 0)
+    second = opened(browser, page.person, made)
+    assert second.text("#progress") == "1 of 12 ratings"
+    rate(second, 3, 1)
+    until(page, "document.querySelector('#progress').innerText === '2 of 12 ratings'")
+    made.build("--items", made.folder / "items.toml", n=3, seed=8)
+    other = opened(browser, page.person, made)
+    assert other.text("#progress") == "0 of 12 ratings"
+    rate(other, 3, 0)
+    assert len(page.value("Object.keys(localStorage)")) == 2
+
+
+HOSTILE = (
+    "<script>document.title = 'ran'</script><img src=x onerror=\"document.title = 'ran'\">",
+    "</script><script>document.title = 'ran'</script>",
+    "<!--<script> \u2028 \u2029 ]]> &lt;b&gt; \u202e {{ 1 + 1 }}",
+    "<style>body { display: none }</style><base href=http://127.0.0.1:9/>",
+    "<meta http-equiv=refresh content='0;url=x'>",
+)
+
+
+def test_hostile_texts_are_shown_as_they_are_and_nothing_runs_or_loads(browser: Browser, made: Made) -> None:
+    for side in ("reference", "candidate"):
+        rows = answers(side, len(HOSTILE))
+        made.write(side, [r | {"reply": f"{side} {t}", "prompt": f"{t}?"} for r, t in zip(rows, HOSTILE, strict=True)])
+    made.build()
+    page = opened(browser, browser.person(), made)
+    shown = set()
+    for question in range(len(HOSTILE)):
+        page.click("#places button", question)
+        shown |= set(page.value("[...document.querySelectorAll('.text')].map(e => e.textContent)"))
+        assert page.value("document.querySelectorAll('main script, main img, main style, main base, meta').length") == 5
+    assert shown == {f"{t}?" for t in HOSTILE} | {f"{s} {t}" for t in HOSTILE for s in ("reference", "candidate")}
+    assert page.value("document.title") == "How good are these answers?"
+    asked = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
+    assert asked == [made.page_path.as_uri()]
+    faults = [e for e in browser.events if e["method"] in ("Runtime.exceptionThrown", "Log.entryAdded")]
+    assert not faults
+
+
+def test_the_policy_holds_against_a_script_that_gets_into_the_page(page: Page) -> None:
+    """As if a text had come through: an element with a script, a handler or a source does nothing."""
+    page.value("document.body.append(Object.assign(document.createElement('img'), {src: 'http://127.0.0.1:9/x'}))")
+    for attack in (
+        "document.body.innerHTML = '<b>x</b>'", "document.body.setAttribute('onclick', 'x')",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",
+    ):  # fmt: skip
+        assert page.value(f"(() => {{ try {{ {attack}; return false; }} catch {{ return true; }} }})()"), attack
+    assert page.value("fetch('http://127.0.0.1:9/').then(() => false, () => true)")
+    assert page.value("document.title") == "How good are these answers?"
+    blocked_by = [e["params"]["entry"]["text"] for e in page.browser.events if e["method"] == "Log.entryAdded"]
+    assert any("Content Security Policy" in text for text in blocked_by)
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_no_width_scrolls_sideways(page: Page, width: int) -> None:
+    page.size(width, 700, phone=width < 600)
+    page.reload()
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+    assert page.value(
+        "[...document.querySelectorAll('fieldset label')].every(e => e.getBoundingClientRect().width >= 44)"
+    )
+    beside = page.value("(([a, b]) => a.getBoundingClientRect().top === b.getBoundingClientRect().top)"
+                        "([...document.querySelectorAll('.answer')])")  # fmt: skip
+    assert beside == (width == 1280)
+
+
+def test_an_endless_word_stays_in_its_box(browser: Browser, made: Made) -> None:
+    for side in ("reference", "candidate"):
+        made.write(side, [row | {"reply": side[0] * 5000, "prompt": "w" * 3000} for row in answers(side, 2)])
+    made.build()
+    page = opened(browser, browser.person(), made)
+    page.size(375, 700, phone=True)
+    page.reload()
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_what_is_behind_them_in_light_and_dark(page: Page, scheme: str) -> None:
+    """Contrast of 4.5 to 1 or more (WCAG 2 AA), for every text that is shown."""
+    page.scheme(scheme)
+    page.click("#places button", 1)
+    rate(page, 3, 0)
+    page.click("#save")
+    lowest = page.value(CONTRAST)
+    assert lowest["ratio"] >= 4.5, lowest
+    back = page.value("getComputedStyle(document.body).backgroundColor")
+    assert back == {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}[scheme]
+
+
+CONTRAST = """(() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (c) => { const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+  let lowest = { ratio: 99 };
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.checkVisibility({ opacityProperty: true }) || e.closest("script, noscript, :disabled")) continue;
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < lowest.ratio) lowest = { ratio, text: e.textContent.slice(0, 40), element: e.outerHTML.slice(0, 80) };
+  }
+  return lowest;
+})()"""  # noqa: E501
+
+
+def test_every_control_has_a_name_and_radio_groups_their_statement(page: Page) -> None:
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    named: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node.get("ignored"):
+            named.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+    for role in ("radio", "button", "textbox", "progressbar", "navigation"):
+        assert named[role], role
+        assert all(named[role]), role
+    assert sorted(named["group"]) == [
+        "Answer A: It is correct. not rated", "Answer A: It is rude. not rated",
+        "Answer B: It is correct. not rated", "Answer B: It is rude. not rated",
+    ]  # fmt: skip

@@ -1,0 +1,87 @@
+"""Krippendorff's alpha: his published figures, another implementation, and what must not change it."""
+
+import math
+from typing import Any, get_args
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from accgate.stats.agreement import Level, krippendorff_alpha
+
+NONE = math.nan
+# Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units, gaps.
+PUBLISHED = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NONE, NONE, NONE],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NONE, 3],
+    [NONE, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NONE],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
+]
+LEVELS: tuple[Level, ...] = get_args(Level)
+tables = st.tuples(st.integers(2, 6), st.integers(1, 12)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, NONE]))
+)
+
+
+@pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_published_figures(level: Level, alpha: float) -> None:
+    assert krippendorff_alpha(PUBLISHED, level) == pytest.approx(alpha, abs=5e-4)
+
+
+@given(tables, st.sampled_from(LEVELS))
+def test_any_table_gives_what_another_implementation_gives(table: Any, level: Level) -> None:
+    own = krippendorff_alpha(table, level)
+    rated = table[:, (~np.isnan(table)).sum(axis=0) >= 2]
+    if len(np.unique(rated[~np.isnan(rated)])) < 2:
+        assert math.isnan(own)
+        return
+    expected = krippendorff.alpha(rated, level_of_measurement=level)
+    assert own == pytest.approx(expected, abs=1e-9)
+
+
+@given(tables, st.sampled_from(LEVELS))
+def test_raters_units_and_direction_do_not_matter(table: Any, level: Level) -> None:
+    own = krippendorff_alpha(table, level)
+    assume(not math.isnan(own))
+    for other in (table[::-1], table[:, ::-1], 6.0 - table):
+        assert krippendorff_alpha(other, level) == pytest.approx(own)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_perfect_agreement_is_1_and_contradiction_is_below_0(level: Level) -> None:
+    assert krippendorff_alpha([[1, 2, 3, 5], [1, 2, 3, 5]], level) == 1.0
+    assert krippendorff_alpha([[1, 5, 1, 5], [5, 1, 5, 1]], level) < 0.0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_random_ratings_are_near_0(level: Level) -> None:
+    table = np.random.default_rng(1).integers(1, 6, (3, 20_000))
+    assert krippendorff_alpha(table, level) == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_near_miss_costs_less_than_a_far_one_but_by_names_the_same() -> None:
+    near, far = [[1, 2, 3, 4, 5, 5], [1, 2, 3, 4, 5, 4]], [[1, 2, 3, 4, 5, 5], [1, 2, 3, 4, 5, 1]]
+    for level in ("ordinal", "interval"):
+        assert krippendorff_alpha(near, level) > krippendorff_alpha(far, level) + 0.1  # type: ignore[arg-type]
+    assert krippendorff_alpha(near, "nominal") == pytest.approx(krippendorff_alpha(far, "nominal"))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[[3, 3], [3, 3]], [[1, 2, 3]], [[1, NONE], [NONE, 2]], [[NONE], [NONE]], [[1, 5, NONE], [1, NONE, 4]]],
+    ids=["one value", "one rater", "no unit twice", "nothing", "one unit"],
+)
+def test_where_there_is_nothing_to_compare_alpha_does_not_exist(table: Any) -> None:
+    assert math.isnan(krippendorff_alpha(table))
+
+
+@pytest.mark.parametrize(
+    ("table", "level", "message"),
+    [([1, 2], "ordinal", "1 dimensions"), ([[1, math.inf]], "ordinal", "infinite"), ([[1, 2]], "ratio", "level is")],
+)
+def test_what_is_no_table_of_ratings_is_refused(table: Any, level: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        krippendorff_alpha(table, level)
