@@ -1,0 +1,121 @@
+"""What a task of lm-evaluation-harness asks of a model, as requests to an engine, and the engine's answers to them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from accgate.engines.base import Engine, Reply, Request, RequestFailed, Scorer
+from accgate.errors import BadInput, CannotEvaluate
+
+Kind = Literal["generate", "score", "rolling"]
+Response = str | tuple[float, "bool | None"] | float
+MAX_TOKENS = 256  # where a task sets none, as lm-eval's own clients have it
+
+
+@dataclass(frozen=True)
+class LmEvalRequest:
+    """One request of a sample.
+
+    `generate` wants a text, `score` the log-likelihood of `continuation` after `prompt`, `rolling` that of all of it.
+    """
+
+    kind: Kind
+    prompt: str
+    continuation: str = ""
+    system: str = ""
+    chat: bool = False
+    max_tokens: int = MAX_TOKENS
+    temperature: float = 0.0
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def asked(self, id_: str, repeat: int = 0) -> Request:
+        """The request as an engine takes it."""
+        return Request(
+            id=id_, repeat=repeat, prompt=self.prompt, system=self.system, mode="chat" if self.chat else "completion",
+            max_tokens=self.max_tokens, temperature=self.temperature, top_p=self.top_p, top_k=self.top_k,
+            stop=self.stop, extra=self.extra,
+        )  # fmt: skip
+
+
+def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where: str) -> LmEvalRequest:
+    """A request of lm-eval's, from its type and arguments.
+
+    Spaces that end a context are moved to the continuation, as lm-eval does before it counts tokens.
+
+    Raises
+    ------
+    BadInput
+        For what no engine can be asked: a conversation of several turns, or the start of an answer in a chat.
+    """
+    if request_type == "loglikelihood_rolling":
+        return LmEvalRequest("rolling", "", str(arguments[0]))
+    if request_type == "loglikelihood":
+        context, continuation = str(arguments[0]), str(arguments[1])
+        kept = context.rstrip()
+        return LmEvalRequest("score", kept, context[len(kept) :] + continuation)
+    system, prompt = _of_chat(str(arguments[0]), where) if chat else ("", str(arguments[0]))
+    return LmEvalRequest("generate", prompt, system=system, chat=chat, **_generation(dict(arguments[1]), where))
+
+
+def _of_chat(text: str, where: str) -> tuple[str, str]:
+    messages = json.loads(text)
+    system = messages.pop(0)["content"] if messages[0]["role"] == "system" else ""
+    if [message["role"] for message in messages] != ["user"]:
+        raise BadInput(f"{where}: gives the start of an answer (gen_prefix), which a chat cannot; ask it by completion")
+    return system, messages[0]["content"]
+
+
+def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
+    """generation_kwargs as lm-eval's clients of completion servers read them."""
+    options.pop("do_sample", None)
+    until = options.pop("until", None) or []
+    longest = options.pop("max_gen_toks", MAX_TOKENS)
+    found = {
+        "stop": tuple([until] if isinstance(until, str) else map(str, until)),
+        "max_tokens": options.pop("max_tokens", longest),
+        "temperature": options.pop("temperature", 0.0),
+        "top_p": options.pop("top_p", None),
+        "top_k": options.pop("top_k", None),
+    }
+    if isinstance(found["max_tokens"], bool) or not isinstance(found["max_tokens"], int) or found["max_tokens"] < 1:
+        raise BadInput(f"{where}: max_gen_toks is {found['max_tokens']!r}; write a whole number of tokens")
+    return {**found, "temperature": float(found["temperature"]), "extra": options}
+
+
+async def responses_of(
+    engine: Engine, requests: Sequence[LmEvalRequest], id_: str, repeat: int = 0
+) -> tuple[tuple[Response, ...], tuple[Reply, ...]]:
+    """The engine's answers to a sample's requests, in their order, and the replies of those that wanted a text.
+
+    Raises
+    ------
+    RequestFailed
+        When one gets no answer: the sample has failed.
+    CannotEvaluate
+        When no further request can succeed, or the engine cannot score.
+    """
+    if any(request.kind != "generate" for request in requests) and not hasattr(engine, "score"):
+        raise CannotEvaluate(
+            f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs; use "
+            "vllm, or a task that generates text"
+        )
+    found = await asyncio.gather(*(_response(engine, request, id_, repeat) for request in requests))
+    return tuple(response for response, _ in found), tuple(reply for _, reply in found if reply is not None)
+
+
+async def _response(engine: Any, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | None]:
+    if request.kind == "generate":
+        reply = await engine.complete(request.asked(id_, repeat))
+        if reply.text is None:
+            raise RequestFailed("the reply holds no text")
+        return reply.text, reply
+    scorer: Scorer = engine
+    found = await scorer.score(request.asked(id_, repeat), request.continuation)
+    return (found.total if request.kind == "rolling" else (found.total, found.greedy)), None

@@ -1,0 +1,203 @@
+"""Reference files of TensorRT-LLM's accuracy suite (`references/<dataset>.yaml`) as references that are known by mean.
+
+The suite's tests and their defaults stand in its `accuracy_core.py`; its thresholds follow from alpha, sigma and the
+number of samples by the two-sample formula that accgate uses too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.references import variant_label
+
+SPECS = ("dtype", "quant_algo", "kv_cache_quant_algo", "spec_dec_algo", "extra_acc_spec")
+FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What the suite takes where an entry says nothing; sigma in points. `task` is the name here, where it differs."""
+
+    num_samples: int
+    sigma: float
+    alpha: float = 0.05
+    beta: float = 0.2
+    higher_is_better: bool = True
+    metric: str = "accuracy"
+    task: str | None = None
+    note: str = ""
+
+
+DEFAULTS: Mapping[str, Defaults] = {
+    "mmlu": Defaults(4096, 50.0),
+    "gsm8k": Defaults(1319, 50.0),
+    "gpqa_diamond": Defaults(198, 50.0),
+    "json_mode_eval": Defaults(100, 50.0),
+    "mmmu": Defaults(900, 50.0),
+    "longbench_v1": Defaults(4750, 50.0),
+    "longbench_v2": Defaults(215, 50.0),
+    "videomme": Defaults(300, 50.0),
+    "cnn_dailymail": Defaults(512, 11.06, alpha=0.002),
+    "zero_scrolls": Defaults(80, 6.97, alpha=0.002),
+    # A task of its own: the suite's score is ROUGE-1 of the code, and must never judge the share that passes its tests.
+    "humaneval": Defaults(
+        164, 15.08, alpha=0.002, task="humaneval_rouge1", note="the suite scores HumanEval by ROUGE, not by its tests"
+    ),
+    "SlimPajama-6B": Defaults(86, 4.48, alpha=0.01, higher_is_better=False, task="slimpajama"),
+    "passkey_retrieval_64k": Defaults(20, 0.0, alpha=0.5),
+    "passkey_retrieval_128k": Defaults(20, 0.0, alpha=0.5),
+    "voxpopuli": Defaults(32, 50.0, higher_is_better=False, metric="wer"),
+}
+
+
+@dataclass(frozen=True)
+class SuiteReference:
+    """An entry of the suite with all that it is judged by; mean and sigma in points."""
+
+    source: Path
+    model: str
+    task: str
+    variant: Mapping[str, Any]
+    mean: float
+    n: int
+    sigma: float
+    alpha: float
+    beta: float
+    higher_is_better: bool
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The baseline that it is found by."""
+        label = variant_label(self.variant)
+        return f"{self.model}@{label}" if label else self.model
+
+
+def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | None = None) -> list[SuiteReference]:
+    """Every reference in a file of the suite.
+
+    Parameters
+    ----------
+    path : Path
+        Its name is the data set's.
+    sigma : float or None
+        Standard deviation of one score in points, for a data set whose default is not known.
+    num_samples : int or None
+        Likewise.
+
+    Raises
+    ------
+    BadInput
+        For a file of another kind, an entry without its figures, and two entries of one specification that differ.
+    CannotEvaluate
+        When the package that reads YAML is missing.
+    """
+    defaults = DEFAULTS.get(path.stem)
+    if defaults is None and sigma is not None:
+        defaults = Defaults(num_samples or 0, sigma)
+    if defaults is None:
+        known = ", ".join(DEFAULTS)
+        raise BadInput(f"{path}: the suite's defaults of {path.stem} are not known (but of {known}); give --sigma")
+    found: dict[str, SuiteReference] = {}
+    for model, entries in _content(path).items():
+        if not isinstance(entries, list):
+            raise BadInput(f"{path}: {model} has no list of references; is it a file of references/ in the suite?")
+        for number, entry in enumerate(entries, 1):
+            reference = _reference(path, str(model), entry, defaults, f"{path}: entry {number} of {model}")
+            first = found.setdefault(reference.name, reference)
+            if first != reference:
+                raise BadInput(
+                    f"{path}: {reference.name} comes twice, with a mean of {first.mean:g} and of {reference.mean:g} or "
+                    "other figures; keep one"
+                )
+    return list(found.values())
+
+
+def suite_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Reference files named one by one or by their folder, and those of a folder whose defaults are not known.
+
+    Raises
+    ------
+    BadInput
+        For a folder without any that is known.
+    """
+    files: list[Path] = []
+    unknown: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        known = [file for file in found if not path.is_dir() or file.stem in DEFAULTS]
+        if not known:
+            raise BadInput(f"{path}: holds no reference file of the suite whose defaults are known")
+        files += known
+        unknown += [file for file in found if file not in known]
+    return files, unknown
+
+
+def _content(path: Path) -> dict[Any, Any]:
+    try:
+        import yaml
+    except ImportError as error:
+        raise CannotEvaluate("YAML files need the package pyyaml: pip install 'accgate[interop]'") from error
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: is no YAML: {error}") from error
+    if not isinstance(content, dict) or not content:
+        raise BadInput(f"{path}: holds no models")
+    return content
+
+
+def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: str) -> SuiteReference:
+    if not isinstance(entry, dict):
+        raise BadInput(f"{where} is no table of figures")
+    score = "accuracy" if defaults.metric not in entry else defaults.metric
+    mean = _number(entry, score, None, where)
+    n = entry.get("num_samples", defaults.num_samples)
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise BadInput(f"{where}: num_samples is {n!r}; give a whole number, or --num-samples")
+    higher = entry.get("higher_is_better", defaults.higher_is_better)
+    if not isinstance(higher, bool):
+        raise BadInput(f"{where}: higher_is_better is {higher!r}; write true or false")
+    return SuiteReference(
+        source=path, model=model, task=defaults.task or path.stem,
+        variant=_variant({key: value for key, value in entry.items() if key not in (*FIGURES, score)}),
+        mean=mean, n=n,
+        sigma=_number(entry, "sigma", defaults.sigma, where, 0.0),
+        alpha=_number(entry, "alpha", defaults.alpha, where, 0.0, 1.0),
+        beta=_number(entry, "beta", defaults.beta, where, 0.0, 1.0),
+        higher_is_better=higher, note=defaults.note,
+    )  # fmt: skip
+
+
+def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification without what is the suite's default; commas would end a value of a variant.
+
+    Keys that the suite does not know, as mtp_enabled, tell entries apart too, although the suite ignores them.
+    """
+    kept = {key: value for key, value in specs.items() if value is not None and (key, value) != ("dtype", "auto")}
+    return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in kept.items()}
+
+
+def _number(
+    entry: Mapping[str, Any],
+    key: str,
+    default: float | None,
+    where: str,
+    lowest: float = -math.inf,
+    highest: float = math.inf,
+) -> float:
+    value = entry.get(key, default)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not (math.isfinite(value) and lowest <= value <= highest)
+    ):
+        raise BadInput(f"{where}: {key} is {value!r}; write a number")
+    return float(value)

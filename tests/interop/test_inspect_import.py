@@ -1,0 +1,263 @@
+"""Inspect's logs become run records with the means that Inspect reports, or an error."""
+
+from __future__ import annotations
+
+import copy
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.interop.imported import Imported
+from accgate.interop.inspect_logs import import_inspect
+from accgate.interop.inspect_text import message_text, prompt_text
+from accgate.tasks.samples import sample_id
+from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
+
+LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
+
+
+def imported(path: Path, **choice: Any) -> Imported:
+    (found,) = import_inspect([path], **choice)
+    return found
+
+
+def of(folder: Path, samples: list[dict[str, Any]], means: dict[str, float], **own: Any) -> Path:
+    return write_json(folder / "log.json", log_of(samples, means, **own))
+
+
+def test_letters_count_as_inspect_counts_them(tmp_path: Path) -> None:
+    found = imported(of(tmp_path, LETTERS, {"match": 0.375}))
+    assert [record.score for record in found.records] == [100.0, 0.0, 50.0, 0.0]
+    assert (found.mean, found.reported) == (37.5, 37.5)
+    assert (found.model, found.task, found.tool) == ("openai/gpt", "asking", "Inspect 0.3.285")
+
+
+@pytest.mark.parametrize("method", [0, 8, 93])
+def test_an_archive_gives_what_the_json_log_gives(tmp_path: Path, method: int) -> None:
+    log = log_of(LETTERS, {"match": 0.375})
+    packed = imported(write_eval(tmp_path / "log.eval", log, method))
+    assert packed.records == imported(write_json(tmp_path / "log.json", log)).records
+
+
+def test_a_record_has_reply_answer_tokens_and_the_id_of_task_prompt_and_target(tmp_path: Path) -> None:
+    record = imported(of(tmp_path, LETTERS, {"match": 0.375})).records[0]
+    assert (record.reply, record.answer, record.target, record.finish_reason) == ("yes, sure", "yes", "yes", "stop")
+    assert (record.prompt_tokens, record.completion_tokens, record.seconds) == (7, 3, 1.5)
+    assert record.id == sample_id("asking", "Question 1?", "yes", 0)
+
+
+def test_epochs_are_repeats_and_the_mean_is_over_samples(tmp_path: Path) -> None:
+    values = {(1, 1): "C", (1, 2): "I", (2, 1): "C", (2, 2): "C"}
+    samples = [sample(id_, value, epoch=epoch) for (id_, epoch), value in values.items()]
+    found = imported(of(tmp_path, samples[::-1], {"match": 0.75}, epochs=2))
+    assert {(record.repeat, record.score) for record in found.records if record.id == found.records[0].id} in (
+        {(0, 100.0), (1, 0.0)}, {(0, 100.0), (1, 100.0)},
+    )  # fmt: skip
+    assert (found.samples, len(found.records), found.mean) == (2, 4, 75.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [([True, False], 0.5), (["yes", "NO"], 0.5), (["1", "0.5"], 0.75), ([0.25, 1], 0.625)],
+)
+def test_numbers_words_and_truth_values_count_as_inspect_counts_them(
+    tmp_path: Path, values: list[Any], mean: float
+) -> None:
+    samples = [sample(id_, value) for id_, value in enumerate(values)]
+    assert imported(of(tmp_path, samples, {"match": mean})).mean == pytest.approx(100 * mean)
+
+
+def test_points_of_an_unknown_scorer_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
+    path = of(tmp_path, [sample(1, 0.5, scorer="mine"), sample(2, 1.0, scorer="mine")], {"mine": 0.75})
+    with pytest.raises(BadInput, match="is mine a fraction or in points"):
+        imported(path)
+    assert imported(path, scale=100.0).reported == 75.0
+    assert imported(path, scale=1.0).reported == 0.75
+
+
+def two_scorers() -> list[dict[str, Any]]:
+    return [
+        sample(id_, value) | {"scores": {"match": {"value": value}, "includes": {"value": "C"}}}
+        for id_, value in ((1, "C"), (2, "I"))
+    ]
+
+
+def test_of_several_scorers_one_is_named_or_the_log_names_its_headline(tmp_path: Path) -> None:
+    means = {"match": 0.5, "includes": 1.0}
+    path = of(tmp_path, two_scorers(), means)
+    with pytest.raises(BadInput, match="several scores; choose one: --metric match, --metric includes"):
+        imported(path)
+    assert (imported(path, metric="includes").mean, imported(path, metric="match").mean) == (100.0, 50.0)
+    with pytest.raises(BadInput, match="holds no scorer f1; choose one: --metric match"):
+        imported(path, metric="f1")
+    log = log_of(two_scorers(), means)
+    log["results"]["headline"] = {"scorer": "includes", "score": "includes", "metric": "accuracy"}
+    assert imported(write_json(tmp_path / "log.json", log)).metric == "includes"
+
+
+def test_a_score_of_several_values_is_chosen_by_its_key(tmp_path: Path) -> None:
+    samples = [sample(id_, {"right": value, "long": 3}, scorer="both") for id_, value in ((1, 1.0), (2, 0.0))]
+    log = log_of(samples, {})
+    metric = {"accuracy": {"name": "inspect_ai/accuracy", "value": 0.5}}
+    log["results"]["scores"] = [{"name": "right", "scorer": "both", "metrics": metric}]
+    path = write_json(tmp_path / "log.json", log)
+    with pytest.raises(BadInput, match="several scores; choose one: --metric both/right, --metric both/long"):
+        imported(path)
+    assert imported(path, metric="both/right", scale=100.0).reported == 50.0
+    assert "not checked" in imported(path, metric="both/long", scale=1.0).note
+
+
+def test_a_sample_without_a_score_has_none_in_the_records_and_is_left_out_as_inspect_leaves_it(tmp_path: Path) -> None:
+    failed = sample(3, None, error={"message": "the server went away"}) | {"scores": None}
+    left = sample(4, math.nan)
+    left["scores"]["match"]["reason"] = "grader_failed"
+    found = imported(of(tmp_path, [sample(1, "C"), sample(2, "I"), failed, left], {"match": 0.5}))
+    assert [(record.score, record.error) for record in found.records] == [
+        (100.0, None), (0.0, None), (None, "the server went away"), (None, "grader_failed"),
+    ]  # fmt: skip
+    assert found.mean == 50.0
+
+
+def test_another_mean_than_reported_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"mean of match \(accuracy\) is 0\.375, but log\.json reports 0\.4"):
+        imported(of(tmp_path, LETTERS, {"match": 0.4}))
+
+
+def test_a_mean_of_epochs_reduced_in_another_way_is_said_to_be_unchecked(tmp_path: Path) -> None:
+    log = log_of(LETTERS, {"match": 0.9})
+    log["results"]["scores"][0]["reducer"] = "mode"
+    found = imported(write_json(tmp_path / "log.json", log))
+    assert found.reported is None
+    assert "not checked" in found.note
+
+
+def missing(log: dict[str, Any]) -> None:
+    log["eval"]["dataset"]["sample_ids"].append(5)
+
+
+def missing_epoch(log: dict[str, Any]) -> None:
+    log["eval"]["config"]["epochs"] = 2
+
+
+def twice(log: dict[str, Any]) -> None:
+    log["samples"].append(log["samples"][0])
+
+
+def extra(log: dict[str, Any]) -> None:
+    log["eval"]["dataset"]["sample_ids"].remove(3)
+
+
+def unfinished(log: dict[str, Any]) -> None:
+    log["status"] = "cancelled"
+
+
+def invalid(log: dict[str, Any]) -> None:
+    log["invalidated"] = True
+
+
+def empty(log: dict[str, Any]) -> None:
+    log["samples"] = []
+
+
+def no_results(log: dict[str, Any]) -> None:
+    del log["results"]
+
+
+def no_number(log: dict[str, Any]) -> None:
+    log["samples"][1]["scores"]["match"]["value"] = "maybe"
+
+
+def no_scores(log: dict[str, Any]) -> None:
+    for one in log["samples"]:
+        one["scores"]["match"]["value"] = math.nan
+
+
+def no_epoch(log: dict[str, Any]) -> None:
+    del log["samples"][0]["epoch"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (missing, r"1 of 5 samples are missing: 5 \(epoch 1\)"),
+        (missing_epoch, "4 of 8 samples are missing"),
+        (twice, "sample 1 of epoch 1 comes twice"),
+        (extra, "1 samples are not of its dataset: 3"),
+        (unfinished, "status is 'cancelled'"),
+        (invalid, "marked samples of it invalid"),
+        (empty, "holds no samples"),
+        (no_results, "holds no eval or no results"),
+        (no_number, r"sample 2 \(epoch 1\) has the value 'maybe'"),
+        (no_scores, "no sample has a score of match"),
+        (no_epoch, "has no id, epoch or target"),
+    ],
+)
+def test_a_log_that_is_not_whole_is_an_error(tmp_path: Path, change: Any, fault: str) -> None:
+    log = copy.deepcopy(log_of(LETTERS, {"match": 0.375}))
+    change(log)
+    with pytest.raises(BadInput, match=fault):
+        imported(write_json(tmp_path / "log.json", log))
+
+
+@pytest.mark.parametrize("cut", [40, 300, -1, -30])
+def test_a_log_that_is_cut_off_is_an_error(tmp_path: Path, cut: int) -> None:
+    log = log_of(LETTERS, {"match": 0.375})
+    for path in (write_json(tmp_path / "log.json", log), write_eval(tmp_path / "log.eval", log)):
+        path.write_bytes(path.read_bytes()[:cut])
+        with pytest.raises(BadInput, match=r"cut off"):
+            imported(path)
+
+
+@pytest.mark.parametrize("method", [0, 8, 93])
+def test_a_changed_byte_in_an_archive_is_an_error(tmp_path: Path, method: int) -> None:
+    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}), method)
+    raw = bytearray(path.read_bytes())
+    place = len("samples/1_epoch_1.json") + 30 + 60
+    raw[place] ^= 0xFF
+    path.write_bytes(raw)
+    with pytest.raises(BadInput, match=r"samples/1_epoch_1\.json is damaged"):
+        imported(path)
+
+
+def test_an_archive_of_an_evaluation_that_was_killed_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    path.write_bytes(archive([("_journal/start.json", b"{}")], 93))
+    with pytest.raises(BadInput, match=r"no header\.json: the evaluation did not finish"):
+        imported(path)
+
+
+def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
+    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}), 0)
+    path.write_bytes(path.read_bytes().replace(b"\x3f\0\0\0\0\0\0\0", b"\x3f\0\0\0\x63\0\0\0"))
+    with pytest.raises(BadInput, match="compression method 99 is not known"):
+        imported(path)
+
+
+def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(CannotEvaluate, match=r"pip install 'accgate\[interop\]'"):
+        imported(path)
+
+
+def test_a_folder_is_searched_and_one_without_logs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="holds no logs of Inspect"):
+        import_inspect([tmp_path])
+    of(tmp_path, LETTERS, {"match": 0.375})
+    assert imported(tmp_path).samples == 4
+    with pytest.raises(BadInput, match="cannot be read"):
+        imported(tmp_path / "none.eval")
+
+
+def test_a_prompt_is_the_same_in_every_run_and_a_long_text_is_put_back() -> None:
+    asked = {"role": "user", "content": "attachment://abc", "id": "random"}
+    kept = {"input": [asked], "attachments": {"abc": "a long text"}}
+    assert prompt_text(kept) == "user: a long text"
+    assert prompt_text({"input": "short", "choices": ["a", "b"]}) == "short\na\nb"
+    parts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "so"}, {"type": "image", "image": "x"}]
+    assert message_text({}, {"content": parts}) == 'so\n{"image": "x", "type": "image"}'
+    assert message_text({}, None) is None

@@ -1,0 +1,251 @@
+"""lm-eval's per-sample logs become run records with the means that lm-eval reports, or an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput
+from accgate.interop.imported import Imported
+from accgate.interop.lm_eval import Choice, import_lm_eval
+from accgate.tasks.samples import sample_id
+from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
+
+MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
+
+
+def imported(path: Path, *, model: str | None = None, **choice: Any) -> Imported:
+    (found,) = import_lm_eval([path], Choice(**choice), model=model)
+    return found
+
+
+def test_a_log_has_the_mean_that_lm_eval_reports_in_points(tmp_path: Path) -> None:
+    found = imported(write_log(tmp_path, MATCHES))
+    assert (found.mean, found.reported, found.samples, found.note) == (75.0, 75.0, 4, "")
+    assert [record.score for record in found.records] == [100.0, 0.0, 100.0, 100.0]
+    assert (found.model, found.task, found.tool, found.metric) == (
+        "org/model", "adding", "lm-eval 0.4.13", "exact_match,none",
+    )  # fmt: skip
+    assert found.higher_is_better is True
+
+
+def test_a_record_has_reply_answer_target_and_the_id_of_task_prompt_and_target(tmp_path: Path) -> None:
+    record = imported(write_log(tmp_path, MATCHES)).records[2]
+    assert (record.reply, record.answer, record.target, record.repeat) == (" 4", "4", "4", 0)
+    assert record.id == sample_id("adding", "2 + 2 =", "4", 0)
+
+
+def test_a_folder_is_searched_and_its_tasks_are_imported_side_by_side(tmp_path: Path) -> None:
+    write_log(tmp_path / "model", MATCHES)
+    write_log(tmp_path / "other", [scored(0, {"acc": 1.0}), scored(1, {"acc": 0.0})], "choices", date=DATE[:-1])
+    found = import_lm_eval([tmp_path], Choice())
+    assert {(item.task, item.mean) for item in found} == {("adding", 75.0), ("choices", 50.0)}
+
+
+def test_identical_documents_are_different_samples(tmp_path: Path) -> None:
+    rows = [generated(0, {"acc": 1.0}), generated(0, {"acc": 0.0}) | {"doc_id": 1}]
+    first, second = imported(write_log(tmp_path, rows)).records
+    assert [first.id, second.id] == [sample_id("adding", "2 + 0 =", "2", count) for count in (0, 1)]
+
+
+def test_of_scored_options_the_likeliest_is_the_answer_and_all_tell_the_prompt(tmp_path: Path) -> None:
+    found = imported(write_log(tmp_path, [scored(0, {"acc": 0.0}, (-3.0, -2.5, -9.0)), scored(1, {"acc": 1.0})]))
+    assert (found.records[0].answer, found.records[0].reply) == ("option 1", None)
+    assert found.prompts[found.records[0].id] == "Q0\n option 0\n option 1\n option 2"
+
+
+def test_a_chat_is_read_from_the_list_that_lm_eval_keeps_it_in(tmp_path: Path) -> None:
+    chat = json.dumps([{"role": "user", "content": "hello"}])
+    row = MATCHES[0] | {"arguments": {"gen_args_0": {"arg_0": [chat], "arg_1": {}}}}
+    found = imported(write_log(tmp_path, [row]))
+    assert list(found.prompts.values()) == [chat]
+
+
+def several() -> list[Row]:
+    both = {"acc": 1.0, "acc_norm": 0.0}
+    return [generated(doc, both, chosen) for chosen in ("strict", "flexible") for doc in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("choice", "offered"),
+    [
+        ({}, ["acc --filter strict", "acc --filter flexible", "acc_norm --filter strict"]),
+        ({"metric": "acc"}, ["acc --filter strict", "acc --filter flexible"]),
+        ({"filter": "strict"}, ["acc --filter strict", "acc_norm --filter strict"]),
+    ],
+)
+def test_several_scores_are_an_error_that_lists_them(
+    tmp_path: Path, choice: dict[str, str], offered: list[str]
+) -> None:
+    with pytest.raises(BadInput, match="holds several scores; choose one") as error:
+        imported(write_log(tmp_path, several()), **choice)
+    assert all(f"--metric {text}" in str(error.value) for text in offered)
+
+
+def test_metric_and_filter_choose_one(tmp_path: Path) -> None:
+    found = imported(write_log(tmp_path, several()), metric="acc_norm", filter="flexible")
+    assert (found.metric, found.mean, found.samples) == ("acc_norm,flexible", 0.0, 3)
+
+
+@pytest.mark.parametrize("choice", [{"metric": "f1"}, {"filter": "loose"}])
+def test_a_score_that_is_not_there_is_an_error_that_lists_what_is(tmp_path: Path, choice: dict[str, str]) -> None:
+    with pytest.raises(BadInput, match=r"holds no .*; it has: --metric acc"):
+        imported(write_log(tmp_path, several()), **choice)
+
+
+def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody(tmp_path: Path) -> None:
+    rows = [generated(doc, {"word_perplexity": [-20.0, 7], "acc": 1.0}) for doc in range(2)]
+    path = write_log(tmp_path, rows)
+    assert imported(path).metric == "acc,none"
+    with pytest.raises(BadInput, match="word_perplexity is no mean of scores of samples"):
+        imported(path, metric="word_perplexity")
+
+
+def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
+    rows = [generated(doc, {"perplexity": -2.0 * doc}) for doc in range(2)]
+    with pytest.raises(BadInput, match="perplexity is no mean"):
+        imported(write_log(tmp_path, rows, results=False), metric="perplexity")
+
+    def other(results: dict[str, Any]) -> None:
+        results["configs"]["adding"]["metric_list"][0]["aggregation"] = "median"
+
+    with pytest.raises(BadInput, match="exact_match is no mean"):
+        imported(write_log(tmp_path, MATCHES, change=other), metric="exact_match")
+
+
+def test_points_of_an_unknown_metric_are_asked_for_and_never_guessed(tmp_path: Path) -> None:
+    rows = [generated(doc, {"my_score": value}) for doc, value in enumerate([0.25, 0.75])]
+    path = write_log(tmp_path, rows)
+    with pytest.raises(BadInput, match=r"is my_score a fraction or in points.*--scale 100"):
+        imported(path)
+    assert imported(path, scale=100.0).mean == 50.0
+    assert imported(path, scale=1.0).reported == 0.5
+
+
+def test_a_known_fraction_with_other_values_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="acc should be a fraction, but 1 values are not: 75"):
+        imported(write_log(tmp_path, [generated(0, {"acc": 75.0}), generated(1, {"acc": 1.0})]))
+
+
+def test_a_scale_that_is_no_positive_number_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="scale is -1"):
+        imported(write_log(tmp_path, MATCHES), scale=-1.0)
+
+
+def changed_mean(results: dict[str, Any]) -> None:
+    results["results"]["adding"]["exact_match,none"] = 0.7501
+
+
+def no_figure(results: dict[str, Any]) -> None:
+    del results["results"]["adding"]["exact_match,none"]
+
+
+def text_figure(results: dict[str, Any]) -> None:
+    results["results"]["adding"]["exact_match,none"] = "0.75"
+
+
+def other_count(results: dict[str, Any]) -> None:
+    results["n-samples"]["adding"]["effective"] = 5
+
+
+def other_digest(results: dict[str, Any]) -> None:
+    results["task_hashes"]["adding"] = "0" * 64
+
+
+def other_task(results: dict[str, Any]) -> None:
+    results["results"] = {"subtracting": {}}
+
+
+def no_results(results: dict[str, Any]) -> None:
+    results["results"] = 3
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (changed_mean, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
+        (no_figure, "reports no exact_match,none"),
+        (text_figure, "is no number"),
+        (other_count, "holds 4 samples, but results_.* counts 5"),
+        (other_digest, "task_hashes differ"),
+        (other_task, "knows nothing of task adding"),
+        (no_results, "is no results file"),
+    ],
+)
+def test_results_that_the_samples_do_not_give_are_an_error(tmp_path: Path, change: Any, fault: str) -> None:
+    with pytest.raises(BadInput, match=fault):
+        imported(write_log(tmp_path, MATCHES, change=change))
+
+
+def edited(path: Path, edit: Any) -> Path:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(edit(lines)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("edit", "fault"),
+    [
+        (lambda lines: [*lines[:-1], lines[-1][:40]], r"jsonl:4: is not a JSON object .*cut off"),
+        (lambda lines: [*lines, lines[1]], r"jsonl:5: doc_id 1 stands already on line 2"),
+        (lambda lines: lines[:-1], "holds 3 samples, but results_.* counts 4"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "task_hashes differ"),
+        (lambda lines: [line.replace('"exact_match": 1.0', '"exact_match": NaN') for line in lines], r":1: .* is nan"),
+        (lambda lines: [line.replace('"exact_match": 0.0', '"exact_match": null') for line in lines], ":2: .* is None"),
+        (lambda lines: [line.replace('"exact_match": 0.0', '"exact_match": 1.0') for line in lines], "reports 0.75"),
+        (lambda lines: [line.replace('"doc_id": 2', '"doc_id": "2"') for line in lines], ":3: has no doc_id"),
+        (lambda _: [], "holds no samples"),
+    ],
+)  # fmt: skip
+def test_a_torn_lost_doubled_or_changed_line_is_an_error(tmp_path: Path, edit: Any, fault: str) -> None:
+    path = edited(write_log(tmp_path, MATCHES), edit)
+    with pytest.raises(BadInput, match=fault):
+        imported(path)
+
+
+def test_without_results_a_gap_is_an_error_and_the_rest_is_said_to_be_unchecked(tmp_path: Path) -> None:
+    path = write_log(tmp_path, MATCHES, results=False)
+    found = imported(path, model="m")
+    assert (found.reported, found.model) == (None, "m")
+    assert "not checked" in found.note
+    with pytest.raises(BadInput, match="1 samples are missing, doc_id 1 first"):
+        imported(edited(path, lambda lines: [lines[0], *lines[2:]]))
+
+
+def test_documents_that_lm_eval_was_asked_for_by_number_need_its_results(tmp_path: Path) -> None:
+    rows = [row | {"doc_id": 7 * row["doc_id"]} for row in MATCHES]
+    assert imported(write_log(tmp_path, rows)).samples == 4
+
+
+def test_results_that_are_cut_off_or_doubled_are_an_error(tmp_path: Path) -> None:
+    path = write_log(tmp_path, MATCHES)
+    results = tmp_path / f"results_{DATE}.json"
+    (tmp_path / f"other_{DATE}.json").write_bytes(results.read_bytes())
+    with pytest.raises(BadInput, match="may be its results; keep one"):
+        imported(path)
+    (tmp_path / f"other_{DATE}.json").unlink()
+    results.write_bytes(results.read_bytes()[:-20])
+    with pytest.raises(BadInput, match="cannot be read"):
+        imported(path)
+
+
+def test_two_runs_of_one_task_are_an_error_that_names_both(tmp_path: Path) -> None:
+    write_log(tmp_path, MATCHES)
+    write_log(tmp_path, MATCHES, date="2026-11-22T00-00-00")
+    with pytest.raises(BadInput, match="are both of task adding and model org/model"):
+        import_lm_eval([tmp_path], Choice())
+
+
+def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"holds no samples_\*\.jsonl; run lm_eval with --log_samples"):
+        import_lm_eval([tmp_path], Choice())
+
+
+def test_rows_of_an_older_version_name_no_filter_and_no_metrics(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key not in ("filter", "metrics")} for row in MATCHES]
+    path = write_log(tmp_path, MATCHES)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert imported(path).mean == 75.0

@@ -1,0 +1,205 @@
+"""Reference files of TensorRT-LLM's accuracy suite become references that judge as the suite does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import norm
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.interop.store import keep_means, task_tables
+from accgate.interop.trtllm import SuiteReference, read_suite, suite_files
+from accgate.references import find_reference
+from accgate.stats.unpaired import two_sample_z
+from accgate.tomlfile import parsed_toml
+
+GSM8K = """
+meta-llama/Llama-3.1-8B-Instruct:
+  - accuracy: 74.20
+  - spec_dec_algo: NGram
+    accuracy: 74.20
+  - dtype: auto
+    quant_algo: FP8
+    kv_cache_quant_algo: FP8
+    accuracy: 72.85
+google/gemma-3-1b-it:
+  - accuracy: 25.52 # score getting from lm-eval with HF implementation
+"""
+BEAMS = """
+gpt2:
+  - accuracy: 18.408
+  - extra_acc_spec: beam_width=8;beam_width_array=[2,3,4,5]
+    num_samples: 32
+    accuracy: 26.994
+  - quant_algo: FP8
+    extra_acc_spec: temperature=0.8,top_p=0.95
+    accuracy: 28.631
+"""
+
+
+def suite(folder: Path, name: str, text: str, **options: Any) -> list[SuiteReference]:
+    path = folder / f"{name}.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_suite(path, **options)
+
+
+def test_specifications_become_variants_with_the_suite_s_defaults(tmp_path: Path) -> None:
+    found = {one.name: one for one in suite(tmp_path, "gsm8k", GSM8K)}
+    llama = "meta-llama/Llama-3.1-8B-Instruct"
+    assert set(found) == {
+        llama,
+        f"{llama}@spec_dec_algo=NGram",
+        f"{llama}@kv_cache_quant_algo=FP8,quant_algo=FP8",
+        "google/gemma-3-1b-it",
+    }
+    fp8 = found[f"{llama}@kv_cache_quant_algo=FP8,quant_algo=FP8"]
+    assert (fp8.task, fp8.mean, fp8.n, fp8.sigma, fp8.alpha, fp8.beta) == ("gsm8k", 72.85, 1319, 50.0, 0.05, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "n", "sigma", "alpha"),
+    [  # accuracy_core.py of the suite
+        ("mmlu", "mmlu", 4096, 50.0, 0.05),
+        ("gpqa_diamond", "gpqa_diamond", 198, 50.0, 0.05),
+        ("json_mode_eval", "json_mode_eval", 100, 50.0, 0.05),
+        ("mmmu", "mmmu", 900, 50.0, 0.05),
+        ("longbench_v2", "longbench_v2", 215, 50.0, 0.05),
+        ("cnn_dailymail", "cnn_dailymail", 512, 11.06, 0.002),
+        ("zero_scrolls", "zero_scrolls", 80, 6.97, 0.002),
+        ("humaneval", "humaneval_rouge1", 164, 15.08, 0.002),
+        ("passkey_retrieval_64k", "passkey_retrieval_64k", 20, 0.0, 0.5),
+        ("SlimPajama-6B", "slimpajama", 86, 4.48, 0.01),
+    ],
+)
+def test_defaults_are_those_of_the_suite(
+    tmp_path: Path, name: str, task: str, n: int, sigma: float, alpha: float
+) -> None:
+    (one,) = suite(tmp_path, name, "m:\n  - accuracy: 30")
+    assert (one.task, one.n, one.sigma, one.alpha, one.beta) == (task, n, sigma, alpha, 0.2)
+    assert one.higher_is_better is (name != "SlimPajama-6B")
+
+
+def test_a_reference_judges_by_the_suite_s_own_threshold(tmp_path: Path) -> None:
+    (one,) = suite(tmp_path, "cnn_dailymail", "m:\n  - accuracy: 33.640")
+    threshold = 33.640 + norm.ppf(0.002) * (2 * 11.06**2 / 512) ** 0.5  # compute_threshold of accuracy_core.py
+    keep_means(tmp_path / "store", [one], reason=None, date="2026-11-21")
+    about = find_reference(tmp_path / "store", "m", "cnn_dailymail")
+    assert about is not None
+    assert about.scores is None
+    mean, n, sigma = about.about.mean, about.about.n, about.about.sigma
+    assert sigma is not None
+    found = two_sample_z(30.0, n, mean, n, sigma=sigma, alpha=one.alpha, beta=one.beta)
+    assert mean + found.threshold == pytest.approx(threshold, abs=1e-9)
+
+
+def test_figures_of_an_entry_go_before_the_defaults(tmp_path: Path) -> None:
+    text = "m:\n  - accuracy: 30\n    alpha: 0.01\n    beta: 0.1\n    sigma: 40\n    num_samples: 7"
+    (one,) = suite(tmp_path, "mmlu", text)
+    assert (one.alpha, one.beta, one.sigma, one.n, one.variant) == (0.01, 0.1, 40.0, 7, {})
+
+
+def test_a_comma_in_a_specification_does_not_end_the_baseline_s_value(tmp_path: Path) -> None:
+    found = suite(tmp_path, "cnn_dailymail", BEAMS)
+    keep_means(tmp_path / "store", found, reason=None, date="")
+    for one in found:
+        reference = find_reference(tmp_path / "store", one.name, "cnn_dailymail")
+        assert reference is not None, one.name
+        assert reference.about.mean == one.mean
+    assert found[2].name == "gpt2@extra_acc_spec=temperature=0.8;top_p=0.95,quant_algo=FP8"
+
+
+def test_keys_that_the_suite_ignores_keep_entries_apart(tmp_path: Path) -> None:
+    text = "m:\n  - accuracy: 80\n  - accuracy: 81\n    mtp_enabled: true\n    quant_algo: null"
+    assert [one.name for one in suite(tmp_path, "gsm8k", text)] == ["m", "m@mtp_enabled=true"]
+
+
+def test_the_word_error_rate_is_read_and_lower_is_better(tmp_path: Path) -> None:
+    (one,) = suite(tmp_path, "voxpopuli", "m:\n  - wer: 6.2\n    num_samples: 1842")
+    assert (one.mean, one.n, one.higher_is_better, one.variant) == (6.2, 1842, False, {})
+
+
+def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"defaults of own are not known .*give --sigma"):
+        suite(tmp_path, "own", "m:\n  - accuracy: 30")
+    with pytest.raises(BadInput, match="num_samples is 0; give a whole number, or --num-samples"):
+        suite(tmp_path, "own", "m:\n  - accuracy: 30", sigma=50.0)
+    (one,) = suite(tmp_path, "own", "m:\n  - accuracy: 30", sigma=50.0, num_samples=9)
+    assert (one.task, one.n, one.sigma) == ("own", 9, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("m:\n  - accuracy: 30\n  - accuracy: 31", "m comes twice, with a mean of 30 and of 31"),
+        ("m:\n  - accuracy: 30\n  - accuracy: 30\n    alpha: 0.1", "m comes twice"),
+        ("m:\n  - quant_algo: FP8", "entry 1 of m: accuracy is None; write a number"),
+        ("m:\n  - accuracy: true", "accuracy is True"),
+        ("m:\n  - accuracy: .nan", "accuracy is nan"),
+        ("m:\n  - accuracy: 30\n    sigma: -1", "sigma is -1"),
+        ("m:\n  - accuracy: 30\n    alpha: 2", "alpha is 2"),
+        ("m:\n  - accuracy: 30\n    num_samples: 1.5", r"num_samples is 1\.5"),
+        ("m:\n  - accuracy: 30\n    higher_is_better: 1", "higher_is_better is 1"),
+        ("m:\n  - 30", "entry 1 of m is no table"),
+        ("m:\n  ref_al: 2.0", "m has no list of references"),
+        ("m: [", "is no YAML"),
+        ("- 3", "holds no models"),
+        ("", "holds no models"),
+    ],
+)
+def test_a_file_that_says_too_little_or_two_things_is_an_error(tmp_path: Path, text: str, fault: str) -> None:
+    with pytest.raises(BadInput, match=fault):
+        suite(tmp_path, "mmlu", text)
+
+
+def test_the_same_entry_twice_is_one(tmp_path: Path) -> None:
+    assert len(suite(tmp_path, "mmlu", "m:\n  - accuracy: 30\n  - accuracy: 30")) == 1
+
+
+def test_a_file_that_is_not_there_and_a_package_that_is_missing_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_suite(tmp_path / "mmlu.yaml")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(CannotEvaluate, match=r"pip install 'accgate\[interop\]'"):
+        suite(tmp_path, "mmlu", "m:\n  - accuracy: 30")
+
+
+def test_of_a_folder_the_known_files_are_taken_and_the_others_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="holds no reference file"):
+        suite_files([tmp_path])
+    for name in ("mmlu", "acceptance_length", "gsm8k"):
+        (tmp_path / f"{name}.yaml").touch()
+    files, unknown = suite_files([tmp_path])
+    assert ([file.stem for file in files], [file.stem for file in unknown]) == (
+        ["gsm8k", "mmlu"],
+        ["acceptance_length"],
+    )
+
+
+def test_a_reference_is_replaced_only_with_a_reason_and_all_or_none(tmp_path: Path) -> None:
+    one, other = suite(tmp_path, "mmlu", "a:\n  - accuracy: 30\nb:\n  - accuracy: 40")
+    keep_means(tmp_path / "store", [other], reason=None, date="")
+    with pytest.raises(BadInput, match="say why it is replaced"):
+        keep_means(tmp_path / "store", [one, other], reason=None, date="")
+    assert find_reference(tmp_path / "store", "a", "mmlu") is None
+    keep_means(tmp_path / "store", [one, other], reason="a newer file", date="")
+    found = find_reference(tmp_path / "store", "b", "mmlu")
+    assert found is not None
+    assert (found.about.reason, found.about.replaced["mean"]) == ("a newer file", 40.0)
+
+
+def test_the_printed_tables_are_toml_and_say_what_differs(tmp_path: Path) -> None:
+    found = [*suite(tmp_path, "cnn_dailymail", BEAMS), *suite(tmp_path, "humaneval", "m:\n  - accuracy: 31.7")]
+    text = task_tables([*found, *suite(tmp_path, "SlimPajama-6B", "m:\n  - accuracy: 7.663")])
+    tables = parsed_toml(Path("accuracy.toml"), text).data["tasks"]
+    assert tables["cnn_dailymail"] == {
+        "test": "two-sample", "sigma": 11.06, "alpha": 0.002, "beta": 0.2, "num_samples": 512,
+    }  # fmt: skip
+    assert tables["humaneval_rouge1"]["sigma"] == 15.08
+    assert "# gpt2@extra_acc_spec=beam_width=8;beam_width_array=[2;3;4;5]: num_samples = 32" in text
+    assert "# the suite scores HumanEval by ROUGE" in text
+    assert text.count("# lower is better") == 1
