@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,38 @@ from typing import Any
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.tables import Row, read_table
 
+ENDINGS = (".jsonl", ".json", ".csv", ".parquet")
 
-def read_rows(path: Path) -> list[Row]:
-    """All rows of a JSONL, CSV or Parquet file.
+
+def read_rows(path: Path, key: str | None = None) -> list[Row]:
+    """All rows of a JSONL, CSV, Parquet or JSON file; `key` names a JSON object's list of rows.
 
     Raises
     ------
     BadInput
         With file and line, for a file that cannot be read or holds no rows.
     """
-    rows = list(_parquet(path)) if path.suffix.lower() == ".parquet" else [row for _, row in read_table(path)]
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        rows = list(_parquet(path))
+    else:
+        rows = _json(path, key) if ending == ".json" else [row for _, row in read_table(path)]
     if not rows:
         raise BadInput(f"{path}: holds no rows; a task needs at least one")
+    return rows
+
+
+def _json(path: Path, key: str | None) -> list[Row]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: is not JSON ({error}); is the file cut off?") from error
+    rows = content.get(key) if key is not None and isinstance(content, dict) else content
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        where = "the file" if key is None else f"dataset.path = {key!r}"
+        raise BadInput(f"{path}: {where} is no list of objects; name the key that holds the rows as dataset.path")
     return rows
 
 

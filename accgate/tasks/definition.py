@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate import metrics
 from accgate.shapes import CLOSED, Count, Number, Text, Texts, Whole, validated
-from accgate.tasks.extract import check_json_path
-from accgate.tasks.generated import check_options, generator_names
-from accgate.tasks.prompts import template_fault
-from accgate.tomlfile import Key, TomlFile, located, nearest, read_toml
+from accgate.tomlfile import TomlFile, located, read_toml
 
+Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
+Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
 Rows = tuple[dict[Text, Any], ...]
 Mode = Literal["chat", "completion"]
+ChosenBy = Literal["letter", "likelihood"]
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -35,6 +32,10 @@ class Dataset:
     revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
     generator: Text | None = Field(default=None, description="a generated task")
     options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
+    path: Text | None = Field(default=None, description="the key of a .json file that has the rows")
+    where: Text | None = Field(
+        default=None, description="a Jinja template over a row; a row that gives nothing, False or 0 is left out"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -66,13 +67,81 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Choices:
+    """`[choices]`: multiple choice, answered by a generated letter or by the likelihood of each option."""
+
+    options: Text = Field(min_length=1, description="a Jinja template that gives a JSON list of the options' texts")
+    labels: Text | None = Field(
+        default=None, description="a Jinja template that gives a JSON list of labels; A, B, C ... where unset"
+    )
+    by: ChosenBy = Field(default="letter", description="generate a letter, or take the likeliest option")
+    continuation: Literal["text", "label"] = Field(
+        default="text", description="what follows the prompt where likelihoods are compared"
+    )
+    delimiter: Text = Field(default=" ", description="between prompt and continuation")
+    normalise: Literal["none", "bytes", "tokens"] = Field(
+        default="none", description="what an option's log-likelihood is divided by"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Confidence:
+    """`[confidence]`: how sure the model is of its answer, from 0 to 1."""
+
+    by: Literal["tokens", "reply"] = Field(
+        description="the geometric mean of the reply's token probabilities, or what the reply says"
+    )
+    regex: Text = Field(
+        default=r"(?i)confidence\D{0,20}(\d+(?:\.\d+)?\s*%?)", description="group 1 is a share of 1, or a percentage"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Judging:
+    """`[judge]`: a second model scores the answer; its name stands in accuracy.toml."""
+
+    rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, answer and target")
+    lowest: Number = Field(default=1.0, description="the judge's lowest mark")
+    highest: Number = Field(default=5.0, description="the judge's highest mark")
+    regex: Text = Field(default=r"(-?\d+(?:\.\d+)?)", description="group 1 of the last match is the mark")
+    max_tokens: Count = Field(default=512, description="longest reply of the judge, tokens")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class AttackFile:
+    """`[[attack]]`: each sample is asked once more, changed."""
+
+    kind: Text = Field(description="what is done to the text, see docs/tasks.md")
+    field: Text | None = Field(default=None, description="column that is changed; the whole prompt where unset")
+    rate: Number = Field(default=0.1, gt=0, le=1, description="share of what can be changed")
+    seed: Whole = 0
+    column: Text | None = Field(default=None, description="column with the changed text, for kind = column")
+    text: Text | None = Field(default=None, description="what is added, for kind = distractor")
+    style: Text = Field(default="any", description="one way of the kind alone, see docs/tasks.md")
+    protect: Text | None = Field(default=None, description="regular expression of what stays")
+    ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
 class DefinitionFile:
     """A task definition file."""
 
     dataset: Dataset = Field(description="a table [dataset] with file, hub or generator")
-    prompt: Text = Field(min_length=1, description='prompt = "{{ question }}", a Jinja template over a row')
-    target: Text = Field(min_length=1, description='target = "{{ answer }}", a Jinja template over a row')
-    metric: Text = Field(description=f"one of {', '.join(metrics.names())}")
+    prompt: Text = Field(description='prompt = "{{ question }}", a Jinja template over a row')
+    target: Text | None = Field(
+        default=None, min_length=1, description='target = "{{ answer }}", a Jinja template over a row'
+    )
+    targets: Text | None = Field(
+        default=None, min_length=1, description="a Jinja template that gives a JSON list of reference texts"
+    )
+    metric: Text = Field(
+        description=f"one of {', '.join(metrics.names())}, or a function of your own, file.py:function"
+    )
+    metric_options: dict[Text, Any] = Field(default_factory=dict, description="the metric's own options")
+    aggregate: Text | None = Field(
+        default=None, description="statistic that is decided on instead of the mean, see docs/metrics.md"
+    )
+    aggregate_options: dict[Text, Any] = Field(default_factory=dict, description="the statistic's own options")
     description: Text = ""
     source: Text = Field(default="", description="where task and settings come from")
     mode: Mode = Field(default="chat", description="ask by chat or by raw completion")
@@ -82,9 +151,17 @@ class DefinitionFile:
     num_samples: Count | None = Field(default=None, description="how many samples are evaluated by default")
     sigma: Number | None = Field(default=None, ge=0, description="standard deviation of one score in points")
     chance: Number | None = Field(default=None, description="mean of a guesser in points")
+    alpha: Level | None = Field(default=None, description="type I error rate where accuracy.toml sets none")
+    beta: Beta | None = Field(default=None, description="type II error rate where accuracy.toml sets none")
+    theta: Number | None = Field(default=None, gt=0, description="drop in points, where accuracy.toml sets none")
+    images: Texts = Field(default=(), description="columns with images, which come before the prompt in a chat")
     few_shot: FewShot = field(default_factory=FewShot)
     extract: Extract = field(default_factory=Extract)
     columns: Columns = field(default_factory=Columns)
+    choices: Choices | None = None
+    confidence: Confidence | None = None
+    judge: Judging | None = None
+    attack: tuple[AttackFile, ...] = ()
 
 
 @plain_dataclass(frozen=True)
@@ -108,66 +185,10 @@ def read_definition(path: Path) -> Definition:
     BadInput
         With a message for every fault: file, line, key, what is wrong and the mend.
     """
+    from accgate.tasks.definition_faults import definition_faults
+
     file = read_toml(path, mend="docs/tasks.md shows how a task is written")
     content = validated(file, DefinitionFile)
-    if faults := list(_faults(content, path.parent)):
+    if faults := list(definition_faults(content, path.parent)):
         raise located(file, faults)
     return Definition(content, file)
-
-
-def _faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
-    yield from _dataset_faults(content.dataset, folder)
-    for key in ("prompt", "target", "system"):
-        if fault := template_fault(getattr(content, key)):
-            yield (key,), fault
-    if content.metric not in metrics.names():
-        yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metrics.names())}"
-    extract = content.extract
-    if extract.regex is not None and extract.json_path is not None:
-        yield ("extract", "json_path"), "stands beside regex; keep one of the two"
-    if extract.regex is not None and (fault := _regex_fault(extract.regex)):
-        yield ("extract", "regex"), fault
-    if extract.json_path is not None and (fault := check_json_path(extract.json_path)):
-        yield ("extract", "json_path"), fault
-    yield from _few_shot_faults(content.few_shot, content.dataset, folder)
-
-
-def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
-    if few_shot.file is not None and not _is_file(folder / few_shot.file):
-        yield ("few_shot", "file"), f"there is no file {few_shot.file!r} in {folder}"
-    if sum((bool(few_shot.examples), few_shot.file is not None, few_shot.split is not None)) > 1:
-        yield ("few_shot",), "has several sources of examples; keep one of examples, file and split"
-    if few_shot.examples and (few_shot.count or 0) > len(few_shot.examples):
-        yield ("few_shot", "count"), f"is {few_shot.count}, but {len(few_shot.examples)} examples are written"
-    if few_shot.split is not None and dataset.hub is None:
-        yield ("few_shot", "split"), "needs a dataset of the hub; give examples or file"
-
-
-def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
-    given = [key for key in ("file", "hub", "generator") if getattr(dataset, key) is not None]
-    if len(given) != 1:
-        yield ("dataset",), f"has {' and '.join(given) or 'no source'}; give one of file, hub and generator"
-    elif dataset.file is not None:
-        if not _is_file(folder / dataset.file):
-            yield ("dataset", "file"), f"there is no file {dataset.file!r} in {folder}; write it relative to this file"
-        elif Path(dataset.file).suffix.lower() not in (".jsonl", ".csv", ".parquet"):
-            yield ("dataset", "file"), f"is {dataset.file!r}; the name must end in .jsonl, .csv or .parquet"
-    elif dataset.generator is not None:
-        if dataset.generator not in generator_names():
-            hint = nearest(dataset.generator, generator_names())
-            yield ("dataset", "generator"), f"is {dataset.generator!r}; {hint}"
-        else:
-            for option, fault in check_options(dataset.generator, dataset.options):
-                yield ("dataset", "options", option), fault
-
-
-def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 Path.is_file raises where a name is too long
-
-
-def _regex_fault(pattern: str) -> str | None:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"is not a regular expression: {error}"
-    return None if groups <= 1 else f"has {groups} groups; keep one around the answer, write the others as (?:...)"

@@ -21,6 +21,25 @@ def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last")
     return answer
 
 
+LETTERS = (
+    r"(?i:answer|option|choice)\b[^A-Za-z0-9\n]{0,12}(?i:is)?[^A-Za-z0-9\n]{0,12}([A-Z0-9])\b",
+    r"^\W*([A-Z0-9])\b",
+    r"\b([B-HJ-Z])\b",  # A and I are words
+)
+
+
+def by_letter(reply: str) -> str | None:
+    """The option's letter in a reply: after "answer", at the beginning of it, or the first that stands alone.
+
+    >>> by_letter("The answer is (C)."), by_letter("B. Because 4 > 3"), by_letter("I think it is D")
+    ('C', 'B', 'D')
+    """
+    for pattern in LETTERS:
+        if (answer := by_regex(reply, pattern, "first")) is not None:
+            return answer
+    return None
+
+
 def by_json_path(reply: str, path: str) -> str | None:
     """The first value at the path in the first JSON value of the reply; text as it is, others as JSON.
 

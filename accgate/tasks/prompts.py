@@ -55,8 +55,15 @@ def template_fault(text: str) -> str | None:
     return None
 
 
-def rendered(text: str, row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]] = ()) -> str:
+def rendered(
+    text: str,
+    row: Mapping[str, Any],
+    examples: Sequence[Mapping[str, Any]] = (),
+    names: Mapping[str, Any] | None = None,
+) -> str:
     """The template filled with a row's columns, with `row` the whole row and `examples` the few-shot rows.
+
+    `names` has what a template sees beside them; a column of the same name stays reachable as `row.NAME`.
 
     Raises
     ------
@@ -72,7 +79,7 @@ def rendered(text: str, row: Mapping[str, Any], examples: Sequence[Mapping[str, 
     from jinja2 import TemplateError
 
     try:
-        return _template(text).render({**row, "row": row, "examples": examples})
+        return _template(text).render({**row, "row": row, "examples": examples, **(names or {})})
     except TemplateError as error:
         raise CannotRender(f"{error.message}; the row has {', '.join(map(str, row))}") from error
     except Exception as error:  # the template's expressions raise what they like

@@ -1,0 +1,101 @@
+"""Multiple choice: the options of a row, and the option that a model finds likeliest."""
+
+from __future__ import annotations
+
+import json
+import math
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accgate.tasks.definition import Choices
+from accgate.tasks.prompts import CannotRender, rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its label, and the text that the label stands for."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The likeliest option's label, and its share of all options' likelihood, 0 to 1."""
+
+    label: str
+    confidence: float
+
+
+def options_of(
+    choices: Choices, row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]] = ()
+) -> tuple[Option, ...]:
+    """The options of a row.
+
+    Raises
+    ------
+    CannotRender
+        Unless the templates give two or more different labels, each with a text.
+    """
+    texts = _list("choices.options", rendered(choices.options, row, examples))
+    if choices.labels is None:
+        if len(texts) > len(string.ascii_uppercase):
+            raise CannotRender(f"choices.options gives {len(texts)} options; with more than 26 give choices.labels too")
+        labels = list(string.ascii_uppercase[: len(texts)])
+    else:
+        labels = _list("choices.labels", rendered(choices.labels, row, examples))
+    if len(labels) != len(texts) or len(texts) < 2 or len(set(labels)) < len(labels):
+        raise CannotRender(
+            f"choices gives {len(texts)} options and the labels {labels}; give each its own, two or more"
+        )
+    return tuple(map(Option, labels, texts))
+
+
+def _list(key: str, text: str) -> list[str]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise CannotRender(f"{key} gives {text[:80]!r}, no JSON list of texts; write {{{{ column | tojson }}}}")
+    return values
+
+
+def continuation(choices: Choices, option: Option) -> str:
+    """What follows the prompt where an option is scored."""
+    return choices.delimiter + (option.label if choices.continuation == "label" else option.text)
+
+
+def chosen(choices: Choices, options: Sequence[Option], totals: Sequence[float], tokens: Sequence[int]) -> Chosen:
+    """The likeliest option, the first of several alike.
+
+    Parameters
+    ----------
+    totals : sequence of float
+        Log-probability of each option's continuation.
+    tokens : sequence of int
+        Its number of tokens, for `normalise = "tokens"`.
+
+    Examples
+    --------
+    Divided by its length the longer option is the likelier one:
+
+    >>> pair = (Option("A", "no"), Option("B", "certainly not"))
+    >>> plain = Choices(options="", normalise="none")
+    >>> chosen(plain, pair, [-2.0, -3.0], [1, 2]).label
+    'A'
+    >>> from dataclasses import replace
+    >>> chosen(replace(plain, normalise="bytes"), pair, [-2.0, -3.0], [1, 2]).label
+    'B'
+    """
+    sizes = {
+        "none": [1] * len(options),
+        "bytes": [len(option.text.encode()) or 1 for option in options],
+        "tokens": [count or 1 for count in tokens],
+    }[choices.normalise]
+    values = [total / size for total, size in zip(totals, sizes, strict=True)]
+    best = max(range(len(values)), key=values.__getitem__)
+    shares = [math.exp(value - values[best]) for value in values]
+    return Chosen(options[best].label, 1.0 / sum(shares))

@@ -1,0 +1,238 @@
+"""Each task of the library over rows of its dataset's published schema: prompt, extraction and score."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import CannotEvaluate
+from accgate.metrics.modelled import perplexity
+from accgate.tasks.choices import chosen, continuation, options_of
+from accgate.tasks.definition import DefinitionFile, read_definition
+from accgate.tasks.library import library_file, library_names
+from accgate.tasks.prompts import rendered
+from accgate.tasks.samples import Task, load_task
+from accgate.tasks.table import with_table
+from tests.tasks.test_library_rows import CASES, GENERATED, Row
+
+CODE = ("humaneval", "humaneval_instruct", "mbpp")
+MULTIPLE_CHOICE = tuple(name for name in CASES if read_definition(library_file(name)).content.choices is not None)
+PLAIN = tuple(name for name in CASES if name not in (*CODE, *MULTIPLE_CHOICE, "slimpajama"))
+
+
+def content_of(name: str) -> DefinitionFile:
+    return read_definition(library_file(name)).content
+
+
+def written(path: Path, rows: list[Row]) -> Path:
+    if path.suffix == ".parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def loaded(name: str, folder: Path, **arguments: Any) -> Task:
+    """The task over its case's rows as local files, as `dataset` in accuracy.toml names them."""
+    case = CASES[name]
+    ending = "parquet" if content_of(name).images else "jsonl"
+    few_shot = written(folder / "examples.jsonl", list(case.examples)) if case.examples else None
+    try:
+        return load_task(
+            name, dataset=written(folder / f"rows.{ending}", list(case.rows)), few_shot=few_shot, **arguments
+        )
+    except CannotEvaluate as error:
+        if "needs" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def points(task: Task, reply: str) -> float | None:
+    """The score of a reply; the worst where no answer is found in it, as evaluate.py scores it."""
+    answer = task.answer(reply)
+    return task.metric.worst if answer is None else task.score(answer, task.samples[0].target)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_prompt_shows_the_row_as_the_benchmark_asks_it(name: str, tmp_path: Path) -> None:
+    task, case = loaded(name, tmp_path), CASES[name]
+    assert len(task.samples) == 1
+    prompt, place = task.samples[0].prompt, 0
+    for part in case.shown:
+        assert part in prompt[place:], (part, prompt[place:])
+        place = prompt.index(part, place) + len(part)
+    if case.target is not None:
+        assert task.samples[0].target.startswith(case.target)
+    assert "{{" not in prompt.replace("{{ text }}", "")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_right_reply_scores_best_and_a_wrong_one_worst(name: str, tmp_path: Path) -> None:
+    task, case = loaded(name, tmp_path), CASES[name]
+    assert points(task, case.right) == pytest.approx(task.metric.best)
+    assert points(task, case.wrong) == task.metric.worst
+    assert points(task, "") == task.metric.worst
+
+
+@pytest.mark.parametrize("name", MULTIPLE_CHOICE)
+def test_a_multiple_choice_is_scored_by_the_letter_in_the_reply(name: str, tmp_path: Path) -> None:
+    task, case = loaded(name, tmp_path, choose="letter"), CASES[name]
+    sample = task.samples[0]
+    assert all(option.text in sample.prompt and option.label in sample.prompt for option in sample.options)
+    assert (points(task, case.right), points(task, case.wrong), points(task, "")) == (100.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", MULTIPLE_CHOICE)
+def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path: Path) -> None:
+    task = loaded(name, tmp_path, choose="likelihood")
+    sample, choices = task.samples[0], task.choices
+    assert choices is not None
+    asked = [continuation(choices, option) for option in sample.options]
+    assert all(text.startswith(" ") and len(text) > 1 for text in asked)
+    assert content_of(name).mode == "chat" or sample.prompt.endswith(":") or name == "hellaswag"
+    for place, option in enumerate(sample.options):
+        totals = [-1.0 if here == place else -99.0 for here in range(len(asked))]
+        label = chosen(choices, sample.options, totals, [1] * len(asked)).label
+        assert task.score(label, sample.target) == (100.0 if option.label == sample.target else 0.0)
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_a_program_of_the_right_reply_ends_well_and_one_of_the_wrong_reply_does_not(name: str, tmp_path: Path) -> None:
+    task, case = loaded(name, tmp_path), CASES[name]
+    assert task.metric.kind == "code"
+    codes = []
+    for reply in (case.right, case.wrong):
+        program = task.samples[0].target.replace("<<answer>>", task.answer(reply) or "")
+        codes.append(subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False).returncode)
+    assert codes == [0, 1]
+    assert not task.answer("")
+
+
+def test_slimpajama_scores_long_texts_alone_and_lower_is_better(tmp_path: Path) -> None:
+    task = loaded("slimpajama", tmp_path)
+    sample = task.samples[0]
+    assert (sample.user, len(sample.target)) == ("", 65_536)
+    assert (task.metric.kind, task.metric.higher_is_better) == ("likelihood", False)
+    likely, unlikely = (perplexity(total, tokens=10, text=sample.target) for total in (-1.0, -50.0))
+    assert likely is not None
+    assert unlikely is not None
+    assert task.metric.best == 1.0 < likely < unlikely
+
+
+@pytest.mark.parametrize("name", list(GENERATED))
+def test_a_generated_task_scores_its_own_target_best(name: str) -> None:
+    content = content_of(name)
+    options = {} if content.dataset.options else {"length": 200} if name == "passkey_retrieval" else {}
+    task = load_task(name, count=2, options=options)
+    target = task.samples[0].target
+    assert task.answer(target) is not None
+    assert points(task, target) == task.metric.best == 100.0
+    assert points(task, GENERATED[name]) == task.metric.worst
+
+
+@pytest.mark.parametrize(("name", "length"), [("passkey_retrieval_64k", 65_536), ("passkey_retrieval_128k", 131_072)])
+def test_a_long_text_hides_its_pass_key_once_said_twice(name: str, length: int) -> None:
+    (sample,) = load_task(name, count=1).samples
+    assert sample.prompt.count(sample.target) == 2
+    assert length - 100 < len(sample.prompt.replace(".", " .").split()) < length + 100
+
+
+def test_mmmu_sends_the_images_it_has_and_scores_open_answers(tmp_path: Path) -> None:
+    row = {**CASES["mmmu"].rows[0], "question_type": "open", "options": "[]", "answer": "['24', 'a day']"}
+    task = load_task("mmmu", dataset=written(tmp_path / "rows.parquet", [row]))
+    assert [image[:22] for image in task.samples[0].images] == ["data:image/png;base64,"]
+    assert task.samples[0].prompt.startswith("How many sides has <image 1>?\n\nAnswer the question using a single word")
+    assert [points(task, reply) for reply in ("So it is 24.", "a day", "42")] == [100.0, 100.0, 0.0]
+
+
+@pytest.mark.parametrize("name", [name for name in library_names() if name not in GENERATED])
+def test_a_definition_of_a_dataset_says_which_commit_or_to_pin_it(name: str) -> None:
+    dataset, text = content_of(name).dataset, library_file(name).read_text(encoding="utf-8")
+    pinned = dataset.revision or str(dataset.options)
+    unpinned = ("json_mode_eval", "slimpajama")
+    assert len(dataset.revision or "") == 40 or "/" in pinned or name in unpinned, name
+    assert "pin it" in text or "/main/" not in str(dataset.options)
+
+
+@pytest.mark.parametrize("name", [name for name in library_names() if name.startswith("longbench_v1_")])
+def test_longbench_reads_its_own_archive(name: str) -> None:
+    (url,) = content_of(name).dataset.options["data_files"].values()
+    assert url.startswith(f"zip://data/{name.removeprefix('longbench_v1_')}.jsonl::https://huggingface.co/datasets/")
+
+
+def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_them(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    import shutil
+
+    from accgate.tasks.datasets import hub_rows
+
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data" / "trec.jsonl", list(CASES["longbench_v1_trec"].rows))
+    archive = shutil.make_archive(str(tmp_path / "data"), "zip", tmp_path, "data")
+    cache = {"cache_dir": str(tmp_path / "cache")}
+    options = {"data_files": {"test": f"zip://data/trec.jsonl::{archive}"}, **cache}
+    assert hub_rows("json", None, "test", None, options) == list(CASES["longbench_v1_trec"].rows)
+    for subject in ("Art", "Math"):
+        (tmp_path / subject).mkdir()
+        written(tmp_path / subject / "validation-0.parquet", [{"id": subject}])
+    options = {"data_files": {"validation": f"{tmp_path}/*/validation-*.parquet"}, **cache}
+    assert hub_rows("parquet", None, "validation", None, options) == [{"id": "Art"}, {"id": "Math"}]
+
+
+def test_the_page_has_the_table_that_the_definitions_give() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
+    assert page == with_table(page), "run: python -m accgate.tasks.table docs/tasks.md"
+    assert all(f"\n| `{name}` | " in page for name in library_names())
+    with pytest.raises(ValueError, match="each once"):
+        with_table(page.replace("<!-- end of the library -->", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "num_samples", "sigma", "alpha"),
+    [
+        ("cnn_dailymail", 512, 11.06, 0.002),
+        ("gpqa_diamond", 198, 50.0, 0.05),
+        ("gsm8k", 1319, 50.0, 0.05),
+        ("humaneval", 164, 50.0, 0.05),
+        ("json_mode_eval", 100, 50.0, 0.05),
+        ("longbench_v2", 215, 50.0, 0.05),
+        ("mmlu", 4096, 50.0, 0.05),
+        ("mmmu", 900, 50.0, 0.05),
+        ("passkey_retrieval_64k", 20, 0.0, None),
+        ("passkey_retrieval_128k", 20, 0.0, None),
+        ("slimpajama", 86, 4.48, 0.01),
+        ("zero_scrolls_squality", 80, 6.97, 0.002),
+    ],
+)
+def test_defaults_are_those_of_tensorrt_llm(name: str, num_samples: int, sigma: float, alpha: float | None) -> None:
+    content = content_of(name)
+    assert (content.num_samples, content.sigma, content.alpha) == (num_samples, sigma, alpha)
+    assert content.beta == (None if alpha is None else 0.2)
+
+
+def test_longbench_has_21_tasks_of_4750_samples_and_zero_scrolls_10() -> None:
+    counts = [content_of(name).num_samples or 0 for name in library_names() if name.startswith("longbench_v1_")]
+    assert (len(counts), sum(counts)) == (21, 4750)
+    assert sum(name.startswith("zero_scrolls_") for name in library_names()) == 10
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_the_right_option_stands_where_the_target_says_for_any_question(length: int) -> None:
+    truthful: Row = {
+        "question": "q" * length,
+        "mc1_targets": {"choices": ["x", "true", "y", "x"], "labels": [0, 1, 0, 0]},
+    }
+    wrong = {f"Incorrect Answer {i}": "no" for i in (1, 2, 3)}
+    gpqa = {"Question": "q" * length, "Correct Answer": "true", **wrong}
+    for name, row in (("truthfulqa_mc1", truthful), ("gpqa_diamond", gpqa)):
+        content = content_of(name)
+        assert content.choices is not None
+        assert content.target is not None
+        texts = {option.label: option.text for option in options_of(content.choices, row)}
+        assert sorted(texts) == ["A", "B", "C", "D"]
+        assert texts[rendered(content.target, row)] == "true"
+        assert rendered(content.target, row) == "ABCD"[length % 4]

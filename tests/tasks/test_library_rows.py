@@ -1,0 +1,329 @@
+# ruff: noqa: RUF001 Chinese punctuation is what LongBench asks with
+"""A row of each library task's dataset, in its published schema, with a right and a wrong reply."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accgate.tasks.library import library_names
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Rows as the dataset's card has them; `right` and `wrong` answer the first of those that `where` keeps.
+
+    `shown` are parts of its prompt, in their order. A multiple choice has letters as replies.
+    """
+
+    rows: Sequence[Row]
+    right: str
+    wrong: str
+    shown: Sequence[str] = ()
+    examples: Sequence[Row] = ()
+    target: str | None = None
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+MMLU = {"question": " What is 2 + 2? ", "subject": "abstract_algebra", "choices": ["3", "4", "5", "6"], "answer": 1}
+MMLU_DEV = [
+    {"question": f"{subject} {i}?", "subject": subject, "choices": list("wxyz"), "answer": i % 4}
+    for subject in ("anatomy", "abstract_algebra")
+    for i in range(5)
+]
+GPQA = {
+    "Question": "Which of these is a noble gas?",  # 30 characters, so the right option is the third
+    "Correct Answer": "argon\n", "Incorrect Answer 1": "iron", "Incorrect Answer 2": "zinc",
+    "Incorrect Answer 3": "lead", "Record ID": "rec0", "High-level domain": "Chemistry", "Subdomain": "Inorganic",
+}  # fmt: skip
+HUMANEVAL = {
+    "task_id": "HumanEval/0",
+    "prompt": 'from math import floor\n\n\ndef half(n: int) -> int:\n    """Half of n, rounded down."""\n',
+    "canonical_solution": "    return floor(n / 2)\n",
+    "test": "\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate(5) == 2\n",
+    "entry_point": "half",
+}
+MBPP = {
+    "task_id": 11,
+    "text": "Write a function to double a number.",
+    "code": "def double(n):\r\n  return 2 * n",
+    "test_list": ["assert double(2) == 4", "assert double(0) == 0", "assert double(-1) == -2"],
+    "test_setup_code": "import math",
+    "challenge_test_list": [],
+}
+MBPP_PROMPT = [
+    {
+        **MBPP,
+        "task_id": i,
+        "text": f"Task {i}.",
+        "code": f"def f{i}():\r\n  pass",
+        "test_list": [f"assert f{i}() is None", f"assert not f{i}()", f"assert f{i}() != 1"],
+    }
+    for i in range(1, 11)
+]
+HELLASWAG = {
+    "ind": 24, "activity_label": "Roof shingle removal", "ctx_a": "A man is sitting on a roof. [step] Then",
+    "ctx_b": "he starts", "ctx": "A man is sitting on a roof. Then he starts", "source_id": "activitynet~v_x",
+    "split": "val", "split_type": "indomain", "label": "3",
+    "endings": ["is using wrap [title] to sleep.", "is ripping  tiles.", "is [substeps] singing.", "pulls up roofing."],
+}  # fmt: skip
+ARC = {
+    "id": "Mercury_7", "question": "Which is a metal?", "answerKey": "B",
+    "choices": {"text": ["wood", "iron", "wool"], "label": ["A", "B", "C"]},
+}  # fmt: skip
+TRUTHFUL = {
+    "question": "Is the sky green?",  # 17 characters and three options, so the true one is the third
+    "mc1_targets": {"choices": ["No, it is blue", "Yes", "At noon"], "labels": [1, 0, 0]},
+    "mc2_targets": {"choices": ["No, it is blue", "Yes"], "labels": [1, 0]},
+}
+SCHEMA = '{"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}'
+JSON_MODE = {
+    "prompt": [
+        {"content": f"You answer in JSON. The schema:\n{SCHEMA}", "role": "system"},
+        {"content": "Ada writes programs.", "role": "user"},
+    ],
+    "completion": '{"name": "Ada"}',
+    "schema": SCHEMA,
+}
+IFEVAL = {
+    "key": 1000, "prompt": "Write three words. Use no commas.",
+    "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
+    "kwargs": [
+        {"num_words": None, "relation": None},
+        {"num_words": 3, "relation": "at least"},
+    ],
+}  # fmt: skip
+LONGBENCH_V2 = {
+    "_id": "66f", "domain": "Code", "sub_domain": "Repo", "difficulty": "easy", "length": "medium",
+    "question": "Who wrote it?", "choice_A": "Ada", "choice_B": "Bob", "choice_C": "Cyd", "choice_D": "Dan",
+    "answer": "C", "context": "A long text.",
+}  # fmt: skip
+MMMU_ROW = {
+    "id": "validation_Math_1", "question": "How many sides has <image 1>?", "options": "['3', \"4's\", '5', '6']",
+    "explanation": "", "image_1": {"bytes": PIXEL, "path": None}, "img_type": "['Diagrams']", "answer": "B",
+    "topic_difficulty": "Easy", "question_type": "multiple-choice", "subfield": "Geometry",
+    **{f"image_{i}": None for i in range(2, 8)},
+}  # fmt: skip
+
+
+def longbench(input_: str, answers: list[str], classes: list[str] | None = None) -> list[Row]:
+    """A row of LongBench's own files."""
+    return [
+        {
+            "input": input_, "context": "The long context.", "answers": answers, "length": 3, "dataset": "x",
+            "language": "en", "all_classes": classes, "_id": "0a",
+        }
+    ]  # fmt: skip
+
+
+def zero_scrolls(output: str) -> list[Row]:
+    """A row of ZeroSCROLLS' own files."""
+    return [
+        {
+            "id": "i1", "pid": "i1_0", "input": "Read this.\n\nA document\n\nAnswer:", "output": output,
+            "document_start_index": 12, "document_end_index": 22, "query_start_index": 24, "query_end_index": 31,
+            "truncation_seperator": "... [The rest is omitted]",
+        }
+    ]  # fmt: skip
+
+
+def phrase(input_: str, shown: Sequence[str] = ()) -> Case:
+    """LongBench's question with a phrase as its answer, or another one."""
+    return Case(
+        longbench(input_, ["the red fox", "a fox"]), "The fox.", "seven", shown or ("The long context.", input_)
+    )
+
+
+def summary(shown: Sequence[str], output: str = "A fox ran. It was red.") -> Case:
+    """LongBench's summary."""
+    return Case(longbench("Who?", [output]), output, "nothing like that here", ("The long context.", *shown))
+
+
+CHINESE = "狐狸跑了。它是红色的。"
+CASES: dict[str, Case] = {
+    "mmlu": Case(
+        [MMLU],
+        " B",
+        " C",
+        (
+            "about abstract algebra.\n\nabstract_algebra 0?\nA. w\nB. x",
+            "Answer: A\n\nabstract_algebra 1?",
+            "Answer: A\n\nWhat is 2 + 2?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer:",
+        ),
+        MMLU_DEV,
+        "B",
+    ),
+    "gpqa_diamond": Case(
+        [GPQA],
+        "Noble gases ... \nAnswer: C",
+        "Answer: A",
+        ("noble gas?\n\nA) iron\nB) zinc\nC) argon\nD) lead\n",),
+        target="C",
+    ),
+    "humaneval": Case([HUMANEVAL], "    return floor(n / 2)\n", "    return n\n", (HUMANEVAL["prompt"],)),
+    "humaneval_instruct": Case(
+        [HUMANEVAL],
+        "Sure:\n```python\ndef half(n):\n    return floor(n / 2)\n```\nThat works.",
+        "```python\ndef half(n):\n    return n\n```",
+        (HUMANEVAL["prompt"],),
+    ),
+    "mbpp": Case(
+        [MBPP],
+        "def double(n):\n    return n + n\n",
+        "def double(n):\n    return n\n",
+        (
+            "Task 2. Your code should pass these tests:\n\nassert f2() is None\n",
+            "f2() != 1\n[BEGIN]\ndef f2",
+            "[DONE]\n\n",
+            "Task 3.",
+            "Task 4.",
+            "[DONE]\n\nYou are an expert",
+            "double a number.",
+            "assert double(-1) == -2\n[BEGIN]\n",
+        ),
+        MBPP_PROMPT,
+    ),
+    "cnn_dailymail": Case(
+        [{"article": "It was n't so. He left. ", "highlights": "He left .", "id": "a1"}],
+        "He left.",
+        "Nobody",
+        ("It wasn't so. He left.  TL;DR:",),
+    ),
+    "json_mode_eval": Case(
+        [JSON_MODE], '```json\n{ "name": "Ada" }\n```', '{"name": "Bob"}', ("schema:", "Ada writes programs.")
+    ),
+    "longbench_v2": Case(
+        [{**LONGBENCH_V2, "length": "short", "question": "Which?"}, LONGBENCH_V2],
+        "The correct answer is (C).",
+        "The correct answer is (A)",
+        ("<text>\nA long text.\n</text>", "Who wrote it?\nChoices:\n(A) Ada\n(B) Bob\n(C) Cyd\n(D) Dan\n\nFormat"),
+        target="C",
+    ),
+    "slimpajama": Case(
+        [{"text": "short", "meta": {"redpajama_set_name": "C4"}}, {"text": "long " * 20_000, "meta": {}}],
+        "",
+        "",
+        target="long ",
+    ),
+    "mmmu": Case(
+        [MMMU_ROW],
+        "(B)",
+        "It is C",
+        ("sides has <image 1>?\n\n(A) 3\n(B) 4's\n(C) 5\n(D) 6\n\nAnswer with the option's letter",),
+    ),
+    "hellaswag": Case(
+        [HELLASWAG], "D", "A", ("Roof shingle removal: A man is sitting on a roof. Then He starts",), target="D"
+    ),
+    "arc_challenge": Case([ARC], "B", "A", ("Question: Which is a metal?\n", "Answer:"), target="B"),
+    "arc_easy": Case(
+        [{**ARC, "answerKey": "2", "choices": {"text": ["wood", "iron", "wool"], "label": ["1", "2", "3"]}}],
+        "2",
+        "3",
+        ("Question: Which is a metal?\n", "Answer:"),
+        target="2",
+    ),
+    "truthfulqa_mc1": Case([TRUTHFUL], "C", "A", ("held in Barcelona, Spain.\n\nQ: Is the sky green?\n",), target="C"),
+    "bbh": Case(
+        [{"input": "not ( True ) is", "target": "False"}],
+        "At first the answer is True.\nSo the answer is False.",
+        "So the answer is True.",
+        ("Q: not not True is\nA: So the answer is True.\n\nQ: not ( True ) is\nA: Let's think step by step",),
+        [{"input": "not not True is", "target": "True"}],
+    ),
+    "ifeval": Case([IFEVAL], "one two three", "one, two three", ("Write three words.",)),
+    "gsm8k": Case(
+        [{"question": "2 and 3 apples?", "answer": "2 + 3 = <<2+3=5>>5\n#### 1,005"}],
+        " 2 + 3 is 5. The answer is 1005.",
+        " The answer is 5.",
+        ("Q: There are 15 trees", "The answer is 6.\n\nQ: If there are 3 cars", "is 8.\n\nQ: 2 and 3 apples?\nA:"),
+    ),
+    "longbench_v1_narrativeqa": phrase("Who ran?", ("Story: The long context.", "Question: Who ran?\n\nAnswer:")),
+    "longbench_v1_qasper": phrase(
+        "Who ran?", ("Article: The long context.\n\n Answer the", "Question: Who ran?\n\nAnswer:")
+    ),
+    "longbench_v1_multifieldqa_en": phrase("Who ran?"),
+    "longbench_v1_multifieldqa_zh": Case(
+        longbench("谁跑了？", ["红色的狐狸"]), "红色的狐狸。", "猫", ("问题：谁跑了？\n回答：",)
+    ),
+    "longbench_v1_hotpotqa": phrase("Who ran?"),
+    "longbench_v1_2wikimqa": phrase("Who ran?"),
+    "longbench_v1_musique": phrase("Who ran?"),
+    "longbench_v1_dureader": Case(
+        longbench("谁跑了？", [CHINESE]), CHINESE, "猫", ("文章：The long", "问题：谁跑了？\n回答：")
+    ),
+    "longbench_v1_gov_report": summary(["Summary:"]),
+    "longbench_v1_qmsum": summary(["Query: Who?\nAnswer:"]),
+    "longbench_v1_multi_news": summary(["Summary:"]),
+    "longbench_v1_vcsum": Case(
+        longbench("", [CHINESE]), CHINESE, "猫", ("会议记录：\nThe long context.\n\n会议总结：",)
+    ),
+    "longbench_v1_trec": Case(
+        longbench("Question: Who?\nType:", ["Animal"], ["Animal", "Food"]),
+        " Animal\nQuestion: Food?",
+        "Food",
+        ("Who?\nType:",),
+    ),
+    "longbench_v1_triviaqa": Case(
+        longbench("Question: Who?\nAnswer:", ["Fox", "A fox"]),
+        "\n\nthe fox\n\nPassage: cat",
+        "cat",
+        ("Question: Who?\nAnswer:",),
+    ),
+    "longbench_v1_samsum": Case(
+        longbench("Dialogue: hi\nSummary:", ["Ada greets."]), " Ada greets.\nDialogue: x", "no", ("Summary:",)
+    ),
+    "longbench_v1_lsht": Case(longbench("新闻：足球\n类别：", ["体育"], ["体育", "经济"]), "体育", "经济", ("类别：",)),
+    "longbench_v1_passage_count": Case(
+        longbench("", ["12"]), " 12", "11", ("The long context.", "The final answer is: ")
+    ),
+    "longbench_v1_passage_retrieval_en": Case(
+        longbench("An abstract.", ["Paragraph 7"]), " Paragraph 7", "Paragraph 17", ("An abstract.", "The answer is: ")
+    ),
+    "longbench_v1_passage_retrieval_zh": Case(
+        longbench("摘要", ["段落7"]), "段落7", "段落8", ("摘要\n\n请", "答案是：")
+    ),
+    "longbench_v1_lcc": Case(
+        longbench("", ["    return a + b"]),
+        "    return a + b\nx",
+        "\n\n# nothing",
+        ("The long context.Next line of code:\n",),
+    ),
+    "longbench_v1_repobench-p": Case(
+        longbench("import os\n", ["    return a"]),
+        "    return a",
+        "//",
+        ("The long context.import os\nNext line of code:\n",),
+    ),
+    "zero_scrolls_quality": Case(zero_scrolls("(C)"), "(C) the fox", "(A)", ("A document",)),
+    "zero_scrolls_space_digest": Case(zero_scrolls("70%"), "70", "none", ("A document",)),
+    "zero_scrolls_book_sum_sort": Case(zero_scrolls("3, 1, 2"), "Summary 3, 1, 2", "2, 1, 3", ("A document",)),
+    **{
+        f"zero_scrolls_{name}": Case(zero_scrolls("A red fox."), "A red fox", "seven", ("A document",))
+        for name in ("gov_report", "summ_screen_fd", "qmsum", "squality", "qasper", "narrative_qa", "musique")
+    },
+}
+GENERATED = {  # rows come from a seed, with the target as the right reply
+    "arithmetic": "-1",
+    "json_extraction": '{"name": 1}',
+    "passkey_retrieval": "none",
+    "passkey_retrieval_64k": "none",
+    "passkey_retrieval_128k": "none",
+}
+
+
+def test_every_definition_of_the_library_has_rows_and_replies_here() -> None:
+    assert set(CASES) | set(GENERATED) == set(library_names())
+
+
+def test_the_rows_are_what_json_can_hold_but_for_images() -> None:
+    for name, case in CASES.items():
+        if name != "mmmu":
+            assert json.loads(json.dumps(case.rows)) == list(case.rows), name
