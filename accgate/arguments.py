@@ -46,13 +46,7 @@ def parser() -> argparse.ArgumentParser:
     record.add_argument("--shard", help=argparse.SUPPRESS)  # refused with the reason
     record.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     _compare_arguments(add("compare", "decide from two files of per-sample scores, without a model"))
-    sigma = add("sigma", "estimate sigma from a run, and from two runs of one model how many scores change")
-    sigma.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
-    sigma.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
-    sigma.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
-    sigma.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
-    sigma.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
-    sigma.add_argument("--json", action="store_true", help="print only JSON on standard output")
+    _sigma_arguments(add("sigma", "estimate sigma from a run, and from two runs of one model how many scores change"))
     report = add("report", "render a result")
     report.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
     report.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
@@ -63,6 +57,13 @@ def parser() -> argparse.ArgumentParser:
     respond.add_argument("--check-name", default="accgate", metavar="NAME", help="of the gate's check run (accgate)")
     _propose_arguments(add("propose", "propose recorded references as a pull request, after respond"))
     _cache_arguments(add("cache", "show or prune the replies that runs keep"))
+    _questionnaire_arguments(
+        add("questionnaire", "have people rate the answers of both sides blindly, and decide on it")
+    )
+    from accgate.commands_interop import export_arguments, import_arguments
+
+    import_arguments(add("import", "make run records or references of other tools' files"), shared)
+    export_arguments(add("export", "write run records as another tool's files"))
     schema = add("schema", "print a JSON schema")
     schema.add_argument("what", choices=["config", "result"])
     return top
@@ -113,7 +114,7 @@ def _decision_arguments(command: argparse.ArgumentParser) -> None:
 
 def _init_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--name", default="model", help="the model's name in the config")
-    command.add_argument("--engine", choices=["openai", "llamacpp", "recorded"], default="openai")
+    command.add_argument("--engine", choices=["openai", "vllm", "llamacpp", "ray", "recorded"], default="openai")
     command.add_argument("--model", default="HuggingFaceTB/SmolLM2-135M-Instruct", help="what the engine loads")
     command.add_argument("--base-url", default="http://127.0.0.1:8000/v1", help="of an openai engine")
     command.add_argument("--task", default="arithmetic", help="a task of the library")
@@ -136,6 +137,15 @@ def _compare_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0, help="of the order of samples and of resampling (0)")
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
     command.add_argument("--lower-is-better", action="store_true", help="as for perplexity")
+    command.add_argument("--json", action="store_true", help="print only JSON on standard output")
+
+
+def _sigma_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
+    command.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
+    command.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
+    command.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
+    command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
     command.add_argument("--json", action="store_true", help="print only JSON on standard output")
 
 
@@ -177,3 +187,31 @@ def _cache_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--older-than", type=age, metavar="AGE", help="prune what no run used for so long: 30d, 12h")
     command.add_argument("--max-size", type=size, metavar="SIZE", help="prune the longest unused until so much is left")
     command.add_argument("--json", action="store_true", help="print only JSON on standard output")
+
+
+def _questionnaire_arguments(command: argparse.ArgumentParser) -> None:
+    command.usage = (
+        "accgate questionnaire [--out FILE] [...] DIR | REFERENCE CANDIDATE\n"
+        "       accgate questionnaire import RATINGS.json... --key FILE [...]"
+    )
+    what = "a run's folder, or two files of answers; or `import` and the files that raters downloaded"
+    command.add_argument("paths", nargs="+", metavar="PATH", help=what)
+    build = command.add_argument_group("to build the page that people rate on")
+    build.add_argument("--out", type=Path, metavar="FILE", help="the page; its key goes beside it (questionnaire.html)")
+    build.add_argument("--config", type=Path, metavar="FILE", help="names a run's reference (accuracy.toml)")
+    build.add_argument("--model", metavar="NAME", help="of a run's folder with several")
+    build.add_argument("--task", metavar="NAME", help="of a run's folder with several")
+    build.add_argument("--questions", type=int, metavar="N", help="draw so many (20, or all there are)")
+    build.add_argument("--items", type=Path, metavar="FILE", help="TOML with the statements to agree or disagree with")
+    build.add_argument("--seed", type=int, help="of draw and order (random; who knows it can tell the sides apart)")
+    build.add_argument("--show-targets", action="store_true", default=None, help="show the expected answers")
+    build.add_argument("--force", action="store_true", default=None, help="replace a questionnaire and its key")
+    decide = command.add_argument_group("to import ratings")
+    decide.add_argument("--key", type=Path, metavar="FILE", help="the .key.json that was written with the page")
+    decide.add_argument("--alpha", type=float, help="type I error rate (0.05)")
+    decide.add_argument("--beta", type=float, help="type II error rate (0.2)")
+    decide.add_argument("--theta", type=float, help="drop in points (25 a level) that must be detectable")
+    decide.add_argument("--correction", choices=["none", "holm", "bonferroni", "bh"], help="over the items (holm)")
+    decide.add_argument("--allow-missing", action="store_true", default=None, help="leave out what was not rated")
+    decide.add_argument("--markdown", metavar="FILE", help="write Markdown too; - is standard output, alone")
+    decide.add_argument("--json", action="store_true", default=None, help="print only JSON on standard output")

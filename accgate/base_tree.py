@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config
+from accgate.config import Config, Task
 from accgate.errors import BadInput
+from accgate.metrics.own import own_file
 from accgate.tasks.definition import Dataset, read_definition
 from accgate.tasks.library import library_file
 
@@ -94,12 +95,23 @@ def _files(rules: Config, tasks: Iterable[str]) -> Iterator[Path]:
         yield rules.path(rules.report.template)
     for name in tasks:
         task = rules.tasks[name]
+        if task.lm_eval is not None:
+            folder = included_folder(rules, task)
+            yield from () if folder is None else (folder, *folder.rglob("*"))
+            continue
         path = rules.path(task.file) if task.file else library_file(task.library or name)
         content = read_definition(path).content
         if task.file:
-            files = (path.name, content.dataset.file, content.few_shot.file)
+            files = (path.name, content.dataset.file, content.few_shot.file, own_file(content.metric))
             yield from (path.parent / file for file in files if file)
+        yield from (rules.path(file) for file in (task.dataset, task.few_shot_dataset) if file)
         yield from _in_place_of(content.dataset)
+
+
+def included_folder(config: Config, task: Task) -> Path | None:
+    """The folder with task files of the user's own that a task of lm-eval includes; None where there is none."""
+    name = task.options.get("include_path") if task.lm_eval is not None else None
+    return config.path(name) if isinstance(name, str) else None
 
 
 def _in_place_of(dataset: Dataset) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Finished replies, kept across runs: appended lines in a folder for each who answered.
+"""Finished replies and log-probabilities, kept across runs: appended lines in a folder for each who answered.
 
 Every run appends to files of its own, so runs at the same time need no lock, and a network folder will do. A line has
 a checksum over who answered, the request and the reply: what is torn or damaged is asked again.
@@ -14,20 +14,23 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from accgate.cache_key import Identity
-from accgate.engines import Reply
+from accgate.engines.base import LogProbs, Reply
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
 FOLDER = re.compile(r"[0-9a-f]{64}")
+REPLIED, SCORED = "reply", "logprobs"
+UNKEPT = frozenset({"cached", "score", "confidence", "attacked"})  # of a reply: what no model gives
 Say = Callable[[str], None]
+Answer = Reply | LogProbs
 
 
 class Shelf:
-    """The replies of one who answers. Nothing that goes wrong with it stops a run: the engine is asked then."""
+    """What one who answers has said. Nothing that goes wrong with it stops a run: the engine is asked then."""
 
     def __init__(self, folder: Path, identity: Identity, say: Say) -> None:
         self._folder, self._identity, self._say = folder / identity.digest, identity, say
@@ -50,8 +53,8 @@ class Shelf:
         except OSError as error:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
-    def get(self, key: str) -> Reply | None:
-        """The reply to a request; None where there is none, or its line is damaged."""
+    def get(self, key: str) -> Answer | None:
+        """What was answered to a request; None where there is nothing, or its line is damaged."""
         place = self._places.get(key.encode())
         if place is None:
             return None
@@ -62,13 +65,13 @@ class Shelf:
             self._forget(path)
             self._say(f"cache: {path} cannot be read: {error.strerror}; what it held is asked again")
             return None
-        reply = _reply(line, key, self._identity.digest)
-        if reply is None:
+        answer = _answer(line, key, self._identity.digest)
+        if answer is None:
             self._forget(path)
             self._say(f"cache: {path} is damaged and was set aside; what it held is asked again")
             with contextlib.suppress(OSError):
                 path.replace(path.with_suffix(DAMAGED))
-        return reply
+        return answer
 
     def _line_at(self, path: Path, offset: int) -> bytes:
         if path not in self._open:
@@ -81,14 +84,14 @@ class Shelf:
     def _forget(self, path: Path) -> None:
         self._places = {key: place for key, place in self._places.items() if place[0] != path}
 
-    def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply."""
-        if self._broken or reply.text is None or reply.score is not None:
+    def put(self, key: str, answer: Answer) -> None:
+        """Keep a reply, or log-probabilities."""
+        if self._broken or (isinstance(answer, Reply) and (answer.text is None or answer.score is not None)):
             return
         try:
             if self._own is None:
                 self._own = self._begin()
-            self._own.write(_line(key, reply, self._identity.digest))
+            self._own.write(_line(key, answer, self._identity.digest))
         except OSError as error:
             self._broken = True
             self._say(f"cache: {self._folder} cannot be written: {error.strerror}; the run goes on without it")
@@ -106,20 +109,22 @@ class Shelf:
         self._open, self._own = {}, None
 
 
-def _line(key: str, reply: Reply, identity: str) -> bytes:
-    row = [reply.text, reply.finish_reason, reply.prompt_tokens, reply.completion_tokens]
+def _line(key: str, answer: Answer, identity: str) -> bytes:
+    kind = SCORED if isinstance(answer, LogProbs) else REPLIED
+    row = [kind, {field.name: getattr(answer, field.name) for field in fields(answer) if field.name not in UNKEPT}]
     body = json.dumps(row).encode()
     return b"%s %s %s\n" % (key.encode(), _checksum(identity, key, body), body)
 
 
-def _reply(line: bytes, key: str, identity: str) -> Reply | None:
-    """The reply of a line; None where it is not the line that was written for this key."""
+def _answer(line: bytes, key: str, identity: str) -> Answer | None:
+    """What a line holds; None where it is not the line that was written for this key."""
     found, _, rest = line.rstrip(b"\n").partition(b" ")
     checksum, _, body = rest.partition(b" ")
     if found != key.encode() or checksum != _checksum(identity, key, body):
         return None
-    text, finish_reason, prompt_tokens, completion_tokens = json.loads(body)
-    return Reply(text, finish_reason, prompt_tokens, completion_tokens, cached=True)
+    kind, row = json.loads(body)
+    row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return LogProbs(**row) if kind == SCORED else Reply(**row, cached=True)
 
 
 def _checksum(identity: str, key: str, body: bytes) -> bytes:

@@ -28,10 +28,11 @@ PINNED = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 NOT_READ = frozenset({"download_dir"})  # options that name a folder in which nothing of the answer lies
 SETTINGS = re.compile(
-    r"(VLLM|CUDA|CUBLAS|CUDNN|NVIDIA|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|NCCL|FLASHINFER|GGML|LLAMA|OMP|MKL|GOMP|ROCM|HIP)_"
-    r"|LD_(PRELOAD|LIBRARY_PATH)$"
+    r"(VLLM|CUDA|CUBLAS|CUBLASLT|CUDNN|NVIDIA|NVTE|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|NCCL|FLASHINFER|FLASH_ATTENTION|DG|"
+    r"CUTLASS|CUTE|XFORMERS|TRANSFORMERS|LMCACHE|GGML|LLAMA|OMP|KMP|MKL|DNNL|ONEDNN|OPENBLAS|BLIS|GOMP|ROCM|ROCBLAS|"
+    r"HIPBLASLT|HIP|HSA|AITER|SYCL|ONEAPI|XPU|ASCEND|HABANA|PT_HPU)_|LD_(PRELOAD|LIBRARY_PATH)$"
 )
-NO_SETTING = re.compile(r".*(KEY|TOKEN|PORT|HOST|_IP|CACHE_ROOT|CACHE_DIR)$|(CUDA|NVIDIA)_VISIBLE_DEVICES$")
+NO_SETTING = re.compile(r".*_(KEY|TOKEN|PORT|HOST|IP|CACHE_ROOT|CACHE_DIR)$|(CUDA|NVIDIA)_VISIBLE_DEVICES$")
 DigestOf = Callable[[Path], str]
 
 
@@ -73,9 +74,11 @@ def identity_of(
     model = config.models[name]
     if model.engine not in DISTRIBUTIONS:
         raise KeyIncomplete(WHY_NOT.get(model.engine, f"engine {model.engine} does not say what it was built from"))
+    if environ.get("PYTHONPATH"):
+        raise KeyIncomplete("PYTHONPATH adds code that no package lists")
     parts = {
         "engine": asdict(info),
-        "installed": environ.get(IMAGE) or installed(DISTRIBUTIONS[model.engine], digest_of, environ),
+        "installed": environ.get(IMAGE) or installed(DISTRIBUTIONS[model.engine], digest_of),
         "machine": [platform.machine(), _cores(), _text(Path("/proc/driver/nvidia/version"))],
         "environment": sorted(
             (key, value) for key, value in environ.items() if SETTINGS.match(key) and not NO_SETTING.match(key)
@@ -89,10 +92,11 @@ def identity_of(
     return Identity(_digest(parts), about)
 
 
-def request_key(request: Request) -> str | None:
+def request_key(request: Request, continuation: str | None = None) -> str | None:
     """The digest of a request; None for one whose answer is drawn anew each time, or that names what may change.
 
-    The sample's id is not part of it, since engines do not see it; the repeat is.
+    With a `continuation` it is that of the question how likely this text is after the prompt. The sample's id is not
+    part of it, since engines do not see it; the repeat is.
     """
     extra = request.extra
     temperature, seed = extra.get("temperature", request.temperature), extra.get("seed", request.seed)
@@ -102,7 +106,7 @@ def request_key(request: Request) -> str | None:
         return None  # an image behind an address: only its content in the request (data:) is sure to stay
     fields = {key: value for key, value in vars(request).items() if key != "id"}
     try:
-        return _digest(fields)
+        return _digest(fields if continuation is None else [fields, continuation])
     except TypeError:
         return None
 
@@ -168,7 +172,7 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
                     raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
 
 
-def installed(distribution: str, digest_of: DigestOf, environ: Mapping[str, str]) -> str:
+def installed(distribution: str, digest_of: DigestOf) -> str:
     """The digest of what is installed: engine and its driver here lie there, others by RECORD.
 
     A kernel that was built anew may keep its version, and its line in RECORD.
@@ -178,8 +182,6 @@ def installed(distribution: str, digest_of: DigestOf, environ: Mapping[str, str]
     KeyIncomplete
         When the engine's files are not known, or code may come from outside the installed packages.
     """
-    if environ.get("PYTHONPATH"):
-        raise KeyIncomplete("PYTHONPATH adds code that no package lists")
     others = []
     for found in metadata.distributions():
         name = found.metadata["Name"] or ""

@@ -6,12 +6,13 @@ import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
-from accgate.cache import FILES, Say, Shelf
+from accgate.cache import FILES, Answer, Say, Shelf
 from accgate.cache_key import KeyIncomplete, identity_of, request_key
 from accgate.checks import Check
 from accgate.config import Config
-from accgate.engines import Engine, EngineInfo, Reply, Request
+from accgate.engines.base import Engine, EngineInfo, LogProbs, Reply, Request, Scorer
 from accgate.file_digests import FileDigests
 
 
@@ -27,15 +28,29 @@ class CachedEngine:
 
     async def complete(self, request: Request) -> Reply:
         """The reply kept of an earlier run, or the engine's."""
-        key = request_key(request)
-        if key is None:
-            return await self._engine.complete(request)
-        if (found := self._shelf.get(key)) is not None:
-            await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+        found = await self._kept(key := request_key(request))
+        if isinstance(found, Reply):
             return found
         reply = await self._engine.complete(request)
-        self._shelf.put(key, reply)
+        if key is not None:
+            self._shelf.put(key, reply)
         return reply
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        """The log-probabilities kept of an earlier run, or the engine's."""
+        found = await self._kept(key := request_key(request, continuation))
+        if isinstance(found, LogProbs):
+            return found
+        scored: LogProbs = await cast("Scorer", self._engine).score(request, continuation)
+        if key is not None:
+            self._shelf.put(key, scored)
+        return scored
+
+    async def _kept(self, key: str | None) -> Answer | None:
+        found = None if key is None else self._shelf.get(key)
+        if found is not None:
+            await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+        return found
 
     def describe(self) -> EngineInfo:
         """What runs."""

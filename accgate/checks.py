@@ -13,32 +13,29 @@ import numpy as np
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
+from accgate.designing import JudgeModel, design_of, judge_of, judged_by, refuse_unready
 from accgate.engines import Engine, create
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.metrics import get as get_metric
 from accgate.plan import (
-    ASSUMED_DISCORDANCE,
     achieved_theta,
     expected_n,
-    fixed_n,
-    maximum_n,
-    plan,
     planned_alpha,
     standard_error,
 )
 from accgate.references import (
     Reference,
-    ReferenceFile,
     baseline_of,
     find_reference,
-    mismatch,
     missing_reference,
 )
 from accgate.scores import Scores
+from accgate.sizing import Sizing, cut
 from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
-from accgate.stats.power import one_sample_n, quantile, two_sample_n
-from accgate.tasks.definition import DefinitionFile, read_definition
+from accgate.stats.power import one_sample_n, quantile
+from accgate.tasks.definition import read_definition
+from accgate.tasks.foreign import foreign_definition, foreign_task, load_foreign
 from accgate.tasks.library import library_file
+from accgate.tasks.resolved import with_choice
 from accgate.tasks.samples import Task, load_task
 
 
@@ -68,6 +65,7 @@ class Check:
     max_tokens: int = 0
     max_failed: float = 0.0
     notes: tuple[str, ...] = ()
+    judge: JudgeModel | None = None
 
     @property
     def n(self) -> int:
@@ -76,7 +74,9 @@ class Check:
 
     @property
     def reference_mean(self) -> float | None:
-        """Mean of the reference, points."""
+        """Mean of the reference, points; None where another statistic is decided on."""
+        if self.task.aggregate is not None:
+            return None
         if isinstance(self.reference, Scores):
             return float(np.mean(self.reference.averaged()))
         return None if self.reference is None else self.reference.mean
@@ -182,17 +182,28 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
 def _check(config: Config, model_name: str, task_name: str, checks: int, recording: bool) -> Check:
     model, settings = config.models[model_name], config.tasks[task_name]
     file = config.path(settings.file) if settings.file else None
-    definition = read_definition(file or library_file(settings.library or task_name)).content
-    design = _design(config, settings, definition)
+    foreign = None
+    if settings.lm_eval is not None:
+        foreign = load_foreign(settings.lm_eval, config.source, ("tasks", task_name))
+        source = foreign_definition(foreign)
+    else:
+        source = with_choice(read_definition(file or library_file(settings.library or task_name)), settings.choose)
+    definition = source.content
+    refuse_unready(config, settings, task_name, source)
+    design = design_of(config, settings, source)
     baseline = baseline_of(model_name, model.variant, model.baseline)
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)
     known = reference if reference is not None else Scores((), np.zeros((0, 1)))  # recording: paired, as it will be
     test = sequential_test(design, known) or chosen_test(settings.test, known)
     alpha = planned_alpha(design.alpha, config.gate.correction, checks)
-    sizing = _Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
-    task = _task(config, task_name, file, settings, sizing.wanted())
-    task, notes = _cut(task, sizing, found, config)
+    sizing = Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
+    task = (
+        _task(config, task_name, file, settings, sizing.wanted())
+        if foreign is None
+        else foreign_task(task_name, foreign, config.gate.seed)
+    )
+    task, notes = cut(task, sizing, found, config)
     clusters = {sample.cluster for sample in task.samples if sample.cluster is not None}
     if clusters and len(clusters) < FEWEST_CLUSTERS and test in SEQUENTIAL_TESTS:
         notes = (*notes, f"{len(clusters)} clusters: no early stop with under {FEWEST_CLUSTERS}")
@@ -204,16 +215,22 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     check = Check(
         model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
         max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
-        max_failed=config.gate.max_failed,
+        max_failed=config.gate.max_failed, judge=judge_of(config, settings),
     )  # fmt: skip
-    check = _foreseen(check, sizing)
+    check = check if definition.aggregate is not None else _foreseen(check, sizing)
     return replace(check, notes=(*check.notes, *_chance_notes(check)))
 
 
 def _chance_notes(check: Check) -> tuple[str, ...]:
     """A reference no better than guessing cannot fall: the gate would pass whatever happened."""
     mean, chance, n = check.reference_mean, check.task.chance, check.reference_n
-    if mean is None or chance is None or n is None or not check.design.higher_is_better:
+    if (
+        check.task.aggregate is not None
+        or mean is None
+        or chance is None
+        or n is None
+        or not check.design.higher_is_better
+    ):
         return ()
     sigma = check.design.sigma if check.design.sigma is not None else math.sqrt(max(chance * (100.0 - chance), 0.0))
     room, error = mean - chance, sigma / math.sqrt(n)
@@ -222,20 +239,6 @@ def _chance_notes(check: Check) -> tuple[str, ...]:
     return (
         f"the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly show; "
         "take a task that the model can do",
-    )
-
-
-def _design(config: Config, settings: TaskSettings, definition: DefinitionFile) -> Design:
-    gate = config.gate
-    return Design(
-        test=settings.test,
-        alpha=gate.alpha if settings.alpha is None else settings.alpha,
-        beta=gate.beta if settings.beta is None else settings.beta,
-        sigma=definition.sigma if settings.sigma is None else settings.sigma,
-        theta=settings.theta,
-        higher_is_better=get_metric(definition.metric).higher_is_better,
-        early_stopping=gate.early_stopping and settings.theta is not None,  # it stops on what would rule out theta
-        seed=gate.seed,
     )
 
 
@@ -248,7 +251,7 @@ def _reference(settings: TaskSettings, found: Reference | None) -> Scores | Mean
 
 
 def _task(config: Config, name: str, file: Path | None, settings: TaskSettings, count: int | None) -> Task:
-    return load_task(
+    task = load_task(
         name,
         file=file,
         library=settings.library,
@@ -256,107 +259,16 @@ def _task(config: Config, name: str, file: Path | None, settings: TaskSettings, 
         mode=settings.mode,
         seed=config.gate.seed,
         count=count,
+        dataset=None if settings.dataset is None else config.path(settings.dataset),
+        few_shot=None if settings.few_shot_dataset is None else config.path(settings.few_shot_dataset),
+        subset=settings.subset,
+        choose=settings.choose,
     )
+    judge = judge_of(config, settings)
+    return task if judge is None else judged_by(task, judge)
 
 
-@dataclass(frozen=True)
-class _Sizing:
-    """How many samples a check wants, from the settings, the target theta, or the reference."""
-
-    settings: TaskSettings
-    definition: DefinitionFile
-    design: Design
-    test: TestName
-    reference: Scores | Mean | Target | None
-    alpha: float
-    about: ReferenceFile | None = None
-
-    @property
-    def known_discordance(self) -> float | None:
-        """The discordance given for the task, or measured when its reference was recorded."""
-        measured = None if self.about is None else self.about.discordance
-        return measured if self.settings.discordance is None else self.settings.discordance
-
-    @property
-    def discordance(self) -> float:
-        return ASSUMED_DISCORDANCE if self.known_discordance is None else self.known_discordance
-
-    @property
-    def binary(self) -> bool:
-        """Whether scores are 0/100, as far as the reference tells."""
-        return not isinstance(self.reference, Scores) or bool(np.isin(self.reference.averaged(), (0.0, 100.0)).all())
-
-    def paired_sigma(self) -> float | None:
-        """Assumed standard deviation of the differences where scores are not 0/100, points."""
-        return None if self.binary else 100.0 * math.sqrt(self.discordance)
-
-    def wanted(self) -> int | None:
-        """Samples the check asks for; None for all there are."""
-        settings, design = self.settings, self.design
-        if settings.num_samples is not None:
-            return settings.num_samples
-        if design.theta is not None:
-            wanted: int | None = self.planned(design.theta)
-        elif isinstance(self.reference, (Scores, Mean)):
-            wanted = self.reference.n
-        else:
-            wanted = self.definition.num_samples
-        limits = [n for n in (wanted, settings.limit) if n is not None]
-        if isinstance(self.reference, Scores):
-            limits.append(self.reference.n)
-        return min(limits, default=None)
-
-    def planned(self, theta: float) -> int | None:
-        """Samples that see theta; None where the reference is too small for any number."""
-        design = self.design
-        if self.test in PAIRED_TESTS:
-            sigma = self.paired_sigma()
-            q = self.discordance if sigma is None else None
-            fixed = fixed_n(self.test, theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta)
-            return maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
-        if design.sigma is None:
-            return self.definition.num_samples
-        if isinstance(self.reference, Mean):
-            return two_sample_n(
-                theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, reference_n=self.reference.n
-            )
-        return plan(theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, test=self.test).n
-
-
-def _cut(task: Task, sizing: _Sizing, found: Reference | None, config: Config) -> tuple[Task, tuple[str, ...]]:
-    """The samples of the check: the first of the order, as many as wanted.
-
-    Raises
-    ------
-    BadInput
-        When the dataset or the reference has fewer samples than num_samples, or the reference is of other samples.
-    """
-    settings, available = sizing.settings, len(task.samples)
-    source, key = config.source, ("tasks", task.name, "num_samples")
-    if settings.num_samples is not None and settings.num_samples > available:
-        raise BadInput(source.error(key, f"is {settings.num_samples}, but the dataset has {available} samples"))
-    wanted = sizing.wanted()
-    if wanted is None:
-        wanted = sizing.definition.num_samples or available
-    if settings.limit is not None:
-        wanted = min(wanted, settings.limit)
-    task = task.first(wanted)
-    notes: tuple[str, ...] = ()
-    if found is not None and isinstance(sizing.reference, Scores):
-        if settings.num_samples is not None and settings.num_samples > sizing.reference.n:
-            fault = f"is {settings.num_samples}, but the reference has {sizing.reference.n} samples; record it again"
-            raise BadInput(source.error(key, fault))
-        if changed := mismatch(found, task):
-            raise BadInput(changed)
-    if sizing.design.theta is not None and settings.num_samples is None:
-        planned = sizing.planned(sizing.design.theta)
-        if planned is None or planned > len(task.samples):
-            needs = "more samples than any reference of this size allows" if planned is None else f"{planned:,} samples"
-            notes = (f"theta = {sizing.design.theta:g} needs {needs}; there are {len(task.samples):,}",)
-    return task, notes
-
-
-def _foreseen(check: Check, sizing: _Sizing) -> Check:
+def _foreseen(check: Check, sizing: Sizing) -> Check:
     """The check with the theta and gamma that its plan expects."""
     paired = check.test in PAIRED_TESTS
     sigma = sizing.paired_sigma() if paired else check.design.sigma

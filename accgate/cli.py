@@ -232,6 +232,24 @@ def _cache(arguments: argparse.Namespace) -> int:
     return cache(arguments)
 
 
+def _questionnaire(arguments: argparse.Namespace) -> int:
+    from accgate.commands_questionnaire import questionnaire
+
+    return questionnaire(arguments)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from accgate.commands_interop import import_
+
+    return import_(arguments)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from accgate.commands_interop import export
+
+    return export(arguments)
+
+
 def _publish(arguments: argparse.Namespace) -> int:
     from accgate.github.command_line import publish, start
 
@@ -269,6 +287,9 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "merge": _merge,
     "record": _record,
     "cache": _cache,
+    "questionnaire": _questionnaire,
+    "import": _import,
+    "export": _export,
     "compare": _compare,
     "sigma": _sigma,
     "report": _report,

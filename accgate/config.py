@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -20,12 +20,12 @@ from accgate.errors import BadInput
 from accgate.records import file_name
 from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
 from accgate.stats.names import PAIRED_TESTS, Correction, TestName
+from accgate.tasks.datasets import ENDINGS
+from accgate.tasks.definition import Beta, ChosenBy, Level
 from accgate.tasks.library import library_names
 from accgate.tomlfile import Key, TomlFile, dotted, located, nearest, read_toml
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]
-Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
-Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -84,8 +84,21 @@ class Task:
 
     file: Text | None = Field(default=None, description="task definition, relative to this file")
     library: Text | None = Field(default=None, description="name in the task library where it is not this table's own")
-    options: dict[Text, Any] = Field(default_factory=dict, description="options of a generated task")
+    lm_eval: Text | None = Field(default=None, description="a task of lm-evaluation-harness, with its scorer")
+    options: dict[Text, Any] = Field(default_factory=dict, description="options of a generated task, or of lm_eval")
     mode: Literal["chat", "completion"] | None = Field(default=None, description="ask by chat or by raw completion")
+    dataset: Text | None = Field(
+        default=None, description="file that takes the place of the definition's dataset, relative to this file"
+    )
+    few_shot_dataset: Text | None = Field(
+        default=None, description="file that takes the place of the solved examples, relative to this file"
+    )
+    subset: Text | None = Field(default=None, description="configuration of the hub dataset, in place of dataset.name")
+    choose: ChosenBy | None = Field(
+        default=None, description="multiple choice by a generated letter or by the options' likelihoods"
+    )
+    run_code: Flag = Field(default=False, description="allow that code which the model wrote is run, in a sandbox")
+    judge: Text | None = Field(default=None, description="which of [judges] gives the marks, for metric = judge")
     sigma: Number | None = Field(default=None, ge=0, description="standard deviation of one score in points, 0 or more")
     theta: Number | None = Field(default=None, gt=0, description="drop in points that must be detectable, above 0")
     discordance: Number | None = Field(
@@ -107,6 +120,16 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Judge:
+    """`[judges.NAME]`: a model that marks answers; it is a rule of the gate, and no model that is gated."""
+
+    engine: Literal["openai", "vllm", "llamacpp"] = Field(default="openai", description="the engine that asks it")
+    model: Text = Field(min_length=1, description='model = "...", the judge\'s name on its server')
+    options: dict[Text, Any] = Field(default_factory=dict, description="the engine's own options")
+    sampling: Sampling = field(default_factory=Sampling)
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Report:
     """`[report]`: what people read."""
 
@@ -125,6 +148,7 @@ class AccuracyFile:
     tasks: dict[Text, Task] = Field(description="a table [tasks.NAME]")
     gate: Gate = field(default_factory=Gate)
     report: Report = field(default_factory=Report)
+    judges: dict[Text, Judge] = Field(default_factory=dict, description="tables [judges.NAME] with engine and model")
 
 
 @plain_dataclass(frozen=True)
@@ -140,6 +164,7 @@ class Config:
     models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
     only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None
     report: Report = field(default_factory=Report)
+    judges: Mapping[str, Judge] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -200,7 +225,7 @@ def checked_config(file: TomlFile) -> Config:
     content = validated(file, AccuracyFile)
     if faults := list(_faults(content, file)):
         raise located(file, faults)
-    config = Config(content.gate, content.models, content.tasks, file, report=content.report)
+    config = Config(content.gate, content.models, content.tasks, file, report=content.report, judges=content.judges)
     return replace(config, checks_in_file=len(config.pairs()))
 
 
@@ -275,6 +300,8 @@ def _task_faults(name: str, task: Task, content: AccuracyFile, file: TomlFile) -
     for model in task.models:
         if model not in content.models:
             yield ("models",), f"names no model {model!r}; {nearest(model, content.models)}"
+    if task.judge is not None and task.judge not in content.judges:
+        yield ("judge",), f"names no judge {task.judge!r}; {nearest(task.judge, content.judges)}"
     yield from _source_faults(name, task, file)
     if task.reference is not None and task.reference_num_samples is None:
         yield ("reference",), "needs reference_num_samples beside it: the reference's own error counts"
@@ -287,8 +314,14 @@ def _task_faults(name: str, task: Task, content: AccuracyFile, file: TomlFile) -
     yield from _test_faults(task)
 
 
+OURS = ("file", "library", "mode", "dataset", "few_shot_dataset", "subset", "choose", "judge")  # lm-eval has its own
+
+
 def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key, str]]:
-    if task.file is not None:
+    if task.lm_eval is not None:
+        given = [key for key in OURS if getattr(task, key) is not None]
+        yield from (((key,), "stands beside lm_eval, which brings its own; remove one of the two") for key in given)
+    elif task.file is not None:
         if task.library is not None:
             yield ("library",), "stands beside file; keep one of the two"
         if not file.has_file(task.file):
@@ -298,6 +331,15 @@ def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key,
         key: Key = ("library",) if task.library else ()
         hint = nearest(task.library or name, library_names())
         yield key, f'is not in the task library; {hint}; or name a task file: file = "my_task.toml"'
+    yield from _dataset_faults(task, file)
+
+
+def _dataset_faults(task: Task, file: TomlFile) -> Iterator[tuple[Key, str]]:
+    for key, path in (("dataset", task.dataset), ("few_shot_dataset", task.few_shot_dataset)):
+        if path is not None and not file.has_file(path):
+            yield (key,), f"there is no file {path!r} in {file.path.parent}; write the path relative to this file"
+        elif path is not None and not path.lower().endswith(ENDINGS):
+            yield (key,), f"is {path!r}; the name must end in {', '.join(ENDINGS)}"
 
 
 def _test_faults(task: Task) -> Iterator[tuple[Key, str]]:

@@ -14,6 +14,7 @@ from accgate.errors import CannotEvaluate
 from accgate.interruption import GRACE, Stop
 from accgate.kept import MEASURED, STOPPED, kept_records, settings_of, write_settings
 from accgate.records import Record, RecordPaths, RecordWriter, write_gzip_lines
+from accgate.scoring import ByFunction, Scoring
 
 __all__ = ["Assignment", "Evaluation", "Judge", "Observer", "Sampling", "evaluate", "kept_records"]
 
@@ -26,6 +27,7 @@ async def evaluate(
     kept: Sequence[Record] = (),
     observer: Observer,
     judge: Judge | None = None,
+    scoring: Scoring | None = None,
     stop: Stop | None = None,
     grace: float = GRACE,
     clock: Callable[[], float] = time.perf_counter,
@@ -50,7 +52,7 @@ async def evaluate(
     failed, most_failed = 0, assignment.most_failed
     prefix = None if judge is None else _Prefix(judge, records, assignment.repeats)
     decided = asyncio.Event()
-    stop = stop or Stop()
+    stop, scoring = stop or Stop(), scoring or ByFunction()
 
     async def work() -> None:
         nonlocal failed
@@ -58,7 +60,7 @@ async def evaluate(
             if failed > most_failed or decided.is_set() or stop.asked:
                 return
             sample, repeat = task.samples[place // assignment.repeats], place % assignment.repeats
-            record = await ask(engine, assignment, sample, repeat, clock)
+            record = await ask(engine, assignment, sample, repeat, clock, scoring)
             writer.append(record)
             records[place] = record
             failed += record.score is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,12 +13,14 @@ from accgate.assignment import Assignment, Evaluation, Judge, Observer, Sampling
 from accgate.checks import Check, engine_of
 from accgate.config import Config
 from accgate.engines import Engine, EngineInfo
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.operational import parted
+from accgate.engines.recorded import replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluate import evaluate
-from accgate.interruption import Stop, interruptible
-from accgate.kept import PLAN, kept_records, refuse_unfinished
+from accgate.interruption import Stop, grace_of, interruptible
+from accgate.kept import OPERATIONAL, PLAN, kept_records, refuse_unfinished
 from accgate.records import Record, paths_of
+from accgate.scorers import Scorers, lacking
 from accgate.scores import shown
 from accgate.shards import Shard, samples_digest
 from accgate.tasks.samples import Task
@@ -70,6 +73,8 @@ def evaluate_checks(
         When SIGINT or SIGTERM came and what was in flight has finished.
     """
     made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    if unable := [fault for check in checks if (fault := lacking(made[check.model], check))]:
+        raise BadInput(*dict.fromkeys(unable))
     if not resume:
         for check in checks:
             refuse_unfinished(paths_of(out, check.model, check.task.name))
@@ -101,6 +106,10 @@ class _Run:
     infos: dict[str, EngineInfo] = field(default_factory=dict)
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
+        async with Scorers() as scorers:
+            await self._all_models(engines, checks, scorers)
+
+    async def _all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check], scorers: Scorers) -> None:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             try:
@@ -108,14 +117,14 @@ class _Run:
                     return
                 self.infos[name] = engine.describe()
                 while waiting and not self.stop.asked:
-                    self.evaluated.append(await self.check(engine, waiting[0]))
+                    self.evaluated.append(await self.check(engine, waiting[0], scorers))
                     waiting.pop(0)
             except CannotEvaluate as error:
                 self.evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
             finally:
                 await engine.close()
 
-    async def check(self, engine: Engine, check: Check) -> Evaluated:
+    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> Evaluated:
         info = self.infos[check.model]
         assignment = assignment_of(self.config, check, info, self.shard)
         if lacking := missing_records(engine, assignment.task):
@@ -124,9 +133,18 @@ class _Run:
         kept = kept_records(assignment, paths, resume=self.resume)
         judge = self.judges.get((check.model, check.task.name))
         asked = engine if self.cache is None else self.cache.before(engine, self.config, check, info)
+        scoring = await scorers.of(check)
         done = await evaluate(
-            asked, assignment, paths, kept=kept, observer=self.observer, judge=judge, stop=self.stop
-        )  # fmt: skip
+            asked,
+            assignment,
+            paths,
+            kept=kept,
+            observer=self.observer,
+            judge=judge,
+            scoring=scoring,
+            stop=self.stop,
+            grace=grace_of(os.environ),
+        )
         return Evaluated(check, done)
 
 
@@ -153,12 +171,11 @@ def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
         Which, and how many.
     """
     for name in dict.fromkeys(check.model for check in checks):
-        engine = engine_of(config, name)
+        recording = replayed(engine_of(config, name))
         datasets = [check.task.dataset_ids for check in checks if check.model == name]
-        if not isinstance(engine, RecordedEngine) or None in datasets:
+        if recording is None or None in datasets:
             continue
-        engine.read()
-        unknown = engine.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+        unknown = recording.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
         if unknown:
             raise BadInput(
                 f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
@@ -171,9 +188,10 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
     What was left out is no failed sample, and a test that stops early would never come to look for it.
     """
-    if not isinstance(engine, RecordedEngine):
+    recording = replayed(engine)
+    if recording is None:
         return None
-    missing = engine.missing_ids(sample.id for sample in task.samples)
+    missing = recording.missing_ids(sample.id for sample in task.samples)
     if not missing:
         return None
     count = len(task.samples)
@@ -184,11 +202,13 @@ def assignment_of(config: Config, check: Check, info: EngineInfo, shard: Shard |
     """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
     model = config.models[check.model]
     sampling = Sampling(**asdict(model.sampling))
+    answering, operational = parted(model.engine, model.options)
     settings = {
         "engine": asdict(info),
         "model": model.model,
         "variant": model.variant,
-        "options": model.options,
+        "options": answering,
+        OPERATIONAL: operational,
         "sampling": asdict(sampling),
         "repeats": check.repeats,
     }

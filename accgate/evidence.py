@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
+from accgate import metrics
 from accgate.assignment import Judge
 from accgate.checks import Check
 from accgate.clusters import clusters_of
 from accgate.decide import is_settled
 from accgate.design import FEWEST_CLUSTERS
+from accgate.errors import BadInput
 from accgate.records import Record
 from accgate.references import scores_of
 from accgate.scores import Scores
 from accgate.stats.names import SEQUENTIAL_TESTS, Correction
 from accgate.tasks.samples import Sample
-from accgate.verdict import Evidence
+from accgate.verdict import Evidence, SampleStatistic
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
@@ -35,17 +38,51 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     ids = [sample.id for sample in samples]
     candidate = scores_of(records, check.task.of(samples))
     reference = check.reference.taken(ids) if isinstance(check.reference, Scores) else check.reference
+    bracketed = check.task.aggregate is None
+    statistic = None if bracketed else _statistic(check, records, ids)
+    metric = check.task.metric
     return Evidence(
         candidate=candidate,
         reference=reference,
         design=check.design,
         model=check.model,
         task=check.task.name,
-        worst=check.task.metric.worst,
-        best=check.task.metric.best,
+        worst=metric.worst if bracketed else None,  # what a failed sample could do to a statistic, nobody knows
+        best=metric.best if bracketed else None,
         clusters=clusters_of(reference, candidate, None) if isinstance(reference, Scores) else None,
         n_max=len(check.task.samples),
         binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.averaged(), (0.0, 100.0)).all()),
+        statistic=statistic,
+    )
+
+
+def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
+    """What the task's statistic needs of both sides; None where a sample failed, so that there is none.
+
+    Raises
+    ------
+    BadInput
+        When the records of a side lack what it needs.
+    """
+    assert check.task.aggregate is not None
+    assert check.recorded is not None
+    if any(record.score is None for record in records):
+        return None
+    aggregate = metrics.aggregate(check.task.aggregate, **check.task.aggregate_options)
+    wanted = set(ids)
+    known = [record for record in check.recorded.records() if record.id in wanted]
+    try:
+        candidate, reference = aggregate.encode(records, known)
+    except metrics.UnusableRecords as error:
+        raise BadInput(f"{check.model} / {check.task.name}: {error}") from error
+    method: Literal["influence", "bootstrap"] = "bootstrap" if check.design.test == "bootstrap" else "influence"
+    return SampleStatistic(
+        aggregate.statistic,
+        reference,
+        candidate,
+        method,
+        aggregate.name,
+        higher_score_is_better=check.task.metric.higher_is_better,
     )
 
 

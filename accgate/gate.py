@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accgate import metrics
 from accgate.assignment import Evaluation, Observer
 from accgate.base import Rulings
 from accgate.checks import Check, plan_checks
@@ -184,14 +185,22 @@ def record(
         about = _about(config, item.check, item.evaluation, infos[item.check.model], commit)
         reference = pooled.get((item.check.model, item.check.task.name))
         if reference is None:
-            written.append(write_reference(config.references, about, records, reason=reason, replies=replies))
+            kept = {"replies": replies, "answers": _needs_answers(item.check)}
+            written.append(write_reference(config.references, about, records, reason=reason, **kept))
         elif not (resume and is_added(reference, records)):
-            written.append(add_run(reference, about, records, replies=replies))
+            kept = {"replies": replies, "answers": _needs_answers(item.check)}
+            written.append(add_run(reference, about, records, **kept))
     if problems:
         raise CannotEvaluate("\n".join(f"{problem}; no reference was written" for problem in problems))
     if not written:
         raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
     return written
+
+
+def _needs_answers(check: Check) -> bool:
+    """Whether the check's statistic counts answers, as precision and recall do."""
+    task = check.task
+    return task.aggregate is not None and "answer" in metrics.aggregate(task.aggregate, **task.aggregate_options).needs
 
 
 def forget_result(out: Path) -> None:

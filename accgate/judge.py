@@ -21,7 +21,7 @@ from accgate.stats.power import GSPRT_MAXIMUM, paired_binary_effect
 from accgate.stats.result import TestResult
 from accgate.stats.sequential import TYPICAL, SequentialResult, Units, units_of
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
-from accgate.verdict import CandidateSummary, Evidence, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Evidence, ReferenceSummary, SampleStatistic, Verdict
 
 
 def judged(evidence: Evidence, alpha: float) -> Verdict:
@@ -38,9 +38,35 @@ def judged(evidence: Evidence, alpha: float) -> Verdict:
     )  # fmt: skip
     if np.isnan(scores).any():
         return blank
+    if evidence.statistic is not None:
+        return _judged_statistic(evidence, evidence.statistic, blank, alpha)
     if isinstance(evidence.reference, Scores) and chosen_test(design.test, evidence.reference) != "two-sample":
         return _judged_pairs(evidence, blank, alpha)
     return filled_in(blank, _unpaired(evidence, alpha), design)
+
+
+def _judged_statistic(evidence: Evidence, statistic: SampleStatistic, blank: Verdict, alpha: float) -> Verdict:
+    """The verdict on a statistic; means are then its values, and a sample whose score got worse is still a flip."""
+    from accgate.stats.influence import StatisticUndefined
+    from accgate.stats.statistics import statistic_test
+
+    design, known, found = evidence.design, statistic.reference, statistic.candidate
+    blank = replace(blank, test=statistic.method, statistic=statistic.name)
+    try:
+        result = statistic_test(
+            known, found, statistic.function, alpha=alpha, beta=design.beta, clusters=evidence.clusters,
+            higher_is_better=design.higher_is_better, method=statistic.method, seed=design.seed,
+        )  # fmt: skip
+    except StatisticUndefined as fact:
+        return replace(blank, candidate=replace(blank.candidate, mean=None), reasons=(f"nothing to decide on: {fact}",))
+    before, n = float(statistic.function(known)), len(found)
+    after = before + _sign(design) * result.difference
+    blank = replace(blank, reference=ReferenceSummary(before, n), candidate=CandidateSummary(after, n))
+    verdict = filled_in(blank, result, design)
+    assert isinstance(evidence.reference, Scores)
+    change = evidence.candidate.averaged() - paired(evidence.reference, evidence.candidate).averaged()
+    worse = change if statistic.higher_score_is_better else -change
+    return replace(verdict, **_changes(evidence.candidate.ids, worse))
 
 
 def settled(evidence: Evidence, alpha: float) -> bool:
@@ -54,7 +80,7 @@ def settled(evidence: Evidence, alpha: float) -> bool:
 def in_order(evidence: Evidence) -> Evidence:
     """The evidence with every cluster whole and in the order of first appearance, as sequential tests look at it."""
     codes = evidence.clusters
-    if codes is None:
+    if codes is None or evidence.statistic is not None:
         return evidence
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first[inverse], kind="stable")

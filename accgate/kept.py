@@ -11,8 +11,10 @@ from accgate.errors import BadInput
 from accgate.records import Record, RecordPaths, read_records, write_atomically
 
 # In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
-# shards whose records were merged; how long how many records took.
+# shards whose records were merged; how long how many records took; the options that change no answer.
 STOPPED, PLAN, MERGED, MEASURED = "stopped_with", "plan", "merged", "measured"
+OPERATIONAL = "operational"
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, OPERATIONAL})
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
@@ -65,9 +67,7 @@ def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) ->
 
 def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
     earlier, now = settings_of_run(paths), settings_of(assignment)
-    changed = sorted(
-        key for key in {*earlier, *now} - {STOPPED, PLAN, MERGED, MEASURED} if earlier.get(key) != now.get(key)
-    )
+    changed = sorted(key for key in {*earlier, *now} - NOT_COMPARED if earlier.get(key) != now.get(key))
     if changed:
         raise BadInput(
             f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "

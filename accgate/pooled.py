@@ -15,21 +15,15 @@ from accgate.config import Config
 from accgate.engines.base import EngineInfo
 from accgate.errors import BadInput
 from accgate.evaluating import assignment_of
-from accgate.kept import MEASURED, MERGED, PLAN, STOPPED, settings_of, settings_of_run
+from accgate.kept import NOT_COMPARED, PLAN, settings_of, settings_of_run
 from accgate.mixed import mixed
 from accgate.records import Record, paths_of, read_records, to_line
 from accgate.scores import shown
 from accgate.shard_runs import ShardRun
 from accgate.shards import samples_digest
 
-OWN = {
-    "engine",
-    "records",
-    "shard",
-    STOPPED,
-    MERGED,
-    MEASURED,
-}  # settings that each shard has to itself; a model has one engine
+# Settings that each shard has to itself; a model has one engine.
+OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
 NO_ENGINE = EngineInfo("", "", "")
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 Key = tuple[str, int]

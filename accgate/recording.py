@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from accgate.drift import anchor_beside, keep_anchor
 from accgate.errors import BadInput
 from accgate.records import Record, read_gzip_lines, to_line, write_atomically, write_gzip_lines
+from accgate.reference_columns import cell, columns_of
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -28,11 +29,9 @@ from accgate.references import (
 )
 from accgate.scores import Scores, collect, shown
 from accgate.stats.noise import discordance_of_repeats
-from accgate.tables import read_table, repeat_of, score_of
 from accgate.tasks.samples import Task
 from accgate.tomlfile import read_toml
 
-COLUMNS = ("cluster", "group", "label")
 Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
 
@@ -51,11 +50,13 @@ def figures(scores: Scores) -> dict[str, Any]:
 
 
 def write_reference(
-    store: Path, about: ReferenceFile, records: Sequence[Record], *, reason: str | None, replies: bool
-) -> Path:
+    store: Path, about: ReferenceFile, records: Sequence[Record], *, reason: str | None, replies: bool,
+    answers: bool = False,
+) -> Path:  # fmt: skip
     """Write a reference of one run; a replaced one needs a reason, which is kept with what it replaced.
 
-    The first of all is kept as the anchor that drift is counted from.
+    The first of all is kept as the anchor that drift is counted from. With `answers` the scores have answer and target
+    beside them, for statistics that need those.
 
     Raises
     ------
@@ -69,7 +70,7 @@ def write_reference(
         about, reason=reason or "", replaced=replaced, anchor=keep_anchor(store, about, scores),
         runs_sha256=(_run_digest(records),),
     )  # fmt: skip
-    _store(path, about, records, _replies(records) if replies else None)
+    _store(path, about, records, _replies(records) if replies else None, answers=answers)
     return path
 
 
@@ -108,7 +109,9 @@ def is_added(reference: Reference, records: Sequence[Record]) -> bool:
     return _run_digest(records) in reference.about.runs_sha256
 
 
-def add_run(reference: Reference, about: ReferenceFile, records: Sequence[Record], *, replies: bool) -> Path:
+def add_run(
+    reference: Reference, about: ReferenceFile, records: Sequence[Record], *, replies: bool, answers: bool = False
+) -> Path:
     """Add a run to a reference as further repeats: its noise falls, and so does the theta that runs against it reach.
 
     Every run counts. A run that was added cannot be taken out, and there is no way to choose among runs: the best of
@@ -125,6 +128,8 @@ def add_run(reference: Reference, about: ReferenceFile, records: Sequence[Record
         Of the new run; their repeats are numbered on from the reference's.
     replies : bool
         Whether the run's replies go to the sidecar; those of earlier runs stay there.
+    answers : bool
+        Whether answer and target stand beside the scores.
 
     Raises
     ------
@@ -133,7 +138,7 @@ def add_run(reference: Reference, about: ReferenceFile, records: Sequence[Record
     """
     path, old = reference.path, reference.about
     _scores(records, "the run")
-    stored = list(_stored_records(path.with_suffix(".scores.csv")))
+    stored = list(reference.records())
     first = 1 + max(record.repeat for record in stored)
     added = [replace(record, repeat=first + record.repeat) for record in records]
     pooled = [*stored, *added]
@@ -144,16 +149,8 @@ def add_run(reference: Reference, about: ReferenceFile, records: Sequence[Record
         runs_sha256=(*old.runs_sha256, _run_digest(records)),
     )  # fmt: skip
     kept = [(row["id"], row["repeat"], row["reply"]) for row in read_gzip_lines(reference.replies_path)]
-    _store(path, about, pooled, [*kept, *(_replies(added) if replies else ())])
+    _store(path, about, pooled, [*kept, *(_replies(added) if replies else ())], answers=answers)
     return path
-
-
-def _stored_records(path: Path) -> Iterator[Record]:
-    """What a reference's scores tell of its records."""
-    for line, row in read_table(path):
-        columns = {name: row[name] for name in COLUMNS if row.get(name)}
-        score, repeat = score_of(row, path, line), repeat_of(row, path, line)
-        yield Record(row["id"], repeat, score, "", None, None, None, None, None, 0.0, None, **columns)
 
 
 def _both(old: str, new: str) -> str:
@@ -178,9 +175,11 @@ def _replies(records: Sequence[Record]) -> list[Answer]:
     return [(record.id, record.repeat, record.reply) for record in records]
 
 
-def _store(path: Path, about: ReferenceFile, records: Sequence[Record], replies: list[Answer] | None) -> None:
+def _store(
+    path: Path, about: ReferenceFile, records: Sequence[Record], replies: list[Answer] | None, *, answers: bool
+) -> None:
     """Write a reference's scores, the sidecar of replies or none, and last the TOML that vouches for the scores."""
-    content = _csv(sorted(records, key=lambda record: record.key))
+    content = _csv(sorted(records, key=lambda record: record.key), answers=answers)
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path.with_suffix(".scores.csv"), content)
@@ -212,15 +211,15 @@ def check_replacement(path: Path, reason: str | None) -> dict[str, Any]:
     return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
 
 
-def _csv(records: Sequence[Record]) -> bytes:
-    present = [name for name in COLUMNS if any(getattr(record, name) is not None for record in records)]
+def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
+    present = columns_of(records, answers=answers)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "repeat", "score", *present])
     for record in records:
         assert record.score is not None
         score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
-        writer.writerow([record.id, record.repeat, score, *(getattr(record, name) for name in present)])
+        writer.writerow([record.id, record.repeat, score, *(cell(getattr(record, name)) for name in present)])
     return text.getvalue().encode()
 
 

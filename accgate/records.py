@@ -10,7 +10,7 @@ import os
 import sys
 import urllib.parse
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -19,14 +19,17 @@ from typing import Any, BinaryIO
 from accgate.errors import BadInput, CannotEvaluate
 
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
-OPTIONAL = frozenset({"cluster", "group", "label", "cached"})  # written only where there is something to say
+OPTIONAL = frozenset(
+    {"cluster", "group", "label", "confidence", "attacked", "cached"}
+)  # written only where there is something to say
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """What happened to one sample; `score` is in points, None where the sample failed, with `error` saying why.
 
-    `cached` is true where the reply was kept of an earlier run.
+    `confidence` goes from 0 to 1. `attacked` is the score after an attack, None where none was made; of several attacks
+    it has one each. `cached` is true where the reply was kept of an earlier run.
     """
 
     id: str
@@ -43,6 +46,8 @@ class Record:
     cluster: str | None = None
     group: str | None = None
     label: str | None = None
+    confidence: float | None = None
+    attacked: float | Sequence[float | None] | None = None
     cached: bool | None = None
 
     @property
@@ -142,6 +147,16 @@ def _check_types(record: Record) -> None:
             raise ValueError(f"{name} is {value!r}")
     if record.score is not None and not abs(record.score) <= sys.float_info.max:
         raise ValueError(f"score is {record.score!r}")
+    sure: Any = record.confidence
+    if sure is not None and not (_is_number(sure) and 0.0 <= sure <= 1.0):
+        raise ValueError(f"confidence is {sure!r}")
+    several: Any = record.attacked if isinstance(record.attacked, list) else [record.attacked]
+    if not all(score is None or _is_number(score) for score in several):
+        raise ValueError(f"attacked is {record.attacked!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 class RecordWriter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from accgate.design import Mean
 from accgate.errors import BadInput
 from accgate.records import Record, file_name, read_gzip_lines, write_atomically
+from accgate.reference_columns import stored_records
 from accgate.scores import Scores, collect, read_scores, shown
 from accgate.shapes import Number, Text, Texts, Whole, validated
 from accgate.tasks.samples import Task
@@ -82,6 +83,10 @@ class Reference:
     def replies_path(self) -> Path:
         """The optional sidecar with the replies."""
         return self.path.with_suffix(".replies.jsonl.gz")
+
+    def records(self) -> Iterator[Record]:
+        """What is stored of each record: score, and the columns that statistics need."""
+        return stored_records(self.path.with_suffix(".scores.csv"))
 
     def replies(self) -> dict[tuple[str, int], str]:
         """Recorded replies by (id, repeat); empty without a sidecar."""

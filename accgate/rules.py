@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, get_args
 
-from accgate.config import Config, Gate
+from accgate.config import Config, Gate, Model
 from accgate.errors import BadInput
 from accgate.guard import Effect, RuleChange
 from accgate.rules_compare import (
@@ -67,6 +67,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     found = [
         *_gate_differences(base, head),
         *_report_differences(base, head),
+        *_judge_differences(base, head),
         *_check_differences(base, head),
         *_engine_differences(base, head),
         *judging_differences(base, head),
@@ -113,6 +114,14 @@ def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
         yield Difference(key, *texts(before and before[0], after and after[0]), "loosening", why)
 
 
+def _judge_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """Another judge gives other marks; one that only the head has judges nothing of the base's."""
+    for name, judge in base.judges.items():
+        new = head.judges.get(name)
+        key, after = ("judges", name), None if new is None else asdict(new)
+        yield from difference(key, asdict(judge), after, why="answers are marked by another judge")
+
+
 def _template(config: Config) -> tuple[str, str] | None:
     """Name and digest of the comment's template, where there is one."""
     name = config.report.template
@@ -154,6 +163,12 @@ def _grouped(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]
 def _engine_differences(base: Config, head: Config) -> Iterator[Difference]:
     for name, model in base.models.items():
         new = head.models.get(name)
-        if new is not None and new.engine == "recorded" != model.engine:
+        if new is not None and _replays(new) and not _replays(model):
             why = "scores come from a file of the pull request, nothing is evaluated"
-            yield from difference(("models", name, "engine"), model.engine, new.engine, why=why)
+            shown = new.engine if new.engine == "recorded" else f"{new.engine} of recorded"
+            yield from difference(("models", name, "engine"), model.engine, shown, why=why)
+
+
+def _replays(model: Model) -> bool:
+    """Whether scores are read from a file, alone or in replicas."""
+    return "recorded" in (model.engine, model.options.get("engine") if model.engine == "ray" else None)

@@ -9,9 +9,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from accgate import metrics
+from accgate.base_tree import included_folder
 from accgate.config import Config, Task
 from accgate.errors import BadInput
+from accgate.metrics.own import code_digest
 from accgate.rules_compare import (
     NOT_PLAIN,
     Difference,
@@ -24,7 +25,9 @@ from accgate.rules_compare import (
     unreadable,
     up,
 )
+from accgate.tasks import resolved
 from accgate.tasks.definition import Definition, DefinitionFile, read_definition
+from accgate.tasks.foreign import is_foreign, named_definition
 from accgate.tasks.library import library_file
 from accgate.tomlfile import Key
 
@@ -39,14 +42,22 @@ SETTINGS: Mapping[str, Direction] = {
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
     "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
-BY_CONTENT = ("file", "library", "models")  # compared by what they name
-INHERITED = ("alpha", "beta", "sigma", "mode")  # what [gate] or the definition has holds where they are not set
+BY_CONTENT = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
+INHERITED = ("alpha", "beta", "theta", "sigma", "mode")  # the definition's holds where they are not set, then [gate]'s
 NO_RULES = ("description", "source")
 WHY = {
-    **dict.fromkeys(("prompt", "system", "mode", "few_shot"), "the model is asked in another way"),
-    **dict.fromkeys(("target", "metric", "extract"), "answers are scored in another way"),
+    **dict.fromkeys(
+        ("prompt", "system", "mode", "few_shot", "few_shot_dataset", "choices", "choose", "images", "attack"),
+        "the model is asked in another way",
+    ),
+    **dict.fromkeys(
+        ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence"),
+        "answers are scored in another way",
+    ),
+    **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
     **dict.fromkeys(("stop", "max_tokens"), "replies end elsewhere"),
-    "dataset": "other samples are evaluated",
+    **dict.fromkeys(("dataset", "subset"), "other samples are evaluated"),
+    "run_code": "whether the model's code is run",
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
@@ -85,6 +96,8 @@ def definition_of(config: Config, name: str) -> Definition:
         When it cannot be read.
     """
     settings = config.tasks[name]
+    if settings.lm_eval is not None:
+        return named_definition(settings.lm_eval, settings.options)
     path = config.path(settings.file) if settings.file else library_file(settings.library or name)
     return read_definition(path)
 
@@ -101,7 +114,7 @@ def is_higher_better(name: str, base: Config, head: Config) -> bool:
         if name not in config.tasks:
             continue
         try:
-            return metrics.get(definition_of(config, name).content.metric).higher_is_better
+            return resolved.is_higher_better(definition_of(config, name))
         except BadInput:
             if config is head or name not in head.tasks:
                 raise
@@ -114,6 +127,13 @@ def _setting_differences(
     name = str(key[-1])
     own, new = base.tasks[name], head.tasks[name]
     directions = {**SETTINGS, **_of_means(before)}
+    if _included(base, own) != _included(head, new):
+        why = "lm-eval's task files changed: other questions, prompts or scores"
+        yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
+    for field in ("dataset", "few_shot_dataset"):
+        digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
+        if digests[0] != digests[1]:
+            yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
     for field in (f.name for f in fields(Task) if f.name not in BY_CONTENT):
         if exact(getattr(own, field)) == exact(getattr(new, field)):
             continue
@@ -125,9 +145,23 @@ def _setting_differences(
         yield from difference(at, *values, directions.get(field), why=WHY.get(field, NOT_PLAIN))
 
 
+def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
+    """Ending and content of a file that accuracy.toml names."""
+    return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
+
+
+def _included(config: Config, task: Task) -> list[tuple[str, str]]:
+    """Name and digest of every file in the folder that a task of lm-eval includes."""
+    folder = included_folder(config, task)
+    if folder is None:
+        return []
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.relative_to(folder).as_posix(), file_digest(path)) for path in files]
+
+
 def _of_means(definition: Definition) -> Mapping[str, Direction]:
     """The directions of the rules that are means, in the metric's own direction."""
-    rank = up if metrics.get(definition.content.metric).higher_is_better else down
+    rank = up if resolved.is_higher_better(definition) else down
     return {
         "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
         "reference": Direction(rank, "the reference is better", "the reference is worse"),
@@ -135,10 +169,10 @@ def _of_means(definition: Definition) -> Mapping[str, Direction]:
 
 
 def _effective(config: Config, task: Task, definition: Definition, field: str) -> Any:
-    own = getattr(task, field)
-    if own is not None or field not in INHERITED:
-        return own
-    return getattr(config.gate if field in ("alpha", "beta") else definition.content, field)
+    found = getattr(task, field)
+    if found is None and field in INHERITED:
+        found = getattr(definition.content, field)
+    return getattr(config.gate, field) if found is None and field in ("alpha", "beta") else found
 
 
 def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
@@ -149,8 +183,8 @@ def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> I
 
 
 def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
-    if part == "num_samples":
-        yield from difference(key, base, head, SAMPLES, part=part)
+    if part in ("num_samples", "alpha", "beta", "theta"):
+        yield from difference(key, base, head, SETTINGS[part], part=part)
     elif exact(_compared(base)) != exact(_compared(head)):
         why = WHY.get(part, NOT_PLAIN)
         if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
@@ -162,12 +196,31 @@ def _parts(definition: Definition) -> dict[str, Any]:
     """Everything in a definition that is a rule, as plain values, with a digest of each file."""
     content = definition.content
     parts = {f.name: getattr(content, f.name) for f in fields(DefinitionFile) if f.name not in NO_RULES}
-    parts |= {name: asdict(parts[name]) for name in ("extract", "columns")}
+    tables = ("extract", "columns", "choices", "confidence", "judge")
+    parts |= {name: asdict(parts[name]) for name in tables if parts[name] is not None}
+    parts["attack"] = [asdict(attack) for attack in content.attack]
+    if (code := own_code(definition)) is not None:
+        parts["metric"] = {"metric": content.metric, "sha256": code}
     for name in ("dataset", "few_shot"):
         table = asdict(getattr(content, name))
         digest = None if table["file"] is None else file_digest(definition.folder / table["file"])
         parts[name] = {"file": table.pop("file"), "sha256": digest, **table}
     return parts
+
+
+def own_code(definition: Definition) -> str | None:
+    """The digest of a metric that is a file of the user's own.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read.
+    """
+    name = definition.content.metric
+    try:
+        return None if is_foreign(definition) else code_digest(name, definition.folder)
+    except OSError as error:
+        raise BadInput(f"{definition.folder / name}: cannot be read: {error.strerror}; is it in the commit?") from error
 
 
 def _compared(part: Any) -> Any:

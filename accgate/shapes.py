@@ -103,7 +103,7 @@ def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
             hints = get_type_hints(shape)
             shape = hints.get(str(part))
         else:
-            shape = next((a for a in reversed(get_args(shape)) if a is not type(None)), None)
+            shape = next((a for a in reversed(get_args(shape)) if a is not type(None) and a is not Ellipsis), None)
         options = [a for a in get_args(shape) if dataclasses.is_dataclass(a)]
         if not dataclasses.is_dataclass(shape) and len(options) == 1 and type(None) in get_args(shape):
             shape = options[0]

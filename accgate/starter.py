@@ -28,6 +28,14 @@ theta = {theta}                 # the drop in points that must be seen; the plan
 EXTRA = {
     "openai": '\n[{table}.options]\nbase_url = {base_url}\n# api_key_env = "OPENAI_API_KEY"\n',
     "llamacpp": "\n[{table}.options]\nn_parallel = 8\nn_ctx = 8192\n",
+    "vllm": "\n[{table}.options]\nmax_model_len = 8192    # vLLM's own options; docs/config.md\n",
+    "ray": """
+[{table}.options]
+engine = "vllm"         # which each replica runs
+address = "auto"        # of a cluster that runs, as RAY_ADDRESS names it
+replicas = 1
+options = {{ max_model_len = 8192 }}
+""",
     "recorded": "",
 }
 

@@ -237,8 +237,11 @@ def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
     return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))
 
 
+LISTED = 12  # names that a message lists before it only counts
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A "did you mean" for an unknown word, or the list of what is known.
+    """A "did you mean" for an unknown word, or what is known: the first few where that is much.
 
     >>> nearest("sgima", ["sigma", "theta"])
     "did you mean 'sigma'?"
@@ -249,4 +252,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or difflib.get_close_matches(
         word.lower(), names, n=1, cutoff=0.6
     )
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names) or 'none'}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 3 else ""
+    return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"

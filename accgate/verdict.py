@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy.typing as npt
 
 from accgate.design import Design, Mean, Target
 from accgate.errors import VerdictName
 from accgate.scores import Codes, Scores
 from accgate.stats.result import Interval
 
+Rows = npt.NDArray[Any]
 Stop = Literal["regression", "futility", "end"]
+
+
+@dataclass(frozen=True)
+class SampleStatistic:
+    """A statistic that is no mean of scores: what it needs of each sample on both sides, row by row."""
+
+    function: Callable[[Rows], float]
+    reference: Rows
+    candidate: Rows
+    method: Literal["influence", "bootstrap"] = "influence"
+    name: str = "statistic"
+    higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
 
 
 @dataclass(frozen=True)
@@ -20,6 +36,7 @@ class Evidence:
     A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
     metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
     candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
+    With a `statistic` that is decided on, and not the scores' mean.
     """
 
     candidate: Scores
@@ -32,6 +49,7 @@ class Evidence:
     clusters: Codes | None = None
     n_max: int | None = None
     binary: bool = True
+    statistic: SampleStatistic | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +96,8 @@ class Verdict:
     `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed.
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
     `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
-    `is_new` marks a check that a pull request adds: it is judged by the pull request's own rules.
+    `is_new` marks a check that a pull request adds: it is judged by the pull request's own rules. Where a `statistic`
+    is decided on, both sides' `mean` is its value.
     """
 
     model: str | None
@@ -111,3 +130,4 @@ class Verdict:
     clusters: int | None = None
     drift: Drift | None = None
     is_new: bool = False
+    statistic: str | None = None

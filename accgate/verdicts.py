@@ -11,7 +11,7 @@ from accgate.config import Config
 from accgate.decide import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.drift import drift_of
 from accgate.engines import EngineInfo
-from accgate.errors import exit_code, worst
+from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluating import Evaluated, failures
 from accgate.evidence import evidence_of
 from accgate.result import Result
@@ -22,11 +22,16 @@ def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[E
     """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
     own = {(check.model, check.task.name) for check in checks}
     done = {key: item for item in evaluated if (key := (item.check.model, item.check.task.name)) in own}
-    decidable = {
-        key: evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
-        for key, item in done.items()
-        if item.evaluation is not None and item.evaluation.complete
-    }
+    decidable: dict[tuple[str, str], Evidence] = {}
+    for key, item in done.items():
+        if item.evaluation is None or not item.evaluation.complete:
+            continue
+        try:
+            decidable[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
+        except BadInput as error:
+            if item.check.task.aggregate is None:
+                raise
+            done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
     decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
     verdicts = dict(zip(decidable, decided, strict=True))
     return tuple(
@@ -45,10 +50,12 @@ def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Confi
         notes.append(
             f"at temperature {temperature:g} pairing holds only for averages: {_more(check.repeats, recorded)}"
         )
-    drift = drift_of(
-        config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
-        higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
-    )  # fmt: skip
+    drift = None
+    if check.task.aggregate is None:  # an anchor keeps scores, and no statistic
+        drift = drift_of(
+            config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
+            higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
+        )  # fmt: skip
     return replace(verdict, reasons=tuple(notes), drift=drift)
 
 

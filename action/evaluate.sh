@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 : "${ACCGATE_ENV:=}"
 name=accgate-evaluate-$(random)
+readonly GRACE=4 # seconds for what is in flight when the job is cancelled
 
 # gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
 gpus_option() {
@@ -70,6 +71,12 @@ cache_folder() {
   [[ $folder == /* ]] || fail 2 "cache-dir is '$folder'; write an absolute path on the runner"
   mkdir -p "$folder" 2>/dev/null && [[ -w $folder ]] || fail 3 "cache-dir $folder cannot be written by $(id -un)"
   printf '%s' "$folder"
+}
+
+# Of an image named by its digest every file is known, which the cache of answers needs to know. Options may mount more.
+image_digest() {
+  [[ -z ${ACCGATE_DOCKER_OPTIONS:-} && $ACCGATE_IMAGE =~ @(sha256:[0-9a-f]{64})$ ]] || return 0
+  printf '%s\n' --env "ACCGATE_IMAGE_DIGEST=${BASH_REMATCH[1]}"
 }
 
 # The command and its arguments, one a line; values follow = so that none is taken for an option.
@@ -149,9 +156,11 @@ take_references() {
 stop() {
   : >"$work/cancelled"
   echo "accgate: stopping the container" >&2
-  # GitHub sends a second signal after 7.5 seconds and kills after 10. A container that only now comes up is met too.
+  # GitHub sends SIGINT, SIGTERM after 7.5 seconds, and kills everything after 10. accgate has GRACE of them for what is
+  # in flight, then closes the model and writes its partial report; docker kills it 2 seconds before GitHub kills us.
+  # A container that only now comes up is met too.
   for _ in 1 2 3 4 5 6; do
-    docker stop --time 4 "$name" >/dev/null 2>&1 && return 0 # in a trap, return alone would pass the signal on
+    docker stop --time 8 "$name" >/dev/null 2>&1 && return 0 # in a trap, return alone would pass the signal on
     [[ -z $pipe ]] || kill -0 "$pipe" 2>/dev/null || return 0
     sleep 0.5
   done
@@ -179,7 +188,7 @@ fi
 take_shards
 cache=$(cache_folder)
 listed=$(confined "$name")
-for list in gpus_option env_options docker_options mounts; do
+for list in gpus_option env_options docker_options image_digest mounts; do
   more=$($list)
   listed+=$'\n'$more
 done
@@ -187,7 +196,8 @@ mapfile -t options < <(sed '/^$/d' <<<"$listed")
 listed=$(arguments)
 mapfile -t command <<<"$listed"
 options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
-  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --workdir "$INSIDE/head")
+  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --env "ACCGATE_GRACE=$GRACE"
+  --workdir "$INSIDE/head")
 
 run_container
 docker rm --force "$name" >/dev/null 2>&1 || true

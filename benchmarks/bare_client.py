@@ -9,24 +9,34 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
 
 async def seconds_for(bodies: Sequence[bytes], url: str, connections: int) -> float:
     """Seconds from the first request to the last reply's text."""
+
+    def check(reply: Any) -> None:
+        assert reply["choices"][0]["message"]["content"]
+
+    return await asked(bodies, url, connections, check)
+
+
+async def asked(bodies: Sequence[bytes], url: str, connections: int, seen: Callable[[Any], None]) -> float:
+    """The same, with what each reply is shown to."""
     waiting = iter(bodies)
     headers = {"content-type": "application/json"}
     connector = aiohttp.TCPConnector(limit=connections)
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+    patience = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=patience) as session:
 
         async def work() -> None:
             for body in waiting:
                 async with session.post(url, data=body) as response:
-                    reply = json.loads(await response.read())
-                    assert reply["choices"][0]["message"]["content"]
+                    seen(json.loads(await response.read()))
 
         began = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(connections)))

@@ -13,7 +13,7 @@ shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=${OUT:-gpu-out}
 python=${PYTHON:-python3}
-export PYTHONPATH=$root${PYTHONPATH:+:$PYTHONPATH} VLLM_NO_USAGE_STATS=1
+export VLLM_NO_USAGE_STATS=1
 mkdir -p "$out"
 
 memory() { # MiB in use on each card

@@ -1,16 +1,24 @@
-"""accgate beside vLLM's own offline chat: `python benchmarks/throughput.py --engine vllm --model PATH [--json]`.
+"""accgate beside an engine's own client, in turns on the same prompts: `python benchmarks/throughput.py [--json] ...`
 
-Both engines are started once, in one process, with the same options, and take turns on the same prompts. accgate's
-time is that of its whole evaluation: prompts, requests, scoring, records on disk. The other is one call of `LLM.chat`.
-Each pair of turns has new prompts, so that neither finds them in its prefix cache; the ratio is the pairs' median.
+accgate's time is that of its whole evaluation: prompts, requests, scoring, records on disk. The ratio is accgate's
+samples/s over the other's, the median of the pairs.
 
-On a GPU both share its memory: --option gpu_memory_utilization=0.45.
+--engine vllm --model PATH: beside one call of vLLM's own `LLM.chat`. Both engines are started once, in one process,
+with the same options; each pair has new prompts, so that neither finds them in its prefix cache. On a GPU both share
+its memory: --option gpu_memory_utilization=0.45.
+
+--engine openai --model NAME (--base-url URL | --serve): beside a bare asynchronous client with as many connections, on
+the same server, which has seen the prompts before any turn that counts. --serve starts `vllm serve`, or the command
+given.
+
+The first runs with any Python that has vLLM, the second needs accgate's dependencies; neither needs accgate installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import signal
 import statistics
@@ -18,30 +26,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, where it is not installed
+
 from accgate.assignment import Assignment, Sampling
-from accgate.engines import Engine, create
-from accgate.engines.vllm_process import Log
+from accgate.engines import Engine
 from accgate.errors import AccgateError
 from accgate.evaluate import evaluate
 from accgate.records import Record, paths_of
 from accgate.tasks.samples import Sample, Task, load_task
-from accgate.tomlfile import TomlFile, parsed_toml
+from benchmarks.sides import Turn, offline_side, server_side
 
 CHATS = Path(__file__).with_name("chats.toml")
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What one side took for all chats: seconds, seconds of this process's processors, and tokens."""
-
-    seconds: float
-    processor: float
-    prompt_tokens: int
-    reply_tokens: int
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def main() -> int:
         return 0
     print(f"{figures['version']} on {figures['hardware']}: {arguments.chats:,} chats, {arguments.pairs} pairs, medians")
     print("               samples/s   prompt tokens/s   reply tokens/s   processor ms/sample")
-    for name, key in (("accgate", "accgate"), ("LLM.chat", "engine")):
+    for name, key in (("accgate", "accgate"), (figures["beside"], "engine")):
         rates = [figures[f"{key}_{unit}_per_s"] for unit in ("samples", "prompt_tokens", "reply_tokens")]
         processor = figures[f"{key}_processor_ms_per_sample"]
         print(f"{name:<12} {rates[0]:11,.1f} {rates[1]:17,.0f} {rates[2]:16,.0f} {processor:21.2f}")
@@ -68,15 +68,21 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engine", choices=["vllm"], default="vllm")
-    parser.add_argument("--model", required=True, help="folder or hub id of the weights")
+    parser.add_argument("--engine", choices=["vllm", "openai"], default="vllm")
+    parser.add_argument("--model", required=True, help="folder or hub id of the weights, or the server's name of them")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help="engine option, as in TOML")
+    parser.add_argument("--base-url", help="of a running server, up to and with /v1")
+    parser.add_argument("--serve", nargs="?", const="", metavar="COMMAND", help="start a server, on the port {port}")
+    parser.add_argument("--connections", type=int, default=256, help="requests at once at a server (256)")
     parser.add_argument("--chats", type=int, default=512, help="prompts of a turn (512)")
     parser.add_argument("--pairs", type=int, default=5, help="turns of each side that count (5)")
     parser.add_argument("--shots", type=int, default=0, help="solved examples ahead of each question (0)")
     parser.add_argument("--max-tokens", type=int, default=32, help="longest reply (32)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.engine == "openai" and (arguments.base_url is None) == (arguments.serve is None):
+        parser.error("--engine openai needs one of --base-url and --serve")
+    return arguments
 
 
 def measured(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -85,62 +91,49 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     Raises
     ------
     BadInput, CannotEvaluate
-        For options that vLLM does not have, and when the model cannot be loaded.
+        For options that the engine does not have, and when the model cannot be loaded or reached.
     """
-    source = config_of(arguments.model, arguments.option)
-    table: dict[str, Any] = source.data["models"]["m"]
-    engine = create("m", engine="vllm", model=arguments.model, options=table["options"], source=source)
-    loop = asyncio.new_event_loop()
+    side = offline_side if arguments.engine == "vllm" else server_side
     ours: list[Turn] = []
     theirs: list[Turn] = []
-    try:
-        loop.run_until_complete(engine.start())
-        log = Log(None)
-        with log.capturing():
-            llm = offline(arguments.model, table["options"])
-        with tempfile.TemporaryDirectory() as folder:
+    with (
+        contextlib.closing(asyncio.new_event_loop()) as loop,
+        tempfile.TemporaryDirectory() as folder,
+        side(arguments, loop) as (engine, other),
+    ):
 
-            def accgate(task: Task) -> None:
-                out = Path(folder) / str(len(ours))
-                ours.append(loop.run_until_complete(evaluated(engine, task, out)))
+        def accgate(task: Task) -> None:
+            out = Path(folder) / str(len(ours))
+            ours.append(loop.run_until_complete(evaluated(engine, task, out)))
 
-            def vllm(task: Task) -> None:
-                theirs.append(chat(llm, task))
+        def bare(task: Task) -> None:
+            theirs.append(other(task))
 
-            for pair in range(arguments.pairs + 1):
-                task = asked(arguments, seed=pair, count=arguments.chats if pair else max(8, arguments.chats // 8))
-                for turn in (accgate, vllm) if pair % 2 else (vllm, accgate):
-                    turn(task)
-                assert ours[-1].prompt_tokens == theirs[-1].prompt_tokens, "the prompts' tokens differ"
+        for pair in range(arguments.pairs + 1):
+            task = prompts(arguments, pair)
+            for turn in (accgate, bare) if pair % 2 else (bare, accgate):
+                turn(task)
+            assert ours[-1].prompt_tokens == theirs[-1].prompt_tokens, "the prompts' tokens differ"
         info = engine.describe()
-        ratios = [b.seconds / a.seconds for a, b in zip(ours[1:], theirs[1:], strict=True)]
-        return {
-            "ratio": statistics.median(ratios),
-            "ratios": ratios,
-            **rates("accgate", ours[1:], arguments.chats),
-            **rates("engine", theirs[1:], arguments.chats),
-            "chats": arguments.chats,
-            "shots": arguments.shots,
-            "version": info.version,
-            "hardware": info.hardware,
-        }
-    finally:
-        loop.run_until_complete(engine.close())
-        loop.close()
+    ratios = [b.seconds / a.seconds for a, b in zip(ours[1:], theirs[1:], strict=True)]
+    return {
+        "ratio": statistics.median(ratios),
+        "ratios": ratios,
+        "beside": "LLM.chat" if arguments.engine == "vllm" else "bare client",
+        **rates("accgate", ours[1:], arguments.chats),
+        **rates("engine", theirs[1:], arguments.chats),
+        "chats": arguments.chats,
+        "shots": arguments.shots,
+        "version": info.version,
+        "hardware": info.hardware,
+    }
 
 
-def config_of(model: str, options: Sequence[str]) -> TomlFile:
-    """The options as a file of accgate has them."""
-    lines = "\n".join("{} = {}".format(*option.split("=", 1)) for option in options)
-    text = f'[models.m]\nengine = "vllm"\nmodel = {json.dumps(model)}\n[models.m.options]\n{lines}\n'
-    return parsed_toml(Path("--option"), text)
-
-
-def offline(model: str, options: dict[str, Any]) -> Any:
-    """vLLM's own offline engine, with the same options."""
-    from vllm import LLM
-
-    return LLM(model, **{name: value for name, value in options.items() if name != "concurrency"})
+def prompts(arguments: argparse.Namespace, pair: int) -> Task:
+    """The prompts of a pair: others each time, but for a server, where one side would find those of the other."""
+    if arguments.engine == "openai":
+        return asked(arguments, seed=0, count=arguments.chats)
+    return asked(arguments, seed=pair, count=arguments.chats if pair else max(8, arguments.chats // 8))
 
 
 def asked(arguments: argparse.Namespace, *, seed: int, count: int) -> Task:
@@ -166,22 +159,6 @@ async def evaluated(engine: Engine, task: Task, out: Path) -> Turn:
     tokens = (sum(count or 0 for count in counts) for counts in
               zip(*((r.prompt_tokens, r.completion_tokens) for r in done.records), strict=True))  # fmt: skip
     return Turn(seconds, processor, *tokens)
-
-
-def chat(llm: Any, task: Task) -> Turn:
-    """vLLM's offline chat on the same prompts."""
-    from vllm import SamplingParams
-
-    system = [[{"role": "system", "content": sample.system}] if sample.system else [] for sample in task.samples]
-    users = [{"role": "user", "content": sample.user} for sample in task.samples]
-    conversations = [[*before, user] for before, user in zip(system, users, strict=True)]
-    parameters = SamplingParams(temperature=0.0, max_tokens=task.max_tokens, stop=list(task.stop))
-    began, processor = time.perf_counter(), time.process_time()
-    replies = llm.chat(conversations, parameters, use_tqdm=False)
-    seconds, processor = time.perf_counter() - began, time.process_time() - processor
-    prompts, answers = (sum(map(len, tokens)) for tokens in
-                        zip(*((r.prompt_token_ids, r.outputs[0].token_ids) for r in replies), strict=True))  # fmt: skip
-    return Turn(seconds, processor, prompts, answers)
 
 
 class Nobody:

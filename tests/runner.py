@@ -137,7 +137,7 @@ class Runner:
 
 
 FAKE = f"""#!{sys.executable} -IS
-import json, os, pathlib, sys
+import json, os, pathlib, sys, time
 argv = sys.argv[1:]
 here = pathlib.Path(__file__).parent
 with open(here / "calls", "a") as calls:
@@ -160,6 +160,7 @@ if argv[0] == "run":
                 file = pathlib.Path(mount["source"], path[len(mount["target"]) + 1:])
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.unlink() if text is None else file.write_text(text)
+    time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
     print(os.environ.get("FAKE_SAYS", "evaluated"))
     sys.exit(int(os.environ.get("FAKE_CODE", "0")))
 """

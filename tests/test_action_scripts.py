@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from accgate.interruption import grace_of
 from tests.runner import TOKEN, FakeDocker, Runner, after, commit, git, posix_tools
 
 pytestmark = posix_tools
@@ -198,6 +200,45 @@ def test_named_variables_are_passed_by_name_and_the_cache_is_mounted(machine: tu
     assert {"HF_TOKEN", "HF_ENDPOINT"} <= set(after(argv, "--env"))
     assert "hf_secret" not in json.dumps(argv)
     assert f"type=bind,source={cache},target=/cache" in after(argv, "--mount")
+
+
+DIGEST = "sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "said"),
+    [
+        (f"example.org/accgate@{DIGEST}", "", [f"ACCGATE_IMAGE_DIGEST={DIGEST}"]),
+        (f"example.org/accgate:v1@{DIGEST}", "", [f"ACCGATE_IMAGE_DIGEST={DIGEST}"]),
+        (f"example.org/accgate@{DIGEST}", "--volume /a:/b", []),  # over the image's files, perhaps
+        (f"example.org/accgate@{DIGEST[:-1]}", "", []),
+        ("example.org/accgate:v1", "", []),
+    ],
+)
+def test_an_image_named_by_its_digest_says_so_inside_where_nothing_is_mounted_over_it(
+    machine: tuple[Runner, FakeDocker], image: str, options: str, said: list[str]
+) -> None:
+    argv = again(machine, ACCGATE_IMAGE=image, ACCGATE_DOCKER_OPTIONS=options)
+    assert [word for word in after(argv, "--env") if word.startswith("ACCGATE_IMAGE_DIGEST")] == said
+
+
+def test_a_cancelled_container_has_time_for_its_partial_report_before_github_kills(
+    machine: tuple[Runner, FakeDocker],
+) -> None:
+    runner, docker = machine
+    (grace,) = [word.partition("=")[2] for word in after(again(machine), "--env") if word.startswith("ACCGATE_GRACE=")]
+    (runner.work / "exit-code").unlink()
+    docker.forget()
+    noted = runner.bin / "calls"
+    done = runner.step(
+        "evaluate.sh", send=signal.SIGINT, when=lambda: noted.exists() and '["run"' in noted.read_text(),
+        ACCGATE_GPUS="none", FAKE_SLEEP="1",
+    )  # fmt: skip
+    assert done.code == runner.exit_code == 130
+    stops = [argv for argv, _ in docker.calls if argv[0] == "stop"]
+    assert stops
+    killed = float(after(stops[0], "--time")[0])
+    assert grace_of({"ACCGATE_GRACE": grace}) == float(grace) < killed - 2 < 10 - 2
 
 
 @pytest.mark.parametrize(("code", "kept"), CODES)

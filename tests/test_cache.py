@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +17,9 @@ import pytest
 from accgate import cache_key
 from accgate.cache import Shelf, contents, prune
 from accgate.cache_key import IMAGE, Identity
+from accgate.cached_engine import CachedEngine
 from accgate.cli import main
-from accgate.engines import Reply
+from accgate.engines.base import LogProbs, Reply, Request
 from accgate.records import read_records
 from tests.servers import Server, sums
 
@@ -72,6 +75,60 @@ def test_another_model_never_sees_it(tmp_path: Path, shelf: Shelf, said: list[st
 def test_only_replies_of_a_model_are_kept(tmp_path: Path, said: list[str], opened: Any, reply: Reply) -> None:
     opened().put(KEY, reply)
     assert opened().get(KEY) is None
+
+
+@pytest.mark.parametrize(
+    "scored",
+    [
+        LogProbs((" A", "\ud83d"), (-0.1234567890123456789, -12.5), True),
+        LogProbs((" A",), (-math.inf,), False),
+        LogProbs((), (), None),
+    ],
+)
+def test_log_probabilities_come_back_as_they_were(opened: Any, scored: LogProbs) -> None:
+    opened().put(KEY, scored)
+    assert opened().get(KEY) == scored
+
+
+def test_log_probabilities_of_a_reply_come_back_with_it(opened: Any) -> None:
+    reply = replace(REPLY, logprobs=(-0.5, -1 / 3))
+    opened().put(KEY, reply)
+    assert opened().get(KEY) == replace(reply, cached=True)
+
+
+class Counting:
+    """Says how likely a text is by its length, and how often it was asked."""
+
+    concurrency = 1
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request.prompt)
+        return Reply(request.prompt)
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        self.asked.append(request.prompt + continuation)
+        return LogProbs((continuation,), (-1.0 * len(continuation),), None)
+
+
+def test_how_likely_a_text_is_is_asked_once_for_each_prompt_and_text(opened: Any) -> None:
+    inner: Any = Counting()
+
+    async def both(engine: CachedEngine) -> list[Any]:
+        prompts = [Request("a", 0, "1 + 1 ="), Request("b", 0, "1 + 2 =")]
+        scored = [await engine.score(prompt, text) for prompt in prompts for text in (" 2", " three")]
+        return [*scored, *[replace(await engine.complete(prompt), cached=False) for prompt in prompts]]
+
+    first = asyncio.run(both(CachedEngine(inner, opened())))
+    assert len(inner.asked) == len(set(inner.asked)) == 6
+    assert asyncio.run(both(CachedEngine(inner, opened()))) == first
+    assert len(inner.asked) == 6
+    drawn = Request("a", 0, "1 + 1 =", temperature=1.0)
+    for _ in range(2):
+        asyncio.run(CachedEngine(inner, opened()).score(drawn, " 2"))
+    assert len(inner.asked) == 8
 
 
 @pytest.mark.parametrize("place", [-4, 70, 100])

@@ -62,7 +62,17 @@ def test_version_and_hardware_are_part_of_the_key(tmp_path: Path, change: dict[s
 
 
 @pytest.mark.parametrize(
-    "variable", ["VLLM_ATTENTION_BACKEND", "CUDA_LAUNCH_BLOCKING", "OMP_NUM_THREADS", "LD_PRELOAD"]
+    "variable",
+    [
+        "VLLM_ATTENTION_BACKEND",
+        "CUDA_LAUNCH_BLOCKING",
+        "OMP_NUM_THREADS",
+        "LD_PRELOAD",
+        "VLLM_BATCH_INVARIANT",
+        "VLLM_ALL_REDUCE_SUPPORT",
+        "KMP_AFFINITY",
+        "AITER_MODE",
+    ],
 )
 def test_settings_in_the_environment_are_part_of_the_key(tmp_path: Path, variable: str) -> None:
     assert digest(config(tmp_path), environ={**ENVIRON, variable: "1"}) != digest(config(tmp_path))
@@ -216,6 +226,8 @@ def test_an_engine_whose_files_are_not_known_turns_the_cache_off(tmp_path: Path,
         digest(config(tmp_path), environ={})
     with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
         digest(config(tmp_path), environ={"PYTHONPATH": "/somewhere"})
+    with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
+        digest(config(tmp_path), environ={**ENVIRON, "PYTHONPATH": "/somewhere"})
 
 
 REQUEST = Request("id", 0, "1 + 1 =")
@@ -228,6 +240,7 @@ REQUEST = Request("id", 0, "1 + 1 =")
         {"system": "Be brief."},
         {"mode": "completion"},
         {"max_tokens": 8},
+        {"logprobs": True},
         {"top_p": 0.5},
         {"top_k": 5},
         {"seed": 3},
@@ -242,6 +255,12 @@ def test_every_field_of_a_request_is_part_of_its_key(change: dict[str, Any]) -> 
     key = request_key(replace(REQUEST, **change))
     assert key is not None
     assert key != request_key(REQUEST)
+
+
+def test_how_likely_a_text_is_has_a_key_of_its_own() -> None:
+    keys = {request_key(REQUEST, text) for text in (None, "", " A", " B", "A")}
+    assert len(keys - {None}) == 5
+    assert request_key(replace(REQUEST, temperature=0.5), " A") is None
 
 
 def test_the_id_of_a_sample_is_not_since_no_model_sees_it() -> None:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from accgate.config import Config, Gate, Sampling, Task, chosen, config_schema, load_config
 from accgate.errors import BadInput
+from accgate.tasks.library import library_names
+from accgate.tomlfile import nearest
 
 # DESIGN.md's example with a task that the library has, and every optional key set somewhere.
 EXAMPLE = """\
@@ -68,7 +70,7 @@ file = "my_task.toml"
 """
 SIGMA = "is -1; write a number from 0 (standard deviation of one score in points, 0 or more)"
 OWN = '; or name a task file: file = "my_task.toml"'
-TASKS = "known are arithmetic, json_extraction, passkey_retrieval"
+TASKS = nearest("nope", library_names())
 
 
 def document(gate: str = "", model: str = "variant = {}", task: str = "") -> str:

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from accgate import load_config
+from accgate.checks import engine_of, plan_checks
 from accgate.cli import main
+from accgate.evaluating import missing_records
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200
@@ -146,6 +149,24 @@ def test_a_task_without_records_is_an_error_beside_one_that_passes(tmp_path: Pat
     assert code == 3
     assert [c["verdict"] for c in project.result["checks"]] == ["pass", "error"]
     assert "200 of 200 samples have no record" in said
+
+
+def test_a_recording_behind_replicas_must_have_every_sample_and_no_others(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=N)
+    project.models["m"] |= {"engine": "ray", "options": {"engine": "recorded"}}
+    project.tasks["sums"]["target"] = 50.0
+    project.write()
+    write_lines(project.scores, [{"id": id_, "score": RIGHT} for id_ in project.ids()[1:]])
+    config = load_config(project.config)
+    (check,) = plan_checks(config)
+    lacking = missing_records(engine_of(config, "m"), check.task)
+    assert lacking is not None
+    assert lacking.startswith(f"1 of {N} samples have no record: {project.ids()[0]};")
+    write_lines(project.scores, [{"id": id_, "score": RIGHT} for id_ in [*project.ids(), "f" * 16]])
+    assert missing_records(engine_of(config, "m"), check.task) is None
+    code, said = ended(capsys, project.run())
+    assert code == 2
+    assert "1 recorded samples belong to no task" in said
 
 
 def test_a_reference_of_other_prompts_is_refused(project: Project, capsys) -> None:

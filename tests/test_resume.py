@@ -269,7 +269,6 @@ def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, ser
         ('model = "toy"\n', 'model = "toy2"\n', "model"),
         ('model = "toy"\n', 'model = "toy"\nsampling = { temperature = 0.7 }\n', "sampling"),
         ('model = "toy"\n', 'model = "toy"\nvariant = { quant = "fp8" }\n', "variant"),
-        ("max_retries = 0", "max_retries = 1", "options"),
         ("[gate]", "[gate]\nseed = 1", "task dataset, task prompt"),
         ("num_samples = 200", "num_samples = 200\nmode = 'chat'", "task prompt"),
         ("num_samples = 200", "num_samples = 150", "records, task dataset"),
@@ -292,6 +291,29 @@ def test_a_resumed_run_with_other_settings_is_refused_and_names_them(
     assert f".settings.json: {named} changed since the run began; undo that, or start without --resume" in said
     assert (folder / "out" / RECORDS).read_bytes() == kept
     assert len(server.seen) == seen
+
+
+def test_where_and_how_patiently_is_asked_may_change_between_run_and_resume(
+    folder: Path, server: Server, unbroken: Any
+) -> None:
+    finished = {record.id for record in unfinished(folder, server)}
+    config = folder / "accuracy.toml"
+    more = f'["{server.url}/"], timeout = 50, max_retries = 2, max_outage = 9, concurrency = {IN_FLIGHT - 1}'
+    text = config.read_text().replace(f'"{server.url}", concurrency = {IN_FLIGHT}, max_retries = 0', more)
+    assert text != config.read_text()
+    config.write_text(text)
+    assert_goes_on(folder, server, unbroken, finished)
+
+
+def test_an_option_that_can_change_an_answer_may_not(folder: Path, server: Server) -> None:
+    unfinished(folder, server)
+    path = folder / "out" / "m" / "arithmetic.settings.json"
+    settings = json.loads(path.read_text())
+    assert settings["operational"]["concurrency"] == IN_FLIGHT
+    path.write_text(json.dumps({**settings, "options": {"serve": ["another", "command"]}}))
+    code, said = ended(folder, "run", "--resume")
+    assert code == 2
+    assert ".settings.json: options changed since the run began" in said
 
 
 TWO_TASKS = """

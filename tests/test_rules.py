@@ -179,6 +179,15 @@ def test_another_engine_is_no_rule_but_scores_from_a_file_are(pair: Trees) -> No
     assert pair.changes() == ()
 
 
+def test_scores_from_a_file_are_found_behind_replicas_too(pair: Trees) -> None:
+    for tree, inner in ((pair.base, "vllm"), (pair.head, "recorded")):
+        tree.models["m"] |= {"engine": "ray", "options": {"engine": inner}}
+        tree.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.head, change.effect) == ("models.m.engine", '"ray of recorded"', "loosening")
+    assert pair.back() == ()
+
+
 def test_a_new_model_brings_new_checks(pair: Trees) -> None:
     pair.head.models["n"] = {"engine": "recorded", "model": "n.jsonl"}
     pair.head.write()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from accgate import load_config
 from accgate.cli import main
 from accgate.errors import BadInput
-from accgate.starter import config_text
+from accgate.starter import EXTRA, config_text
 from accgate.tasks.library import library_names
 from accgate.tomlfile import tomllib
 from tests.gates import Project
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("engine", ["openai", "llamacpp", "recorded"])
+@pytest.mark.parametrize("engine", sorted(EXTRA))
 @pytest.mark.parametrize("task", library_names())
 def test_what_it_writes_loads(folder: Path, capsys, engine: str, task: str) -> None:
     assert main(["init", "--engine", engine, "--task", task, "--name", "small", "--theta", "2.5"]) == 0
@@ -97,7 +97,8 @@ def test_names_that_a_model_cannot_have_are_refused(folder: Path, name: str) -> 
 
 
 def test_every_engine_has_a_start() -> None:
-    for engine in ("openai", "llamacpp", "recorded"):
+    assert set(EXTRA) == {"openai", "vllm", "llamacpp", "ray", "recorded"}
+    for engine in EXTRA:
         text = config_text(**PLAIN | {"engine": engine})
         assert tomllib.loads(text)["models"]["m"]["engine"] == engine
     with pytest.raises(BadInput, match="theta is 0"):

@@ -8,7 +8,7 @@ import pytest
 
 from accgate.config import load_config
 from accgate.guard import RuleChange
-from accgate.metrics.registry import _METRICS, Metric
+from accgate.metrics.registry import Entry, Metric, entries
 from accgate.rules import changed_rules
 from tests.gates import Project
 
@@ -58,5 +58,7 @@ def effects(changes: Sequence[RuleChange]) -> dict[str, str]:
 
 def add_metric_of_errors(monkeypatch: pytest.MonkeyPatch) -> str:
     """A metric of which less is better, as a word error rate; its name."""
-    monkeypatch.setitem(_METRICS, "errors", Metric("errors", lambda *_: 100.0, higher_is_better=False))
+    metric = Metric("errors", lambda *_: 100.0, higher_is_better=False)
+    known: dict[str, Entry] = entries()  # type: ignore[assignment]
+    monkeypatch.setitem(known, "errors", Entry("errors", lambda: metric, "wrong answers"))
     return "errors"

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create"]
 
 
-def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile) -> Engine:
-    """The engine of `[models.NAME]`, not yet started; nothing heavy is imported but vLLM, to check its options.
+def create(
+    name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile, table: str = "models"
+) -> Engine:
+    """The engine of `[models.NAME]`, or of another table, not yet started.
+
+    Nothing heavy is imported but vLLM, to check its options.
 
     Raises
     ------
@@ -26,7 +30,7 @@ def create(name: str, *, engine: str, model: str, options: Mapping[str, Any], so
     """
     from accgate.shapes import validated
 
-    key = ("models", name)
+    key = (table, name)
     if engine == "openai":
         from accgate.engines import openai
 

@@ -15,6 +15,7 @@ class Request:
     """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them.
 
     `parts` are further parts of a chat's user message, before the prompt, in the form of the OpenAI API: images, audio.
+    With `logprobs` the reply has the log-probabilities of its tokens, where the engine can.
     """
 
     id: str
@@ -30,13 +31,15 @@ class Request:
     stop: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Mapping[str, Any], ...] = ()
+    logprobs: bool = False
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `score` (points) is set only by an engine that replays recorded scores.
+    """What came back. `score`, `confidence` and `attacked` are set only by an engine that replays a recording.
 
-    `cached` is set where the reply was kept of an earlier run.
+    `cached` is set where the reply was kept of an earlier run. `logprobs` has the natural logarithm of the probability
+    of each of the reply's tokens, where they were asked for.
     """
 
     text: str | None
@@ -45,6 +48,9 @@ class Reply:
     completion_tokens: int | None = None
     score: float | None = None
     cached: bool = False
+    logprobs: tuple[float, ...] | None = None
+    confidence: float | None = None
+    attacked: float | tuple[float | None, ...] | None = None
 
 
 @dataclass(frozen=True)

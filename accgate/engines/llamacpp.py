@@ -18,6 +18,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.tomlfile import Key, TomlFile, nearest
 
 PACKAGE = "package://"
+OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
 
 

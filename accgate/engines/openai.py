@@ -130,7 +130,8 @@ class OpenAIEngine:
         if not continuation:
             raise RequestFailed("an empty continuation has no log-probability")
         found = await self._echoed(request, continuation)
-        first = echo.first_token(found, continuation)
+        begins = not request.prompt and not request.system  # nothing goes before a text's first token
+        first = int(found.values[:1] == (None,)) if begins else echo.first_token(found, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
             first = len((await self._echoed(request, "")).tokens)
         try:

@@ -12,6 +12,19 @@ from accgate.shapes import CLOSED, Count, Number, Text, Texts, Whole
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
+# Options that change no answer: --resume and merge allow that they differ. What a server is, its version says.
+OPERATIONAL = frozenset(
+    {
+        "base_url",
+        "api_key_env",
+        "concurrency",
+        "timeout",
+        "max_retries",
+        "max_outage",
+        "serve_timeout",
+        "serve_log",
+    }
+)
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
 

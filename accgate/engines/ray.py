@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import os
 from dataclasses import dataclass as plain_dataclass
@@ -14,11 +16,26 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import Engine, EngineInfo, LogProbs, Reply, Request
 from accgate.engines.ray_actors import Actor, Spec
 from accgate.engines.ray_cluster import Connection
+from accgate.engines.ray_head import PATIENCE, Lifeline, lost, outlive, places_of
 from accgate.engines.replicas import Replicas, combined
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
 from accgate.tomlfile import Key, TomlFile
 
+# Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.
+OPERATIONAL = frozenset(
+    {
+        "address",
+        "replicas",
+        "resources",
+        "bundles",
+        "ship",
+        "max_restarts",
+        "start_timeout",
+        "max_outage",
+        "autoscaling",
+    }
+)
 Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 
 
@@ -41,6 +58,9 @@ class Options:
     ship: Flag = Field(default=True, description="send this accgate to the nodes")
     max_restarts: Whole = Field(default=3, ge=0, description="times each replica is started again, 0 or more")
     start_timeout: Number = Field(default=1800.0, gt=0, description="seconds until a replica must be ready, above 0")
+    max_outage: Number = Field(
+        default=30.0, gt=0, description="seconds that the cluster's head may be away before the run ends, above 0"
+    )
     autoscaling: Flag = Field(default=False, description="wait for nodes that the cluster does not have yet")
 
 
@@ -59,6 +79,7 @@ class RayEngine:
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self._connection: Connection | None = None
+        self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
         self._info: EngineInfo | None = None
 
@@ -71,7 +92,9 @@ class RayEngine:
             env[key] = os.environ[key]  # where it is not, the engine says so
         spec = replace(self._spec, env=env).absolute()
         self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
+        outlive(options.max_outage)
         self._connection.open()
+        self._lifeline = Lifeline(lost(places_of(options.address), options.max_outage))
         if not options.autoscaling:
             self._connection.refuse_too_small(options.replicas, resources, options.bundles)
 
@@ -80,20 +103,23 @@ class RayEngine:
 
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(make, options.replicas, max_restarts=options.max_restarts, warn=warn)
-        self._info = combined(await self._replicas.start())
+        self._info = combined(await self._lifeline.run(self._replicas.start()))
         self.concurrency = self._replicas.slots
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt at the replica with the fewest in flight."""
-        assert self._replicas is not None, "start() comes first"
-        reply: Reply = await self._replicas.call("complete", request)
+        reply: Reply = await self._asked("complete", request)
         return reply
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation, at the replica with the fewest requests in flight."""
-        assert self._replicas is not None, "start() comes first"
-        scored: LogProbs = await self._replicas.call("score", request, continuation)
+        scored: LogProbs = await self._asked("score", request, continuation)
         return scored
+
+    async def _asked(self, method: str, *arguments: Any) -> Any:
+        assert self._replicas is not None, "start() comes first"
+        assert self._lifeline is not None
+        return await self._lifeline.run(self._replicas.call(method, *arguments))
 
     def describe(self) -> EngineInfo:
         """The replicas' engine; on how many of them it runs changes no answer, and stands in the options."""
@@ -104,9 +130,13 @@ class RayEngine:
         """End the replicas and leave the cluster as it was."""
         replicas, self._replicas = self._replicas, None
         connection, self._connection = self._connection, None
+        lifeline, self._lifeline = self._lifeline, None
         try:
+            if lifeline is not None:
+                await lifeline.close()
             if replicas is not None:
-                await replicas.close()
+                with contextlib.suppress(asyncio.TimeoutError):  # without a head nobody may be there to answer
+                    await asyncio.wait_for(replicas.close(), PATIENCE if lifeline and lifeline.cut else None)
         finally:
             if connection is not None:
                 connection.close()

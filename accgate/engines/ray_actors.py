@@ -6,11 +6,13 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from accgate.engines import create
 from accgate.engines.base import Engine, Reply, Request, RequestFailed
 from accgate.engines.ray_cluster import cause_of, shown
+from accgate.engines.ray_head import PATIENCE, within
 from accgate.engines.replicas import NeverReady, Ready, ReplicaDied
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.tomlfile import TomlFile
@@ -79,6 +81,14 @@ class Host:
             await self._engine.close()
 
 
+@cache
+def _remote_host() -> Any:
+    """The actor's class, sent to the cluster once: every time waits for the head."""
+    import ray
+
+    return ray.remote(Host)
+
+
 class Actor:
     """A replica on the cluster, seen from here."""
 
@@ -100,7 +110,6 @@ class Actor:
             ) from None
 
     async def _placed(self) -> Ready:
-        import ray
         from ray.util.placement_group import placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -110,12 +119,13 @@ class Actor:
             options["memory"] = named.pop("memory")
         options |= {"resources": named, "max_concurrency": MOST_CALLS, "scheduling_strategy": "SPREAD"}
         if self._bundles:
-            self._group = placement_group([dict(self._resources), *map(dict, self._bundles)], strategy="PACK")
+            bundles = [dict(self._resources), *map(dict, self._bundles)]  # in a thread: it waits for the head
+            self._group = await asyncio.to_thread(placement_group, bundles, strategy="PACK")
             await self._group.ready()
             options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(
                 self._group, placement_group_bundle_index=0, placement_group_capture_child_tasks=True
             )
-        self._actor = ray.remote(Host).options(**options).remote()
+        self._actor = _remote_host().options(**options).remote()
         ready: Ready = await self.call("start", self._spec)
         return ready
 
@@ -156,6 +166,6 @@ class Actor:
         group, self._group = self._group, None
         if ray.is_initialized():
             if actor is not None:
-                ray.kill(actor)
+                within(PATIENCE, lambda: ray.kill(actor))
             if group is not None:
-                remove_placement_group(group)
+                within(PATIENCE, lambda: remove_placement_group(group))

@@ -13,8 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from accgate.engines.ray_head import within
 from accgate.errors import CannotEvaluate
 
+CLOSING = 30.0  # seconds; without a head it takes 5
 LONGEST = 300  # characters of a cause
 ANY_NUMBER = 10**9
 
@@ -106,7 +108,7 @@ class Connection:
             import ray
 
             self._own = False
-            ray.shutdown()
+            within(CLOSING, ray.shutdown)
 
 
 def fitting(node: Mapping[str, float], bundle: Mapping[str, float]) -> int:

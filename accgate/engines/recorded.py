@@ -31,10 +31,15 @@ class _Row:
     reply: str | None
     score: float | None
     error: str | None
+    confidence: float | None = None
+    attacked: float | tuple[float | None, ...] | None = None
 
 
 class RecordedEngine:
-    """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply."""
+    """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
+
+    A row may have `confidence` and `attacked` too, as run records do.
+    """
 
     concurrency = 1
 
@@ -48,13 +53,15 @@ class RecordedEngine:
         self.read()
 
     def read(self) -> None:
-        """Read the file.
+        """Read the file, once.
 
         Raises
         ------
         BadInput
             With file and line, for what is no record, and for scores that may be fractions.
         """
+        if self._rows:
+            return
         rows: dict[tuple[str, int], _Row] = {}
         for line, content in read_table(self._path):
             key, row = self._row(line, content)
@@ -83,7 +90,14 @@ class RecordedEngine:
             raise self._fault(line, f"reply is {reply!r}; write text")
         if score is None and reply is None and not failure:
             raise self._fault(line, "has neither score nor reply")
-        return (row["id"], repeat), _Row(reply, score, str(failure) if failure else None)
+        confidence, attacked = row.get("confidence"), row.get("attacked")
+        if confidence is not None and not (_is_number(confidence) and 0 <= confidence <= 1):
+            raise self._fault(line, f"confidence is {confidence!r}; write a number from 0 to 1")
+        several = attacked if isinstance(attacked, list) else [attacked]
+        if not all(each is None or _is_number(each) for each in several):
+            raise self._fault(line, f"attacked is {attacked!r}; write the points after the attack, or a list of them")
+        after = tuple(attacked) if isinstance(attacked, list) else attacked
+        return (row["id"], repeat), _Row(reply, score, str(failure) if failure else None, confidence, after)
 
     def _fault(self, line: int, message: str) -> BadInput:
         return BadInput(f"{self._path}:{line}: {message}")
@@ -96,7 +110,10 @@ class RecordedEngine:
         if row.error is not None and row.score is None:
             raise RequestFailed(row.error)
         scale = self._options.scale or 1.0
-        return Reply(row.reply, score=None if row.score is None else row.score * scale)
+        after = row.attacked
+        if after is not None:
+            after = tuple(_scaled(each, scale) for each in after) if isinstance(after, tuple) else after * scale
+        return Reply(row.reply, score=_scaled(row.score, scale), confidence=row.confidence, attacked=after)
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
@@ -113,6 +130,25 @@ class RecordedEngine:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def _scaled(score: float | None, scale: float) -> float | None:
+    return None if score is None else score * scale
+
+
+def replayed(engine: object) -> RecordedEngine | None:
+    """The recording that answers, alone or in replicas, with its file read; None where a model answers.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be used.
+    """
+    found = getattr(engine, "inner", engine)
+    if not isinstance(found, RecordedEngine):
+        return None
+    found.read()
+    return found
 
 
 def _is_number(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,12 @@ class VllmEngine:
         output = final.outputs[0]
         if output.finish_reason in ("abort", "error"):
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
-        return Reply(output.text, output.finish_reason, len(final.prompt_token_ids), len(output.token_ids))
+        logprobs = None
+        if request.logprobs:
+            pairs = zip(output.logprobs, output.token_ids, strict=True)
+            logprobs = tuple(row[token].logprob for row, token in pairs)
+        counts = len(final.prompt_token_ids), len(output.token_ids)
+        return Reply(output.text, output.finish_reason, *counts, logprobs=logprobs)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The natural log-probabilities of the continuation's tokens, right after the request's prompt.
@@ -134,10 +140,11 @@ class VllmEngine:
         The prompt's tokens are those that `complete` would send; the continuation's are those of both texts together,
         or its own where a token would reach over the boundary.
         """
-        rendered = await self._rendered(request)
-        prompt = list(rendered["prompt_token_ids"])
+        begins = request.mode == "completion" and not request.prompt and not request.system
+        rendered = await self._rendered(replace(request, prompt=" ") if begins else request)
+        prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
         tokens = await asyncio.get_running_loop().run_in_executor(
-            None, self._continuation, prompt, rendered, continuation
+            None, self._continuation, prompt, "" if begins else rendered.get("prompt"), continuation
         )
         if not tokens:
             raise RequestFailed("the continuation has no token")
@@ -147,9 +154,16 @@ class VllmEngine:
         texts = tuple(entry.decoded_token or "" for entry in found)
         return LogProbs(texts, tuple(entry.logprob for entry in found), all(entry.rank == 1 for entry in found))
 
-    def _continuation(self, prompt: list[int], rendered: Any, continuation: str) -> list[int]:
+    def _beginning(self) -> int:
+        """The token before a text's first: as lm-evaluation-harness has it, that of a beginning, or else of an end."""
         tokenizer = self._engine.get_tokenizer()
-        text = rendered.get("prompt") or tokenizer.decode(prompt)
+        return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
+
+    def _continuation(self, prompt: list[int], text: str | None, continuation: str) -> list[int]:
+        tokenizer = self._engine.get_tokenizer()
+        if text == "":
+            return list(tokenizer.encode(continuation, add_special_tokens=False))
+        text = text or tokenizer.decode(prompt)
         together: list[int] = tokenizer.encode(text + continuation, add_special_tokens=False)
         alone: list[int] = tokenizer.encode(text, add_special_tokens=False)
         if together[: len(alone)] == alone and prompt[-len(alone) :] == alone:
@@ -166,6 +180,7 @@ class VllmEngine:
             "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None,
         }  # fmt: skip
         chosen = {name: value for name, value in chosen.items() if value is not None}
+        chosen |= {"logprobs": 0} if request.logprobs else {}
         chosen |= {name: value for name, value in request.extra.items() if name not in RENDERED}
         chosen |= {"output_kind": RequestOutputKind.FINAL_ONLY, **fixed}
         try:

@@ -28,6 +28,8 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
+# Options that change no answer: --resume and merge allow that they differ.
+OPERATIONAL = frozenset({"concurrency", "log", "download_dir", "disable_log_stats"})
 UNSAMPLED = {
     "n": "is 1 in accgate; several answers to one sample are the task's repeats",
     "output_kind": "is accgate's: replies come whole",

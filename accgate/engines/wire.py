@@ -29,6 +29,8 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
         "stop": list(request.stop) or None,
     }
     body.update((key, value) for key, value in optional.items() if value is not None)
+    if request.logprobs:
+        body["logprobs"] = True if request.mode == "chat" else 1
     body.update(request.extra)
     return body
 
@@ -56,7 +58,19 @@ def reply_of(body: Any) -> Reply:
         raise MalformedReply(f"the response's text is {text!r}")
     finish_reason = finish_reason if isinstance(finish_reason, str) else None
     prompt_tokens, completion_tokens = (n if isinstance(n, int) else None for n in counts)
-    return Reply(text, finish_reason, prompt_tokens, completion_tokens)
+    return Reply(text, finish_reason, prompt_tokens, completion_tokens, logprobs=_logprobs(choice.get("logprobs")))
+
+
+def _logprobs(given: Any) -> tuple[float, ...] | None:
+    """The reply's log-probabilities, as a chat gives them or a completion; None where there are none."""
+    if not isinstance(given, dict):
+        return None
+    content, values = given.get("content"), given.get("token_logprobs")
+    if isinstance(content, list):
+        values = [token.get("logprob") if isinstance(token, dict) else None for token in content]
+    if not isinstance(values, list) or not all(isinstance(value, (int, float)) for value in values):
+        return None
+    return tuple(map(float, values))
 
 
 def json_bytes(body: Any) -> bytes:

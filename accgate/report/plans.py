@@ -70,12 +70,16 @@ def _table(checks: Sequence[Check]) -> Table:
     return table
 
 
+UNKNOWN = "nothing is known of its standard deviation: set sigma"
+
+
 def plan_sentence(check: Check) -> str:
     """What a check's plan means, in words."""
     name = f"{check.model} / {check.task.name}"
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
-        sees = "nothing is known of its standard deviation: set sigma"
+        statistic = check.task.aggregate
+        sees = f"it is decided on {statistic}, whose noise the run shows" if statistic else UNKNOWN
     else:
         seen = f"see a drop of {check.theta:.2f} points with probability {1 - check.design.beta:g}{basis}"
         sees = f"{check.n:,} samples {seen}"

@@ -19,6 +19,7 @@ TESTS = {
     "e-process": "a test by betting on the same samples",
     "two-sample": "a two-sample test of the means",
     "target": "a test of the mean against the target",
+    "influence": "a test of the same samples' influence on it",
 }
 
 
@@ -116,11 +117,16 @@ def sentence(verdict: Verdict) -> str:
     what = "the target" if verdict.test == "target" else "the reference"
     test = TESTS.get(verdict.test or "", verdict.test or "a test")
     tested = (
-        f"Tested whether the candidate's mean is {side} than {what}'s by {test} on {_samples(verdict)}, "
+        f"Tested whether the candidate's {_what(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
         f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
     )
     seen = "" if verdict.theta is None else f". {can_see(verdict)}"
     return f"{tested}; {_gamma(verdict)}{_stopped(verdict)}{seen}."
+
+
+def _what(verdict: Verdict) -> str:
+    """What is decided on: the mean, or the name of another statistic."""
+    return verdict.statistic or "mean"
 
 
 def _samples(verdict: Verdict) -> str:
@@ -131,7 +137,8 @@ def _samples(verdict: Verdict) -> str:
 def _gamma(verdict: Verdict) -> str:
     if verdict.gamma is not None:
         side = "below" if verdict.higher_is_better else "above"
-        return f"the gate fails {side} gamma = {number(verdict.gamma)}, the mean is {number(verdict.candidate.mean)}"
+        here = number(verdict.candidate.mean)
+        return f"the gate fails {side} gamma = {number(verdict.gamma)}, the {_what(verdict)} is {here}"
     if verdict.stop is not None:
         return "so few samples changed by then that no split of them into losses and gains could fail the gate"
     return "so few samples changed that no split of them into losses and gains could fail the gate"
@@ -185,7 +192,7 @@ def row(verdict: Verdict) -> tuple[str, ...]:
     """The cells of a check's row, under `HEADINGS`."""
     return (
         verdict.model or "-",
-        verdict.task or "-",
+        f"{verdict.task or '-'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
         f"{verdict.n:,}",
         number(verdict.reference.mean),
         number(verdict.candidate.mean),

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.gates import table
+from tests.gates import table, write_task
 
 pytestmark = pytest.mark.vllm
 ROOT = Path(__file__).parents[2]
@@ -170,6 +170,13 @@ def facts(prepared: Environment) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def engine(facts: dict[str, Any]) -> dict[str, Any]:
     return facts["accgate"]
+
+
+def test_replies_come_with_the_probabilities_of_their_tokens(engine: dict[str, Any]) -> None:
+    sure = engine["replies"]["sure"]
+    assert len(sure["logprobs"]) == sure["completion_tokens"] == 4
+    assert all(-1.0 < value <= 0.0 for value in sure["logprobs"])  # what follows 4 is no riddle
+    assert engine["replies"]["completion"]["logprobs"] is None
 
 
 def test_chats_and_completions_are_answered(engine: dict[str, Any]) -> None:
@@ -335,3 +342,35 @@ def test_the_benchmark_compares_the_same_prompts(vllm: Environment) -> None:
     figures = json.loads(done.stdout)
     assert figures["ratio"] > 0
     assert figures["accgate_samples_per_s"] > 0
+
+
+QUIZ = [
+    ("The capital of France is", ["Berlin, the capital of Germany", "Paris"], "B"),
+    ("Two plus two is", ["four", "a purple elephant"], "A"),
+    ("The sun rises in the", ["refrigerator", "east", "bathroom"], "B"),
+    ("Water freezes and becomes", ["ice", "music"], "A"),
+]
+
+
+def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, tmp_path: Path) -> None:
+    rows = [{"q": q, "o": o, "a": a, "t": f"{q} {o[ord(a) - 65]}."} for q, o, a in QUIZ]
+    chosen = {"choices.options": "{{ o | tojson }}", "choices.by": "likelihood", "choices.normalise": "tokens"}
+    completion = {"prompt": "{{ q }}", "target": "{{ a }}", "mode": "completion"}
+    write_task(tmp_path, "quiz", rows, **completion, **chosen, metric="exact_match", aggregate="ece")
+    write_task(tmp_path, "text", rows, prompt="", target="{{ t }}", mode="completion", metric="perplexity")
+    sure = {"confidence": {"by": "tokens"}, "max_tokens": 3, "attack": [{"kind": "case", "field": "q", "ask": "all"}]}
+    write_task(tmp_path, "sure", rows, **completion | {"target": "{{ o[0] }}"}, metric="contains", **sure)
+    text = table("models.m", {"engine": "vllm", "model": vllm.model}) + table("models.m.options", SMALL)
+    names = ("quiz", "text", "sure")
+    config = tmp_path / "accuracy.toml"
+    config.write_text(text + "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names))
+    done = vllm.run("-m", "accgate", "record", str(config), "--out", str(tmp_path / "out"), "--quiet")
+    assert done.returncode == 0, done.stderr
+    found = {name: [json.loads(line) for line in (tmp_path / "out" / "m" / f"{name}.jsonl").open()] for name in names}
+    assert [record["score"] for record in found["quiz"]] == [100.0] * 4
+    assert all(0.5 < record["confidence"] < 1.0 for record in found["quiz"])
+    assert all(1.0 < record["score"] < 1e5 for record in found["text"])  # short texts, with nothing before them
+    assert all(0.0 < record["confidence"] <= 1.0 and record["attacked"] is not None for record in found["sure"])
+    means = {name: (tmp_path / "references" / "m" / f"{name}.toml").read_text() for name in names}
+    assert all("mean" in mean for mean in means.values())
+    assert "confidence" in (tmp_path / "references" / "m" / "quiz.scores.csv").read_text().splitlines()[0]

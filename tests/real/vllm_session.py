@@ -21,6 +21,7 @@ QUESTIONS = {
     "chat": Request("a", 0, "What is the capital of France?", max_tokens=12),
     "system": Request("b", 0, "Name a colour.", system="Answer in one word.", max_tokens=6),
     "completion": Request("c", 0, "1, 2, 3, 4,", mode="completion", max_tokens=8),
+    "sure": Request("o", 0, "1, 2, 3, 4,", mode="completion", max_tokens=4, logprobs=True),
     "stop": Request("d", 0, "a b c d e f", mode="completion", max_tokens=12, stop=(" i",)),
     "parts": Request("e", 0, "Which?", parts=({"type": "text", "text": "One or two."},), max_tokens=4),
 }
@@ -28,6 +29,7 @@ SCORED = {
     "completion": (Request("f", 0, "The capital of France is", mode="completion"), " Paris, of course."),
     "chat": (Request("g", 0, "What is the capital of France?"), "The capital of France is Paris."),
     "inside": (Request("h", 0, "The capital of Fra", mode="completion"), "nce is Paris"),
+    "nothing before": (Request("n", 0, "", mode="completion"), "The capital of France is Paris."),
 }
 DRAWN = Request("i", 0, "Write a word.", temperature=1.0, seed=1, max_tokens=16)
 REFUSED = {
@@ -107,7 +109,7 @@ def by_transformers(model: str) -> dict[str, Any]:
 
     def tokens(request: Request) -> list[int]:
         if request.mode == "completion":
-            return list(tokenizer(request.prompt)["input_ids"])
+            return list(tokenizer(request.prompt or tokenizer.bos_token)["input_ids"])
         text = "".join(f"{part['text']}\n" for part in request.parts) + request.prompt
         system = [{"role": "system", "content": request.system}] if request.system else []
         chat = [*system, {"role": "user", "content": text}]

