@@ -190,7 +190,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
         source = with_choice(read_definition(file or library_file(settings.library or task_name)), settings.choose)
     definition = source.content
     refuse_unready(config, settings, task_name, source)
-    design = design_of(config, settings, source)
+    design = design_of(config, task_name, source)
     baseline = baseline_of(model_name, model.variant, model.baseline)
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ def _record_arguments(command: argparse.ArgumentParser, metric: str) -> None:
     command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed where there are several")
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
     command.add_argument("--model", metavar="NAME", help="what the model is called here (as in the log)")
+    command.add_argument("--task", metavar="NAME", help="what the task is called here, of a single log (as in it)")
     command.add_argument("--out", type=Path, metavar="DIR", help=f"write run records ({OUT}, without --references)")
     command.add_argument("--references", type=Path, metavar="DIR", help="write references with their scores")
     command.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE", help="of the references")
@@ -73,8 +75,14 @@ def import_(arguments: argparse.Namespace) -> int:
         found = import_lm_eval(arguments.paths, choice, model=arguments.model)
     else:
         found = import_inspect(arguments.paths, metric=arguments.metric, scale=arguments.scale, model=arguments.model)
-    _keep(arguments, found)
+    _keep(arguments, [replace(found[0], task=arguments.task)] if _is_named(arguments, found) else found)
     return PASSED
+
+
+def _is_named(arguments: argparse.Namespace, found: Sequence[Imported]) -> bool:
+    if arguments.task is not None and len(found) > 1:
+        raise BadInput(f"--task {arguments.task}: names one log, but {len(found)} were found; import them one by one")
+    return arguments.task is not None
 
 
 def _keep(arguments: argparse.Namespace, found: Sequence[Imported]) -> None:

@@ -181,6 +181,14 @@ class Config:
         """The reference store."""
         return Path(os.path.normpath(self.path(self.gate.references)))
 
+    def rate(self, task: str, rate: Literal["alpha", "beta"], definition: float | None) -> float:
+        """alpha or beta of a task: its own, what [gate] says in the file, the definition's, or the default."""
+        own, gate = getattr(self.tasks[task], rate), getattr(self.gate, rate)
+        if own is not None:
+            return float(own)
+        says = rate in self.source.data.get("gate", {})
+        return float(gate if says or definition is None else definition)
+
     def path(self, name: str) -> Path:
         """A path of the file, made relative to the file's folder."""
         return self.source.path_of(name)

@@ -16,24 +16,16 @@ from accgate.tasks.samples import Task
 from accgate.tomlfile import TomlFile
 
 
-def design_of(config: Config, settings: TaskSettings, source: Definition) -> Design:
-    """What decides a check: accuracy.toml's task, else the definition, else [gate]."""
+def design_of(config: Config, name: str, source: Definition) -> Design:
+    """What decides a check of a task: what accuracy.toml says, else the definition."""
+    settings = config.tasks[name]
     gate, definition = config.gate, source.content
-    alpha, beta, theta = (
-        next((value for value in values if value is not None), None)
-        for values in (
-            (settings.alpha, definition.alpha, gate.alpha),
-            (settings.beta, definition.beta, gate.beta),
-            (settings.theta, definition.theta),
-        )
-    )
-    assert alpha is not None
-    assert beta is not None
+    theta = definition.theta if settings.theta is None else settings.theta
     mean = definition.aggregate is None
     return Design(
         test=settings.test,
-        alpha=alpha,
-        beta=beta,
+        alpha=config.rate(name, "alpha", definition.alpha),
+        beta=config.rate(name, "beta", definition.beta),
         sigma=(definition.sigma if settings.sigma is None else settings.sigma) if mean else None,
         theta=theta,
         higher_is_better=is_higher_better(source),

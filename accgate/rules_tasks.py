@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from accgate.base_tree import included_folder
 from accgate.config import Config, Task
@@ -42,8 +42,9 @@ SETTINGS: Mapping[str, Direction] = {
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
     "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
-BY_CONTENT = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
-INHERITED = ("alpha", "beta", "theta", "sigma", "mode")  # the definition's holds where they are not set, then [gate]'s
+ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
+INHERITED = ("theta", "sigma", "mode")  # the definition's holds where they are not set
+RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")  # [gate]'s or the definition's hold where they are not
 NO_RULES = ("description", "source")
 WHY = {
     **dict.fromkeys(
@@ -130,19 +131,28 @@ def _setting_differences(
     if _included(base, own) != _included(head, new):
         why = "lm-eval's task files changed: other questions, prompts or scores"
         yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
+    for rate in RATES:
+        values = _rate(base, name, rate, before), _rate(head, name, rate, after)
+        # What comes of [gate] alone is said there, once for all tasks.
+        if getattr(own, rate) != getattr(new, rate) or getattr(base.gate, rate) == getattr(head.gate, rate):
+            yield from difference((*key, rate), *values, SETTINGS[rate])
     for field in ("dataset", "few_shot_dataset"):
         digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
         if digests[0] != digests[1]:
             yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
-    for field in (f.name for f in fields(Task) if f.name not in BY_CONTENT):
+    for field in (f.name for f in fields(Task) if f.name not in (*ELSEWHERE, *RATES)):
         if exact(getattr(own, field)) == exact(getattr(new, field)):
             continue
         at = (*key, field)
         if field == "tags":
             yield from _tag_difference(at, own.tags, new.tags)
             continue
-        values = (_effective(base, own, before, field), _effective(head, new, after, field))
+        values = (_effective(own, before, field), _effective(new, after, field))
         yield from difference(at, *values, directions.get(field), why=WHY.get(field, NOT_PLAIN))
+
+
+def _rate(config: Config, name: str, rate: Literal["alpha", "beta"], definition: Definition) -> float:
+    return config.rate(name, rate, getattr(definition.content, rate))
 
 
 def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
@@ -168,11 +178,9 @@ def _of_means(definition: Definition) -> Mapping[str, Direction]:
     }
 
 
-def _effective(config: Config, task: Task, definition: Definition, field: str) -> Any:
+def _effective(task: Task, definition: Definition, field: str) -> Any:
     found = getattr(task, field)
-    if found is None and field in INHERITED:
-        found = getattr(definition.content, field)
-    return getattr(config.gate, field) if found is None and field in ("alpha", "beta") else found
+    return getattr(definition.content, field) if found is None and field in INHERITED else found
 
 
 def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
@@ -183,7 +191,9 @@ def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> I
 
 
 def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
-    if part in ("num_samples", "alpha", "beta", "theta"):
+    if part in RATES:
+        return  # said of the task, where it holds
+    if part in ("num_samples", "theta"):
         yield from difference(key, base, head, SETTINGS[part], part=part)
     elif exact(_compared(base)) != exact(_compared(head)):
         why = WHY.get(part, NOT_PLAIN)

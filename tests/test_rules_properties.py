@@ -30,6 +30,12 @@ TASK: dict[str, st.SearchStrategy[Any]] = {
     "file": st.sampled_from(["sums.toml", "words.toml"]),
     "options": st.sampled_from([{}, {"count": 1}, {"count": 2}]),
     "mode": st.sampled_from(["chat", "completion"]),
+    "dataset": st.sampled_from(["sums.jsonl", "words.csv"]),
+    "few_shot_dataset": st.sampled_from(["sums.jsonl", "words.csv"]),
+    "subset": st.sampled_from(["easy", "hard"]),
+    "choose": st.sampled_from(["letter", "likelihood"]),
+    "run_code": st.booleans(),
+    "judge": st.sampled_from(["j", "k"]),
     "sigma": st.sampled_from([1.0, 50.0]),
     "theta": st.sampled_from([1.0, 2.0]),
     "discordance": st.sampled_from([0.05, 0.1]),
@@ -44,7 +50,7 @@ TASK: dict[str, st.SearchStrategy[Any]] = {
     "repeats": st.sampled_from([1, 4]),
     "tags": st.sampled_from([["a"], ["b"], ["a", "b"]]),
 }
-ALONE = ("library", "target")  # cannot stand beside file and reference
+ALONE = ("library", "target", "lm_eval")  # cannot stand beside file and reference
 TOGETHER = ("reference", "reference_num_samples")
 
 
@@ -53,11 +59,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rules")
     write_task(folder, "sums")
     write_task(folder, "words", prompt="Say: {{ q }}")
+    (folder / "words.csv").write_text("q,a\n1 + 1,2\n")
     return folder
 
 
 def config(folder: Path, gate: dict[str, Any], task: dict[str, Any]) -> Config:
     models = "".join(table(f"models.{name}", {"engine": "vllm", "model": "w"}) for name in "mn")
+    models += "".join(table(f"judges.{name}", {"model": "w"}) for name in "jk")
     text = table("gate", gate) + models + table("tasks.sums", {"file": "sums.toml"} | task)
     return checked_config(parsed_toml(folder / "accuracy.toml", text))
 
@@ -70,7 +78,7 @@ def test_every_rule_of_the_file_is_tried_here() -> None:
     assert {f.name for f in fields(Gate)} == set(GATE)
     assert {f.name for f in fields(Task)} == {*TASK, *ALONE}
     assert {f.name for f in fields(Report)} == {"template"}
-    assert {f.name for f in fields(AccuracyFile)} == {"gate", "report", "models", "tasks"}
+    assert {f.name for f in fields(AccuracyFile)} == {"gate", "report", "models", "tasks", "judges"}
 
 
 @given(gate=some(GATE), task=some(TASK))

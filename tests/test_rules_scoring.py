@@ -65,15 +65,28 @@ def test_every_new_part_of_a_definition_is_a_rule(
 
 
 @pytest.mark.parametrize(
-    ("part", "looser", "stricter"), [("alpha", 0.01, 0.04), ("beta", 0.3, 0.1), ("theta", 3.0, 2.0)]
+    ("part", "looser", "stricter", "rule"),
+    [("alpha", 0.01, 0.04, ".alpha"), ("beta", 0.3, 0.1, ".beta"), ("theta", 3.0, 2.0, ": theta")],
 )
 def test_error_rates_of_a_definition_are_rules_with_a_direction(
-    pair: Trees, part: str, looser: float, stricter: float
+    pair: Trees, part: str, looser: float, stricter: float, rule: str
 ) -> None:
     define(pair.base, **{part: stricter})
     define(pair.head, **{part: looser})
-    assert effects(pair.changes()) == {f"tasks.sums: {part}": "loosening"}
-    assert effects(pair.back()) == {f"tasks.sums: {part}": "tightening"}
+    assert effects(pair.changes()) == {f"tasks.sums{rule}": "loosening"}
+    assert effects(pair.back()) == {f"tasks.sums{rule}": "tightening"}
+
+
+def test_gates_alpha_written_out_goes_before_a_definitions_and_that_is_seen(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        define(project, alpha=0.2)
+    assert load_config(pair.head.config).rate("sums", "alpha", 0.2) == 0.2
+    pair.head.write(alpha=0.05)  # the default, but now it holds for the task, too
+    assert load_config(pair.head.config).rate("sums", "alpha", 0.2) == 0.05
+    assert effects(pair.changes()) == {"tasks.sums.alpha": "loosening"}
+    pair.base.write(alpha=0.05)
+    pair.head.write(alpha=0.01)
+    assert effects(pair.changes()) == {"gate.alpha": "loosening"}
 
 
 def test_the_code_of_a_metric_is_a_rule(pair: Trees) -> None:

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import Engine, EngineInfo, LogProbs, Reply, Request
 from accgate.engines.ray_actors import Actor, Spec
 from accgate.engines.ray_cluster import Connection
-from accgate.engines.ray_head import PATIENCE, Lifeline, lost, outlive, places_of
+from accgate.engines.ray_head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.replicas import Replicas, combined
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.shapes import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
@@ -98,8 +98,10 @@ class RayEngine:
         if not options.autoscaling:
             self._connection.refuse_too_small(options.replicas, resources, options.bundles)
 
+        patience = Patience(PATIENCE)
+
         def make() -> Actor:
-            return Actor(spec, resources, options.bundles, options.start_timeout)
+            return Actor(spec, resources, options.bundles, options.start_timeout, patience)
 
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(make, options.replicas, max_restarts=options.max_restarts, warn=warn)

@@ -12,7 +12,7 @@ from typing import Any
 from accgate.engines import create
 from accgate.engines.base import Engine, Reply, Request, RequestFailed
 from accgate.engines.ray_cluster import cause_of, shown
-from accgate.engines.ray_head import PATIENCE, within
+from accgate.engines.ray_head import Patience
 from accgate.engines.replicas import NeverReady, Ready, ReplicaDied
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.tomlfile import TomlFile
@@ -93,9 +93,15 @@ class Actor:
     """A replica on the cluster, seen from here."""
 
     def __init__(
-        self, spec: Spec, resources: Mapping[str, float], bundles: Sequence[Mapping[str, float]], timeout: float
+        self,
+        spec: Spec,
+        resources: Mapping[str, float],
+        bundles: Sequence[Mapping[str, float]],
+        timeout: float,
+        patience: Patience,
     ) -> None:
         self._spec, self._resources, self._bundles, self._timeout = spec, resources, bundles, timeout
+        self._patience = patience
         self._actor: Any = None
         self._group: Any = None
 
@@ -166,6 +172,6 @@ class Actor:
         group, self._group = self._group, None
         if ray.is_initialized():
             if actor is not None:
-                within(PATIENCE, lambda: ray.kill(actor))
+                self._patience.wait(lambda: ray.kill(actor))
             if group is not None:
-                within(PATIENCE, lambda: remove_placement_group(group))
+                self._patience.wait(lambda: remove_placement_group(group))

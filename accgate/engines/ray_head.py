@@ -135,11 +135,24 @@ def place_of(address: str) -> Place:
     return host.strip("[]"), int(port)
 
 
-def within(seconds: float, work: Callable[[], object]) -> None:
-    """Do something that waits for a head which may be gone, for so long at most; it is left to itself then."""
+def within(seconds: float, work: Callable[[], object]) -> bool:
+    """Do something that waits for a head which may be gone, for so long at most; whether it ended."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)
+    return not thread.is_alive()
+
+
+class Patience:
+    """Waits for each of many things for so many seconds, until one took longer: the others then hardly at all."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def wait(self, work: Callable[[], object]) -> None:
+        """Do something, and wait for it or leave it to itself."""
+        if not within(self._seconds, work):
+            self._seconds = 0.01
 
 
 def outlive(outage: float) -> None:

@@ -14,6 +14,7 @@ from accgate.kept import write_settings
 from accgate.records import Record, RecordPaths, paths_of, read_records, to_line, write_atomically, write_gzip_lines
 from accgate.scores import shown
 
+MALFORMED = (AttributeError, TypeError, LookupError, ValueError)  # what parts of another kind than expected end in
 TOLERANCE = 1e-9  # relative: another order of summation, no more
 
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, TypeVar
 
 from accgate.errors import BadInput
 from accgate.interop.identity import fingerprint_of, numbered_ids
-from accgate.interop.imported import Imported, check_mean, only_unique, sample_mean
+from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.inspect_files import Log, read_log
 from accgate.interop.inspect_text import message_text, prompt_text
 from accgate.interop.points import scale_of
@@ -21,6 +21,7 @@ LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspe
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 MEANS = ("accuracy", "mean")  # metrics of Inspect that are a mean over samples
 Sample = Mapping[str, Any]
+T = TypeVar("T")
 
 
 def import_inspect(
@@ -49,6 +50,14 @@ def _logs(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _import_log(log: Log, metric: str | None, scale: float | None, model: str | None) -> Imported:
+    try:
+        return _imported(log, metric, scale, model)
+    except MALFORMED as error:
+        fault = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{log.path}: is not as Inspect writes a log ({fault}); import the file it wrote") from error
+
+
+def _imported(log: Log, metric: str | None, scale: float | None, model: str | None) -> Imported:
     samples = _all_samples(log)
     scorer = _scorer(log, metric)
     name, _, key = scorer.partition("/")
@@ -100,7 +109,9 @@ def _all_samples(log: Log) -> list[Sample]:
             raise BadInput(f"{log.path}: sample {key[0]} of epoch {epoch} comes twice; each must come once")
         found[key] = sample
     config, dataset = log.eval.get("config") or {}, log.eval.get("dataset") or {}
-    epochs = int(config.get("epochs") or 1)
+    epochs = config.get("epochs") or 1
+    if not isinstance(epochs, int) or not 1 <= epochs <= len(found):
+        raise BadInput(f"{log.path}: was to have {epochs!r} epochs, but holds {len(found)} samples in all")
     ids = [str(id_) for id_ in dataset.get("sample_ids") or dict.fromkeys(id_ for id_, _ in found)]
     wanted = [(id_, epoch) for id_ in ids for epoch in range(1, epochs + 1)]
     missing = [f"{id_} (epoch {epoch})" for id_, epoch in wanted if (id_, epoch) not in found]
@@ -203,14 +214,20 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
     own = (sample.get("scores") or {}).get(name) or {}
     usage = output.get("usage") or {}
     failure = (sample.get("error") or {}).get("message") or own.get("reason") or "the scorer gave no score"
-    answer = own.get("answer")
+    seconds = sample.get("total_time")
     return Record(
         id=id_, repeat=int(sample["epoch"]) - 1, score=score, target=_target(sample),
-        answer=answer if isinstance(answer, str) else None,
-        reply=message_text(sample, first.get("message")), finish_reason=first.get("stop_reason"),
-        prompt_tokens=usage.get("input_tokens"), completion_tokens=usage.get("output_tokens"),
-        seconds=float(sample.get("total_time") or 0.0), error=None if score is not None else str(failure),
+        answer=_of(str, own.get("answer")),
+        reply=message_text(sample, first.get("message")), finish_reason=_of(str, first.get("stop_reason")),
+        prompt_tokens=_of(int, usage.get("input_tokens")), completion_tokens=_of(int, usage.get("output_tokens")),
+        seconds=seconds if isinstance(seconds, float) and math.isfinite(seconds) else 0.0,
+        error=None if score is not None else str(failure),
     )  # fmt: skip
+
+
+def _of(kind: type[T], value: Any) -> T | None:
+    """A value that is only shown; None where it is of another kind than expected."""
+    return value if isinstance(value, kind) else None
 
 
 def _target(sample: Sample) -> str:

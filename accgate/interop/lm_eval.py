@@ -12,7 +12,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.interop.identity import fingerprint_of, numbered_ids, request_text
-from accgate.interop.imported import Imported, check_mean, only_unique, sample_mean
+from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.lm_eval_results import Results, results_beside
 from accgate.interop.points import scale_of
 from accgate.records import Record
@@ -80,6 +80,14 @@ def _logs(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _import_log(path: Path, choice: Choice, model: str | None) -> Imported:
+    try:
+        return _imported(path, choice, model)
+    except MALFORMED as error:
+        fault = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{path}: is not as lm-eval writes a log ({fault}); import the file it wrote") from error
+
+
+def _imported(path: Path, choice: Choice, model: str | None) -> Imported:
     named = NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem.removeprefix("samples_")
     results = results_beside(path, named["date"], task) if named else None

@@ -23,7 +23,8 @@ class Results:
     @property
     def model(self) -> str | None:
         """The model's name as lm-eval knows it."""
-        return self.content.get("model_name") or None
+        name = self.content.get("model_name")
+        return name if isinstance(name, str) and name else None
 
     @property
     def tool(self) -> str:

@@ -6,7 +6,6 @@ task's filters and `process_results`. Nothing of a task is written anew here.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +19,10 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.interop.identity import fingerprint_of, numbered_ids, request_text
 from accgate.interop.lm_eval_loading import loaded_tasks, means_of
 from accgate.interop.lm_eval_requests import LmEvalRequest, Response, request_of
+from accgate.interop.lm_eval_scoring import LOGARITHMS, answered, scalar
 from accgate.interop.points import FRACTIONS, scale_of
 from accgate.shapes import CLOSED, Flag, Number, Text, Whole
 
-# Decided in bits, document by document: lm-eval pools all documents, which no test of pairs can.
-LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
 NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
 
 
@@ -97,14 +95,14 @@ class LmEvalTask:
             When lm-eval cannot score them.
         """
         task = self.tasks[sample.task]
-        instances = _answered(sample, responses)
+        instances = answered(sample.id, sample.instances, responses)
         try:
             for ensemble in task._filters:
                 ensemble.apply(instances)
             found: dict[str, Any] = {}
             for chosen in instances[0].filtered_resps:
                 values = task.process_results(instances[0].doc, [one.filtered_resps[chosen] for one in instances])
-                found |= {f"{name},{chosen}": _scalar(name, value) for name, value in values.items()}
+                found |= {f"{name},{chosen}": scalar(name, value) for name, value in values.items()}
         except Exception as error:  # a task's own code raises what it likes
             fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
             raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
@@ -139,7 +137,7 @@ class LmEvalTask:
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """What the chosen filter makes of the reply; of scored options, the likeliest; None of a single one."""
         if isinstance(responses[0], str):
-            instances = _answered(sample, responses)
+            instances = answered(sample.id, sample.instances, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
             if ensemble is not None:
                 ensemble.apply(instances)
@@ -226,29 +224,3 @@ def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalReq
     return tuple(
         request_of(one.request_type, one.args, chat=chat, where=where) for one in group for _ in range(one.repeats or 1)
     )
-
-
-def _answered(sample: LmEvalSample, responses: Sequence[Response]) -> list[Any]:
-    """Copies of the document's instances with their responses, as lm-eval leaves them after it asked."""
-    if len(responses) != len(sample.requests):
-        raise ValueError(f"{len(responses)} responses to the {len(sample.requests)} requests of sample {sample.id}")
-    rest = iter(responses)
-    instances = []
-    for one in sample.instances:
-        instance = copy.copy(one)
-        own = [next(rest) for _ in range(one.repeats or 1)]
-        instance.resps = [(value[0], bool(value[1])) if isinstance(value, tuple) else value for value in own]
-        instance.filtered_resps = {}
-        instances.append(instance)
-    return instances
-
-
-def _scalar(name: str, value: Any) -> float | None:
-    """A metric's value of one document; of a perplexity its logarithm; None of what only a whole data set has."""
-    if name in LOGARITHMS:
-        total, count = value if isinstance(value, tuple) else (value, 1)
-        return -float(total) / max(int(count), 1) / math.log(2.0)
-    try:
-        return None if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError):
-        return None

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -41,23 +42,29 @@ class WorkerEnded(CannotEvaluate):
 
 
 class Worker:
-    """One worker; programs run one after the other. Its methods block; `stop` may be called from another thread."""
+    """One worker; programs run one after the other. Its methods block; `stop`, from any thread, is for good."""
 
     def __init__(self, limits: Limits, confinement: Confinement) -> None:
         self.limits, self.confinement = limits, confinement
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = ""
+        self._lock, self._left = threading.Lock(), False
 
     def run(self, program: str) -> Outcome:
         """Outcome of one program; raises WorkerEnded where there is none."""
-        if self._process is None:
-            self._start()
-        return Outcome(**self._ask({"program": program}))
+        with self._lock:
+            if self._left:
+                raise WorkerEnded("the sandbox's worker was stopped")
+            process, begun = self._process or self._started(), self._process is not None
+            self._process = process
+        if not begun:
+            self._set_up(process)
+        return Outcome(**self._ask(process, {"program": program}))
 
-    def _start(self) -> None:
+    def _started(self) -> subprocess.Popen[bytes]:
         self._folder = tempfile.mkdtemp(prefix="accgate-sandbox-")
         inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             command(self.confinement, self._folder),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -67,14 +74,15 @@ class Worker:
             env={"PYTHONHASHSEED": "0", "LANG": "C.UTF-8", **inherited},
             start_new_session=True,
         )
+
+    def _set_up(self, process: subprocess.Popen[bytes]) -> None:
         limits = asdict(self.limits) | {"wall": self.limits.wall}
         limits |= {name: limits[name] * MEBIBYTE for name in ("memory", "file_size", "disk")}
         landlock = self.confinement.files == "landlock"
-        self._ask({"folder": self._folder, "uid": self.confinement.uid, "landlock": landlock, "limits": limits})
+        setup = {"folder": self._folder, "uid": self.confinement.uid, "landlock": landlock, "limits": limits}
+        self._ask(process, setup)
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        process = self._process
-        assert process is not None
+    def _ask(self, process: subprocess.Popen[bytes], message: dict[str, Any]) -> dict[str, Any]:
         assert process.stdin is not None
         assert process.stdout is not None
         body = json.dumps(message).encode()
@@ -91,7 +99,8 @@ class Worker:
 
     def stop(self) -> None:
         """End the worker and its program, and remove its folder; harmless where it does not run."""
-        process, self._process = self._process, None
+        with self._lock:
+            process, self._left = self._process, True
         if process is not None:
             assert process.stdin is not None
             assert process.stdout is not None

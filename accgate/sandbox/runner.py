@@ -58,17 +58,20 @@ class Sandbox:
         worker = await self._idle.get()
         running = asyncio.get_running_loop().run_in_executor(self._pool, worker.run, program)
         try:
-            return await asyncio.shield(running)
+            outcome = await asyncio.shield(running)
         except BaseException:
-            await self._stopped(worker, running)
+            self._replace(worker)
+            await asyncio.get_running_loop().run_in_executor(None, worker.stop)
+            await asyncio.gather(running, return_exceptions=True)
             raise
-        finally:
-            self._idle.put_nowait(worker)
+        self._idle.put_nowait(worker)
+        return outcome
 
-    async def _stopped(self, worker: Worker, running: asyncio.Future[Outcome]) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, worker.stop)
-        await asyncio.gather(running, return_exceptions=True)
+    def _replace(self, worker: Worker) -> None:
+        """A fresh worker in place of this one, which is to be stopped."""
+        fresh = Worker(self.limits, worker.confinement)
+        self._workers.append(fresh)
+        self._idle.put_nowait(fresh)
 
 
 async def run_program(source: str, *, limits: Limits, confinement: Confinement) -> Outcome:

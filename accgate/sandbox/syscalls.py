@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import platform
+import os
+import sys
 
 # name, number on x86_64, number on aarch64 (- where it has none). From 424 on, all machines share the numbers.
 _TABLE = """
@@ -46,7 +47,7 @@ def numbers(machine: str) -> dict[str, int]:
 
 def machine() -> str:
     """This machine's name; raises OSError for one whose numbers are not known."""
-    name = platform.machine()
-    if name not in MACHINES or platform.architecture()[0] != "64bit":
+    name = os.uname().machine
+    if name not in MACHINES or sys.maxsize < 1 << 32:
         raise OSError(f"system calls of {name} are not known")
     return name

@@ -83,7 +83,7 @@ def chosen(choices: Choices, options: Sequence[Option], totals: Sequence[float],
     Divided by its length the longer option is the likelier one:
 
     >>> pair = (Option("A", "no"), Option("B", "certainly not"))
-    >>> plain = Choices(options="", normalise="none")
+    >>> plain = Choices(options="{{ o }}")
     >>> chosen(plain, pair, [-2.0, -3.0], [1, 2]).label
     'A'
     >>> from dataclasses import replace

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate import metrics
 from accgate.shapes import CLOSED, Count, Number, Text, Texts, Whole, validated
 from accgate.tomlfile import TomlFile, located, read_toml
 
@@ -135,7 +134,7 @@ class DefinitionFile:
         default=None, min_length=1, description="a Jinja template that gives a JSON list of reference texts"
     )
     metric: Text = Field(
-        description=f"one of {', '.join(metrics.names())}, or a function of your own, file.py:function"
+        description='metric = "exact_match", or another of docs/metrics.md, or a function of your own: file.py:function'
     )
     metric_options: dict[Text, Any] = Field(default_factory=dict, description="the metric's own options")
     aggregate: Text | None = Field(

@@ -23,7 +23,7 @@ def by_regex(reply: str, pattern: str, which: Literal["first", "last"] = "last")
 
 LETTERS = (
     r"(?i:answer|option|choice)\b[^A-Za-z0-9\n]{0,12}(?i:is)?[^A-Za-z0-9\n]{0,12}([A-Z0-9])\b",
-    r"^\W*([A-Z0-9])\b",
+    r"^\W*([A-Z0-9])(?=[).:,;\]*]|\s*$|\s*\n)",
     r"\b([B-HJ-Z])\b",  # A and I are words
 )
 

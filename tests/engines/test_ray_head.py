@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from accgate.engines.ray_head import EVERY, LIMIT, Lifeline, Place, listening, lost, outlive
+from accgate.engines.ray_head import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
 from accgate.errors import CannotEvaluate
 
 HEAD, NODE = ("10.0.0.1", 6379), ("10.0.0.2", 4000)
@@ -114,6 +115,18 @@ def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_
         assert gone.cancelled()
 
     asyncio.run(work())
+
+
+def test_what_waits_for_a_head_that_is_gone_is_waited_for_once() -> None:
+    done, never = threading.Event(), threading.Event()
+    patience = Patience(0.02)
+    patience.wait(done.set)
+    assert done.is_set()
+    assert not within(0.02, never.wait)
+    for _ in range(3):
+        patience.wait(never.wait)
+    assert patience._seconds < 0.02
+    never.set()
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,27 @@ def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
     found = find_reference(store, "m", "mmlu")
     assert found is not None
     assert (found.about.mean, found.scores, found.replies()) == (68.2, None, {})
+
+
+def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [
+        "import",
+        "lm-eval",
+        str(tmp_path / "a"),
+        "--task",
+        "sums",
+        "--model",
+        "m",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    log(tmp_path / "a", 30)
+    assert main(command) == 0
+    ids = {record.id for record in read_records(tmp_path / "run" / "m" / "sums.jsonl")}
+    assert main([*command[:3], "--out", str(tmp_path / "own")]) == 0
+    assert ids == {record.id for record in read_records(tmp_path / "own" / "org%2Fmodel" / "adding.jsonl")}
+    write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
+    assert main(command) == 2
+    assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err

@@ -176,6 +176,14 @@ def no_scores(log: dict[str, Any]) -> None:
         one["scores"]["match"]["value"] = math.nan
 
 
+def endless_epochs(log: dict[str, Any]) -> None:
+    log["eval"]["config"]["epochs"] = 10**18
+
+
+def other_kind(log: dict[str, Any]) -> None:
+    log["eval"]["config"] = ["epochs"]
+
+
 def no_epoch(log: dict[str, Any]) -> None:
     del log["samples"][0]["epoch"]
 
@@ -193,6 +201,8 @@ def no_epoch(log: dict[str, Any]) -> None:
         (no_results, "holds no eval or no results"),
         (no_number, r"sample 2 \(epoch 1\) has the value 'maybe'"),
         (no_scores, "no sample has a score of match"),
+        (endless_epochs, "was to have 1000000000000000000 epochs, but holds 4 samples"),
+        (other_kind, "is not as Inspect writes a log"),
         (no_epoch, "has no id, epoch or target"),
     ],
 )

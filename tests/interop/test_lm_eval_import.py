@@ -159,6 +159,10 @@ def other_task(results: dict[str, Any]) -> None:
     results["results"] = {"subtracting": {}}
 
 
+def other_kind(results: dict[str, Any]) -> None:
+    results["configs"]["adding"]["metric_list"] = 3
+
+
 def no_results(results: dict[str, Any]) -> None:
     results["results"] = 3
 
@@ -173,6 +177,7 @@ def no_results(results: dict[str, Any]) -> None:
         (other_digest, "task_hashes differ"),
         (other_task, "knows nothing of task adding"),
         (no_results, "is no results file"),
+        (other_kind, "is not as lm-eval writes a log"),
     ],
 )
 def test_results_that_the_samples_do_not_give_are_an_error(tmp_path: Path, change: Any, fault: str) -> None:

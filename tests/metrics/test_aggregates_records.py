@@ -161,6 +161,8 @@ def test_rows_of_both_sides_are_of_the_same_samples_in_the_first_sides_order() -
 def test_sides_with_other_samples_are_refused() -> None:
     with pytest.raises(metrics.UnusableRecords, match=r"3 only on the first, 0 only on another \(such as 's2'\)"):
         metrics.aggregate("ece").encode(GOOD, GOOD[:2])
+    with pytest.raises(metrics.UnusableRecords, match="0 only on the first, 3 only on another"):
+        metrics.aggregate("ece").encode(GOOD[:2], GOOD)
 
 
 @pytest.mark.parametrize("key", ["group", "target"])

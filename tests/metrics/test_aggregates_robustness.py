@@ -179,3 +179,4 @@ def test_fewer_answers_than_k_are_refused(name: str, k: int) -> None:
 def test_a_majority_vote_scores_the_commonest_answer(word: str, k: int, points: float) -> None:
     records = answered(x=word, y="A" * len(word))
     assert metrics.aggregate("majority_vote", k=k)(records) == pytest.approx((points + 100.0) / 2)
+    assert metrics.aggregate("majority_vote", k=k)(records[::-1]) == pytest.approx((points + 100.0) / 2)  # by repeat

@@ -44,6 +44,7 @@ ORDINARY = {
     "warnings": "import warnings\nwarnings.warn('x')",
     "digest": "import hashlib\nassert hashlib.sha3_256(b'').hexdigest() and hashlib.md5(b'').digest()",
     "randomness": "import os, random, secrets, uuid\nos.urandom(9), random.random(), secrets.token_hex(), uuid.uuid4()",
+    "its environment": "import os\nassert set(os.environ) == {'HOME', 'TMPDIR', 'PATH', 'LANG'}",
     "no guard": "assert __name__ != '__main__'\nif __name__ == '__main__':\n    raise SystemExit(1)",
     "a thread that stays": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()",
     "null bytes in text": "assert len('\\0') == 1",

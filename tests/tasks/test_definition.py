@@ -156,7 +156,7 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
         ("file = '.'", ["6: dataset.file: there is no file '.' in FOLDER; write it relative to this file"]),
         (f"file = '{'a' * 5000}'", [
             f"6: dataset.file: there is no file '{'a' * 5000}' in FOLDER; write it relative to this file"]),
-        ("file = 'task.toml'", ["6: dataset.file: is 'task.toml'; the name must end in .jsonl, .csv or .parquet"]),
+        ("file = 'task.toml'", ["6: dataset.file: is 'task.toml'; the name must end in .jsonl, .json, .csv, .parquet"]),
         ("generator = 'arithmetics'", ["6: dataset.generator: is 'arithmetics'; did you mean 'arithmetic'?"]),
         ("generator = 'x'", ["6: dataset.generator: is 'x'; known are arithmetic, json_extraction, passkey_retrieval"]),
         ("splt = 'x'\nhub = 'x'", ["6: dataset.splt: unknown key; did you mean 'split'?"]),
@@ -196,8 +196,8 @@ def test_a_definition_without_its_parts_says_what_to_add(tmp_path: Path) -> None
     assert refusals(tmp_path, "description = ''") == [
         "1: dataset: is missing; add it: a table [dataset] with file, hub or generator",
         '1: prompt: is missing; add it: prompt = "{{ question }}", a Jinja template over a row',
-        '1: target: is missing; add it: target = "{{ answer }}", a Jinja template over a row',
-        f"1: metric: is missing; add it: one of {', '.join(names())}",
+        '1: metric: is missing; add it: metric = "exact_match", or another of docs/metrics.md, or a function of your '
+        "own: file.py:function",
     ]
     assert refusals(tmp_path, "") == ["1: is empty; docs/tasks.md shows how a task is written"]
 
