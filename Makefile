@@ -61,6 +61,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/decisions.py
+	$(BIN)/python benchmarks/rouge.py
+	$(BIN)/python -m benchmarks.sandbox
 
 clean:
 	rm -rf $(VENV) $(OUT) accgate-out build dist

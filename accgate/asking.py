@@ -11,7 +11,7 @@ from typing import Any
 
 from accgate.assignment import Assignment
 from accgate.engines import Engine, Reply, Request, RequestFailed
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.recorded import replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics.modelled import perplexity
 from accgate.records import Record
@@ -45,7 +45,7 @@ async def ask(
     attacked: float | tuple[float | None, ...] | None = None
     try:
         done = await _answered(engine, assignment, sample, repeat, sample.user, scoring)
-        if replays(engine):
+        if replayed(engine) is not None:
             attacked = done.reply.attacked
         elif sample.attacked:
             attacked = await _attacked(engine, assignment, sample, repeat, scoring, done.score)
@@ -67,7 +67,7 @@ async def _answered(
     engine: Engine, assignment: Assignment, sample: Sample, repeat: int, user: str, scoring: Scoring
 ) -> _Answered:
     task, request = assignment.task, _request(assignment, sample, repeat, user)
-    if not replays(engine):
+    if replayed(engine) is None:
         if isinstance(task, ForeignTask):
             return await _foreign(engine, task, sample, repeat)
         if task.metric.kind == "likelihood":
@@ -85,17 +85,13 @@ async def _answered(
     return _Answered(reply, answer, await scoring.points(task, sample, answer, repeat=repeat), _confidence(task, reply))
 
 
-def replays(engine: Engine) -> bool:
-    """Whether an engine, or that behind its replicas, gives back what was recorded and asks no model."""
-    return isinstance(getattr(engine, "inner", engine), RecordedEngine)
-
-
 async def _surprise(engine: Any, task: Task, sample: Sample, request: Request) -> _Answered:
     """How surprising the target is after the prompt."""
     found = await engine.score(request, sample.target)
     per = task.metric_options.get("per", "token")
     score = perplexity(found.total, tokens=len(found.tokens), text=sample.target, per=per)
-    return _Answered(Reply(None, prompt_tokens=len(found.tokens), completion_tokens=0), None, score)
+    reply = Reply(None, prompt_tokens=len(found.tokens), completion_tokens=0, cached=found.cached)
+    return _Answered(reply, None, score)
 
 
 async def _foreign(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answered:
@@ -118,7 +114,8 @@ async def _likeliest(engine: Any, task: Task, sample: Sample, request: Request) 
     found = await asyncio.gather(*(engine.score(request, text) for text in texts))
     choice = chosen(task.choices, sample.options, [each.total for each in found], [len(each.tokens) for each in found])
     text = next(option.text for option in sample.options if option.label == choice.label)
-    reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0)
+    cached = all(each.cached for each in found)
+    reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
     return _Answered(reply, choice.label, scored(task, sample, choice.label), choice.confidence)
 
 

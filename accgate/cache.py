@@ -124,7 +124,7 @@ def _answer(line: bytes, key: str, identity: str) -> Answer | None:
         return None
     kind, row = json.loads(body)
     row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return LogProbs(**row) if kind == SCORED else Reply(**row, cached=True)
+    return LogProbs(**row, cached=True) if kind == SCORED else Reply(**row, cached=True)
 
 
 def _checksum(identity: str, key: str, body: bytes) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +74,16 @@ def import_(arguments: argparse.Namespace) -> int:
         found = import_lm_eval(arguments.paths, choice, model=arguments.model)
     else:
         found = import_inspect(arguments.paths, metric=arguments.metric, scale=arguments.scale, model=arguments.model)
-    _keep(arguments, [replace(found[0], task=arguments.task)] if _is_named(arguments, found) else found)
+    _keep(arguments, found if arguments.task is None else [_renamed(found, arguments.task)])
     return PASSED
 
 
-def _is_named(arguments: argparse.Namespace, found: Sequence[Imported]) -> bool:
-    if arguments.task is not None and len(found) > 1:
-        raise BadInput(f"--task {arguments.task}: names one log, but {len(found)} were found; import them one by one")
-    return arguments.task is not None
+def _renamed(found: Sequence[Imported], task: str) -> Imported:
+    from dataclasses import replace
+
+    if len(found) > 1:
+        raise BadInput(f"--task {task}: names one log, but {len(found)} were found; import them one by one")
+    return replace(found[0], task=task)
 
 
 def _keep(arguments: argparse.Namespace, found: Sequence[Imported]) -> None:

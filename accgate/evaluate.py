@@ -80,8 +80,9 @@ async def evaluate(
         observer.ended()
     seconds, finished = clock() - began, [record for record in records if record is not None]
     asked = len(finished) - len(kept)
-    measured = {"records": asked, "seconds": round(seconds, 6)}
-    settings = settings_of(assignment) | {MEASURED: measured}
+    settings = dict(settings_of(assignment))
+    if not any(record.cached for record in finished):  # what was not asked took no time
+        settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}
     if decided.is_set() and prefix is not None:
         _end(paths, {**settings, STOPPED: sum(record.score is not None for record in finished)})
         used = prefix.judged

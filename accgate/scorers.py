@@ -8,6 +8,7 @@ from dataclasses import asdict
 from accgate.assignment import Sampling
 from accgate.checks import Check
 from accgate.engines import Engine, create
+from accgate.engines.recorded import replayed
 from accgate.scoring import ByFunction, ByJudge, ByRunning, Scoring
 from accgate.tasks.foreign import ForeignTask
 
@@ -71,12 +72,10 @@ class Scorers:
 
 def lacking(engine: Engine, check: Check) -> str | None:
     """Why an engine cannot answer a check's task, with the alternative; None where it can."""
-    from accgate.asking import replays
-
     task = check.task
     foreign = isinstance(task, ForeignTask) and task.lm_eval.needs_likelihoods
     needed = foreign or task.by_likelihood or task.metric.kind == "likelihood"
-    if not needed or hasattr(engine, "score") or replays(engine):
+    if not needed or hasattr(engine, "score") or replayed(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
     can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"

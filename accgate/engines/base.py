@@ -66,12 +66,14 @@ class EngineInfo:
 class LogProbs:
     """How likely a model finds a given continuation: the natural logarithm of the probability of each of its tokens.
 
-    `greedy` says whether every token is the model's first choice, None where the engine does not tell.
+    `greedy` says whether every token is the model's first choice, None where the engine does not tell. `cached` is set
+    where they were kept of an earlier run.
     """
 
     tokens: tuple[str, ...]
     values: tuple[float, ...]
     greedy: bool | None = None
+    cached: bool = False
 
     @property
     def total(self) -> float:

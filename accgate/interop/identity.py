@@ -39,6 +39,25 @@ def _text(part: Any) -> str | None:
     return None
 
 
+def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
+    """The likeliest of scored options, each a context and its continuation; None where there is no choice.
+
+    Options without a context, which lm-eval scores besides for mutual information, do not count. Where the options differ
+    in the context alone, their number from 0 stands for them.
+
+    >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
+    'no'
+    >>> likeliest([("Ann", " left"), ("Bob", " left")], [-2.0, -1.0])
+    '1'
+    """
+    count = next((place for place, (context, _) in enumerate(requests) if place and not context), len(requests))
+    if count < 2:
+        return None
+    best = max(range(count), key=likelihoods.__getitem__)
+    texts = [continuation.strip() for _, continuation in requests[:count]]
+    return texts[best] if len(set(texts)) > 1 else str(best)
+
+
 def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
     """The id of each (prompt, target), in order, by the rule of every run record: identical ones count from 0."""
     seen: Counter[tuple[str, str]] = Counter()

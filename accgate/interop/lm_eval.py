@@ -11,7 +11,7 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.interop.identity import fingerprint_of, numbered_ids, request_text
+from accgate.interop.identity import fingerprint_of, likeliest, numbered_ids, request_text
 from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.lm_eval_results import Results, results_beside
 from accgate.interop.points import scale_of
@@ -217,9 +217,8 @@ def _answer(row: Mapping[str, Any]) -> str | None:
         answer = _first(filtered)
         return answer if isinstance(answer, str) else None
     try:
-        likelihoods = [float(pair[0]) for pair in filtered]
-        requests = _requests(row)
-        return str(requests[likelihoods.index(max(likelihoods))][1]).strip() if len(requests) > 1 else None
+        pairs = [(str(context), str(continuation)) for context, continuation, *_ in _requests(row)]
+        return likeliest(pairs, [float(pair[0]) for pair in filtered])
     except (TypeError, ValueError, IndexError):
         return None
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.interop.identity import fingerprint_of, numbered_ids, request_text
+from accgate.interop.identity import fingerprint_of, likeliest, numbered_ids, request_text
 from accgate.interop.lm_eval_loading import loaded_tasks, means_of
 from accgate.interop.lm_eval_requests import LmEvalRequest, Response, request_of
 from accgate.interop.lm_eval_scoring import LOGARITHMS, answered, scalar
@@ -146,9 +146,9 @@ class LmEvalTask:
                 found = found[0]
             return found if isinstance(found, str) else None
         likelihoods = [response[0] for response in responses if isinstance(response, tuple)]
-        if len(likelihoods) < 2:
+        if len(likelihoods) != len(sample.requests):
             return None
-        return sample.requests[likelihoods.index(max(likelihoods))].continuation.strip()
+        return likeliest([(request.prompt, request.continuation) for request in sample.requests], likelihoods)
 
 
 def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:

@@ -75,6 +75,12 @@ metric_list:
   - {metric: bits_per_byte, aggregation: bits_per_byte, higher_is_better: false}
   - {metric: word_perplexity, aggregation: weighted_perplexity, higher_is_better: false}
 """,
+    "zero": """task: zero
+output_type: generate_until
+fewshot_split: train
+num_fewshot: 0
+metric_list: [EXACT]
+""",
     "prefixed": """task: prefixed
 output_type: generate_until
 gen_prefix: "The answer is"
@@ -241,6 +247,31 @@ def test_examples_are_those_that_lm_eval_draws_and_another_number_or_seed_gives_
     assert base.count("=") == 3
     assert loaded(folder, "words", filter="whole", num_fewshot=0).samples[5].prompt.count("=") == 1
     assert loaded(folder, "words", filter="whole", fewshot_seed=7).samples[5].prompt != base
+
+
+def test_a_task_s_own_zero_examples_stay_zero_as_in_lm_eval(folder: Path) -> None:
+    assert loaded(folder, "zero", num_fewshot=2).samples[5].prompt == "2 + 1 ="
+
+
+def test_the_answer_is_what_the_filter_leaves_or_the_likeliest_option(
+    folder: Path, logged: Mapping[str, list[dict[str, Any]]]
+) -> None:
+    for name, chosen in (("words", "number"), ("votes", "vote")):
+        task = loaded(folder, name, metric="exact_match", filter=chosen)
+        theirs = [row["filtered_resps"][0] for row in logged[name] if row["filter"] == chosen]
+        own = [task.answer(sample, answers(sample.requests)) for sample in task.samples]
+        assert own == [each[0] if isinstance(each, list) else each for each in theirs]
+    task = loaded(folder, "options", metric="acc")
+    for sample in task.samples:
+        found = answers(sample.requests)
+        answer, points = task.answer(sample, found), task.points(sample, found)
+        choices = [request.continuation.strip() for request in sample.requests[:3]]
+        assert (points == 100.0) is (choices.index(str(answer)) == int(sample.target))
+    blanks = loaded(folder, "blanks")
+    sample = blanks.samples[0]
+    assert blanks.answer(sample, [(-3.0, True), (-9.0, True), (-2.0, False)]) == "2"
+    last = loaded(folder, "last", metric="acc")
+    assert last.answer(last.samples[0], [(-1.0, True)]) is None
 
 
 def test_a_chat_has_a_system_message_and_one_of_the_user(folder: Path) -> None:
