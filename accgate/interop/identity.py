@@ -42,15 +42,16 @@ def _text(part: Any) -> str | None:
 def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
     """The likeliest of scored options, each a context and its continuation; None where there is no choice.
 
-    Options without a context, which lm-eval scores besides for mutual information, do not count. Where the options differ
-    in the context alone, their number from 0 stands for them.
+    Options that lm-eval scores besides without a context, for mutual information, do not count. Where options differ in
+    the context alone, their number from 0 stands for them.
 
     >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
     'no'
     >>> likeliest([("Ann", " left"), ("Bob", " left")], [-2.0, -1.0])
     '1'
     """
-    count = next((place for place, (context, _) in enumerate(requests) if place and not context), len(requests))
+    with_context = next((place for place, (context, _) in enumerate(requests) if not context), len(requests))
+    count = with_context or len(requests)
     if count < 2:
         return None
     best = max(range(count), key=likelihoods.__getitem__)
