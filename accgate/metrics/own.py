@@ -13,7 +13,14 @@ from typing import Any
 
 from accgate.metrics.registry import BadOption, Metric
 
-RESERVED = ("lowest", "highest", "higher_is_better")
+GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the function behind it
+
+
+def registered(name: str) -> str | None:
+    """The `module:function` that an installed package registers under a name; None where none does."""
+    from importlib.metadata import entry_points
+
+    return next((point.value for point in entry_points(group=GROUP, name=name)), None)
 
 
 def form_fault(name: str, folder: Path) -> str | None:
@@ -29,7 +36,7 @@ def form_fault(name: str, folder: Path) -> str | None:
 
 
 def own_metric(name: str, folder: Path, **options: Any) -> Metric:
-    """The metric of a user's function `(answer, target, **options) -> points`.
+    """The metric of a user's function `(answer, target, **options) -> points`, by place or by registered name.
 
     `lowest` and `highest` (points; 0 and 100) and `higher_is_better` among the options describe the score, and the
     function does not see them; infinite bounds are none.
@@ -84,7 +91,7 @@ def _points(name: str, function: Callable[[str, str], Any], answer: str, target:
 
 
 def _function(name: str, folder: Path) -> Callable[..., Any]:
-    place, _, attribute = name.rpartition(":")
+    place, _, attribute = (name if ":" in name else registered(name) or name).rpartition(":")
     try:
         module = _file_module(folder / place) if place.endswith(".py") else importlib.import_module(place)
         function = getattr(module, attribute)

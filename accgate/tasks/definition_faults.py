@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from accgate import metrics
-from accgate.metrics.own import form_fault
+from accgate.metrics.own import form_fault, registered
 from accgate.tasks.attacks import Attack
 from accgate.tasks.datasets import ENDINGS
 from accgate.tasks.definition import AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
@@ -62,6 +62,8 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         try:
             kind = metrics.get(content.metric, **content.metric_options).kind
         except metrics.UnknownMetric:
+            if registered(content.metric) is not None:
+                return
             yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metrics.names())}"
             return
         except metrics.BadOption as error:

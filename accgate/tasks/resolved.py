@@ -22,7 +22,7 @@ def metric_of(definition: Definition) -> metrics.Metric:
     """
     content = definition.content
     try:
-        if ":" in content.metric:
+        if is_own(content.metric):
             return own_metric(content.metric, definition.folder, **content.metric_options)
         return metrics.get(content.metric, **content.metric_options)
     except metrics.BadOption as error:
@@ -36,9 +36,14 @@ def is_higher_better(definition: Definition) -> bool:
     content = definition.content
     if content.aggregate is not None:
         return metrics.aggregate(content.aggregate, **content.aggregate_options).higher_is_better
-    if ":" in content.metric:
+    if is_own(content.metric):
         return content.metric_options.get("higher_is_better") is not False
     return metrics.get(content.metric, **content.metric_options).higher_is_better
+
+
+def is_own(metric: str) -> bool:
+    """Whether a metric is a user's function: named by its place, or registered by an installed package."""
+    return ":" in metric or metric not in metrics.entries()
 
 
 def with_choice(definition: Definition, choose: ChosenBy | None) -> Definition:
