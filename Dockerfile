@@ -11,8 +11,11 @@ FROM ${PYTHON_IMAGE} AS wheel
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 # The dependencies first: a change of accgate's own code does not install them again.
-RUN python3 -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-    print(*project['dependencies'], *project['optional-dependencies']['llamacpp'], sep='\n')" >/requirements.txt \
+# With the extras that tasks of the library need: datasets of the hub, and the metrics' packages.
+ARG EXTRAS="llamacpp parquet datasets interop metrics"
+RUN EXTRAS="${EXTRAS}" python3 -c "import os, tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+    more = [need for extra in os.environ['EXTRAS'].split() for need in project['optional-dependencies'][extra]]; \
+    print(*project['dependencies'], *more, sep='\n')" >/requirements.txt \
  && python3 -m venv /opt/accgate \
  && /opt/accgate/bin/python -m pip install --no-cache-dir --no-compile --requirement /requirements.txt \
  && find /opt/accgate/lib -path '*/site-packages/*/tests' -type d -prune -exec rm -rf {} + \
@@ -70,7 +73,7 @@ LABEL org.opencontainers.image.title="accgate" \
       org.opencontainers.image.base.name="${VLLM_IMAGE}"
 COPY --from=wheel /wheels /wheels
 # vLLM's own packages stay as they are: what they satisfy is not installed again.
-RUN uv pip install --system --no-cache /wheels/accgate-*.whl \
+RUN uv pip install --system --no-cache "accgate[parquet,datasets,interop,metrics] @ file://$(echo /wheels/accgate-*.whl)" \
  && accgate --version \
  && mkdir -p /cache/huggingface /home/accgate /work \
  && chmod 1777 /cache /cache/huggingface /home/accgate /work
