@@ -17,6 +17,7 @@ class Endpoint:
 
     url: str
     in_flight: int = 0
+    given: int = 0  # requests so far
     refusals: int = 0  # connections refused in a row, rests apart
     rests_until: float = 0.0  # it took no connection
     busy_until: float = 0.0  # it asked to be left alone
@@ -38,10 +39,10 @@ class Endpoints:
         self._down_since: float | None = None
 
     def best(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
-        """The server to ask: up, not among those tried, rather not busy, with the fewest requests in flight."""
+        """The server to ask: up, not among those tried, rather not busy, with the fewest requests in flight, then ever."""
         now = self._clock()
         fit = [e for e in self.all if e.rests_until <= now and e not in tried]
-        return min(fit, key=lambda e: (e.busy_until > now, e.in_flight), default=None)
+        return min(fit, key=lambda e: (e.busy_until > now, e.in_flight, e.given), default=None)
 
     def other(self, tried: Collection[Endpoint]) -> bool:
         """Whether a server that is not among those tried may answer at once."""

@@ -158,7 +158,7 @@ class OpenAIEngine:
             tried: list[Endpoint] = []
             fault, asked = Fault(f"no server of {', '.join(self._urls)} takes a connection", down=True), float("inf")
             while endpoint := self._endpoints.best(tried):
-                attempts, endpoint.in_flight = attempts + 1, endpoint.in_flight + 1
+                attempts, endpoint.in_flight, endpoint.given = attempts + 1, endpoint.in_flight + 1, endpoint.given + 1
                 try:
                     outcome = await self._client.post(endpoint.url, path, payload, read)
                 finally:
