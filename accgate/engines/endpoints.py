@@ -39,7 +39,7 @@ class Endpoints:
         self._down_since: float | None = None
 
     def best(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
-        """The server to ask: up, not among those tried, rather not busy, with the fewest requests in flight, then ever."""
+        """The server to ask: up, not among those tried, rather not busy, with the fewest in flight, then so far."""
         now = self._clock()
         fit = [e for e in self.all if e.rests_until <= now and e not in tried]
         return min(fit, key=lambda e: (e.busy_until > now, e.in_flight, e.given), default=None)
