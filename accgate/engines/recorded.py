@@ -35,6 +35,17 @@ class _Row:
     attacked: float | tuple[float | None, ...] | None = None
 
 
+_Key = str | tuple[str, int]  # the id alone for repeat 0: a million tuples are 60 MB
+
+
+def _key(id_: str, repeat: int) -> _Key:
+    return (id_, repeat) if repeat else id_
+
+
+def _id(key: _Key) -> str:
+    return key if isinstance(key, str) else key[0]
+
+
 class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
@@ -46,7 +57,7 @@ class RecordedEngine:
     def __init__(self, path: Path, options: Options) -> None:
         self._path = path
         self._options = options
-        self._rows: Mapping[tuple[str, int], _Row] = {}
+        self._rows: Mapping[_Key, _Row] = {}
 
     async def start(self) -> None:
         """Read the file."""
@@ -62,11 +73,12 @@ class RecordedEngine:
         """
         if self._rows:
             return
-        rows: dict[tuple[str, int], _Row] = {}
+        rows: dict[_Key, _Row] = {}
         for line, content in read_table(self._path):
-            key, row = self._row(line, content)
+            id_, repeat, row = self._row(line, content)
+            key = _key(id_, repeat)
             if key in rows:
-                raise self._fault(line, f"id {key[0]!r} (repeat {key[1]}) comes twice; keep one line")
+                raise self._fault(line, f"id {id_!r} (repeat {repeat}) comes twice; keep one line")
             rows[key] = row
         if not rows:
             raise BadInput(f"{self._path}: holds no records")
@@ -78,7 +90,7 @@ class RecordedEngine:
                 "scores are fractions, 1 where they are points"
             )
 
-    def _row(self, line: int, row: Mapping[str, Any]) -> tuple[tuple[str, int], _Row]:
+    def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, _Row]:
         if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
         repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
@@ -97,14 +109,14 @@ class RecordedEngine:
         if not all(each is None or _is_number(each) for each in several):
             raise self._fault(line, f"attacked is {attacked!r}; write the points after the attack, or a list of them")
         after = tuple(attacked) if isinstance(attacked, list) else attacked
-        return (row["id"], repeat), _Row(reply, score, str(failure) if failure else None, confidence, after)
+        return row["id"], repeat, _Row(reply, score, str(failure) if failure else None, confidence, after)
 
     def _fault(self, line: int, message: str) -> BadInput:
         return BadInput(f"{self._path}:{line}: {message}")
 
     async def complete(self, request: Request) -> Reply:
         """The recorded reply or score of this sample."""
-        row = self._rows.get((request.id, request.repeat))
+        row = self._rows.get(_key(request.id, request.repeat))
         if row is None:
             raise RequestFailed(f"{self._path} has no record of this sample; is it of another prompt or dataset?")
         if row.error is not None and row.score is None:
@@ -117,12 +129,12 @@ class RecordedEngine:
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        known = {id_ for id_, _ in self._rows}
+        known = {_id(key) for key in self._rows}
         return [id_ for id_ in wanted if id_ not in known]
 
     def unknown_ids(self, known: Container[str]) -> list[str]:
         """Recorded ids that are of no known sample."""
-        return [id_ for id_ in dict.fromkeys(id_ for id_, _ in self._rows) if id_ not in known]
+        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in known]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""
