@@ -24,7 +24,9 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(command=name)
         return made
 
-    _init_arguments(add("init", "write a starter accuracy.toml and workflow"))
+    from accgate.commands_start import completion_arguments, explain_arguments, init_arguments
+
+    init_arguments(add("init", "write a starter accuracy.toml and workflow"))
     _config_arguments(add("validate", "check accuracy.toml and say what it means"))
     plan = add("plan", "samples, theta and gamma of each check, or how many test cases to annotate")
     _config_arguments(plan)
@@ -47,11 +49,8 @@ def parser() -> argparse.ArgumentParser:
     record.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
     _compare_arguments(add("compare", "decide from two files of per-sample scores, without a model"))
     _sigma_arguments(add("sigma", "estimate sigma from a run, and from two runs of one model how many scores change"))
-    report = add("report", "render a result")
-    report.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
-    report.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
-    report.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
-    report.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
+    _report_arguments(add("report", "render a result"))
+    explain_arguments(add("explain", "say in words how the verdict of a check came about"))
     _publish_arguments(add("publish", "tell GitHub what came of a run: comment, check run, summary, outputs"))
     respond = add("respond", "do what a comment on a pull request asks for: /accgate accept or rerun")
     respond.add_argument("--check-name", default="accgate", metavar="NAME", help="of the gate's check run (accgate)")
@@ -64,8 +63,12 @@ def parser() -> argparse.ArgumentParser:
 
     import_arguments(add("import", "make run records or references of other tools' files"), shared)
     export_arguments(add("export", "write run records as another tool's files"))
+    from accgate.commands_history import history_arguments
+
+    history_arguments(add("history", "keep every run of the main branch, and show each check over time"), shared)
     schema = add("schema", "print a JSON schema")
     schema.add_argument("what", choices=["config", "result"])
+    completion_arguments(add("completion", "print the script that completes commands and options in a shell"))
     return top
 
 
@@ -112,16 +115,6 @@ def _decision_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
 
 
-def _init_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--name", default="model", help="the model's name in the config")
-    command.add_argument("--engine", choices=["openai", "vllm", "llamacpp", "ray", "recorded"], default="openai")
-    command.add_argument("--model", default="HuggingFaceTB/SmolLM2-135M-Instruct", help="what the engine loads")
-    command.add_argument("--base-url", default="http://127.0.0.1:8000/v1", help="of an openai engine")
-    command.add_argument("--task", default="arithmetic", help="a task of the library")
-    command.add_argument("--theta", type=float, default=4.0, help="drop in points that must be seen")
-    command.add_argument("--force", action="store_true", help="replace files that exist")
-
-
 def _compare_arguments(command: argparse.ArgumentParser) -> None:
     from accgate.stats.names import TESTS
 
@@ -147,6 +140,13 @@ def _sigma_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
     command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
     command.add_argument("--json", action="store_true", help="print only JSON on standard output")
+
+
+def _report_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
+    command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
+    command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
+    command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
 
 
 def _publish_arguments(command: argparse.ArgumentParser) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from accgate.records import Record
 from accgate.tasks.samples import Sample, Task
+
+if TYPE_CHECKING:
+    from accgate.standing import Comparison
 
 
 @dataclass(frozen=True)
@@ -97,4 +100,13 @@ class Observer(Protocol):
 
     def ended(self) -> None:
         """The evaluation is over."""
+        ...
+
+
+@runtime_checkable
+class ComparingObserver(Observer, Protocol):
+    """An observer that also wants to know what the scores are held against."""
+
+    def compares(self, comparison: Comparison) -> None:
+        """What the evaluation that starts next is held against."""
         ...

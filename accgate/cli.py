@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from accgate.arguments import parser
 from accgate.commands_common import config_of, console, show_result, write
-from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError, BadInput
+from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError
 from accgate.signals import ending_on_signals
 
 if TYPE_CHECKING:
@@ -61,28 +61,21 @@ def _complain(message: str) -> None:
 
 
 def _init(arguments: argparse.Namespace) -> int:
-    from accgate.config import checked_config
-    from accgate.starter import WORKFLOW, config_text
-    from accgate.tasks.library import library_names
-    from accgate.tomlfile import nearest, parsed_toml
+    from accgate.commands_start import init
 
-    if arguments.task not in library_names():
-        raise BadInput(f"no task {arguments.task!r} in the library; {nearest(arguments.task, library_names())}")
-    text = config_text(
-        name=arguments.name, engine=arguments.engine, model=arguments.model, task=arguments.task,
-        theta=arguments.theta, base_url=arguments.base_url,
-    )  # fmt: skip
-    checked_config(parsed_toml(Path("accuracy.toml"), text))
-    files = {Path("accuracy.toml"): text, Path(".github/workflows/accuracy.yml"): WORKFLOW}
-    present = [str(path) for path in files if path.exists()]
-    if present and not arguments.force:
-        raise BadInput(f"{' and '.join(present)} exist; nothing was written. --force replaces them")
-    for path, content in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-        print(f"wrote {path}")
-    print("Next: accgate validate, then accgate record on a version that you trust, and commit the references.")
-    return PASSED
+    return init(arguments)
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from accgate.commands_start import explain
+
+    return explain(arguments)
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    from accgate.commands_start import completion
+
+    return completion(arguments)
 
 
 def _validate(arguments: argparse.Namespace) -> int:
@@ -200,7 +193,7 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         from accgate.report.html import html_report
 
-        write(arguments.html, html_report(result, flips))
+        write(arguments.html, html_report(result, flips, arguments.result.parent))
     if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
         from accgate.report.markdown import render
 
@@ -250,6 +243,12 @@ def _export(arguments: argparse.Namespace) -> int:
     return export(arguments)
 
 
+def _history(arguments: argparse.Namespace) -> int:
+    from accgate.commands_history import history
+
+    return history(arguments)
+
+
 def _publish(arguments: argparse.Namespace) -> int:
     from accgate.github.command_line import publish, start
 
@@ -290,11 +289,14 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "questionnaire": _questionnaire,
     "import": _import,
     "export": _export,
+    "history": _history,
     "compare": _compare,
     "sigma": _sigma,
     "report": _report,
+    "explain": _explain,
     "publish": _publish,
     "respond": _respond,
     "propose": _propose,
     "schema": _schema,
+    "completion": _completion,
 }

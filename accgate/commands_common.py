@@ -71,7 +71,7 @@ def reported(arguments: argparse.Namespace, result: Result) -> int:
     if arguments.html:
         from accgate.report.html import html_report
 
-        write(str(arguments.out / HTML), html_report(result, flips))
+        write(str(arguments.out / HTML), html_report(result, flips, arguments.out))
     show_result(arguments, result, flips)
     return result.exit_code
 

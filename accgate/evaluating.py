@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.assignment import Assignment, Evaluation, Judge, Observer, Sampling
+from accgate.assignment import Assignment, ComparingObserver, Evaluation, Judge, Observer, Sampling
 from accgate.checks import Check, engine_of
 from accgate.config import Config
 from accgate.engines import Engine, EngineInfo
@@ -17,6 +17,7 @@ from accgate.engines.operational import parted
 from accgate.engines.recorded import replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluate import evaluate
+from accgate.evidence import comparison_of
 from accgate.interruption import Stop, grace_of, interruptible
 from accgate.kept import OPERATIONAL, PLAN, kept_records, refuse_unfinished
 from accgate.records import Record, paths_of
@@ -134,6 +135,8 @@ class _Run:
         judge = self.judges.get((check.model, check.task.name))
         asked = engine if self.cache is None else self.cache.before(engine, self.config, check, info)
         scoring = await scorers.of(check)
+        if isinstance(self.observer, ComparingObserver):
+            self.observer.compares(comparison_of(check, judge))
         done = await evaluate(
             asked,
             assignment,

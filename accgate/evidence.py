@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from accgate.errors import BadInput
 from accgate.records import Record
 from accgate.references import scores_of
 from accgate.scores import Scores
+from accgate.standing import Comparison, Limits, limits_of
 from accgate.stats.names import SEQUENTIAL_TESTS, Correction
 from accgate.tasks.samples import Sample
 from accgate.verdict import Evidence, SampleStatistic
@@ -94,17 +95,45 @@ def _whole_clusters(samples: Sequence[Sample], count: int) -> Sequence[Sample]:
     return samples[:count]
 
 
-def early_judge(check: Check, *, correction: Correction, checks: int) -> Judge | None:
+class EarlyJudge:
+    """Whether the beginning of a check decides it, at this alpha; it keeps what it was asked about last."""
+
+    def __init__(self, check: Check, *, correction: Correction, checks: int) -> None:
+        self._check, self._correction, self._checks = check, correction, checks
+        self._latest: Sequence[Record] = ()
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether it is decided, whatever its failed samples would score."""
+        self._latest = records
+        if not _whole_clusters(self._check.task.samples, len(records) // self._check.repeats):
+            return False
+        evidence = evidence_of(self._check, records, stopped=True)
+        return is_settled(evidence, correction=self._correction, checks=self._checks)
+
+    def limits(self) -> Limits | None:
+        """How near the beginning that was judged last is to a decision; None where nothing says that."""
+        if not _whole_clusters(self._check.task.samples, len(self._latest) // self._check.repeats):
+            return None
+        alpha = self._check.design.alpha / (1 if self._correction == "none" else self._checks)
+        return limits_of(evidence_of(self._check, self._latest, stopped=True), alpha)
+
+
+def early_judge(check: Check, *, correction: Correction, checks: int) -> EarlyJudge | None:
     """What stops the evaluation of a check early; None where its test takes all samples."""
     clusters = {sample.cluster for sample in check.task.samples if sample.cluster is not None}
     few = bool(clusters) and len(clusters) < FEWEST_CLUSTERS
     if check.test not in SEQUENTIAL_TESTS or few or not isinstance(check.reference, Scores):
         return None
+    return EarlyJudge(check, correction=correction, checks=checks)
 
-    def judge(records: Sequence[Record]) -> bool:
-        samples = _whole_clusters(check.task.samples, len(records) // check.repeats)
-        if not samples:
-            return False
-        return is_settled(evidence_of(check, records, stopped=True), correction=correction, checks=checks)
 
-    return judge
+def comparison_of(check: Check, judge: Judge | None) -> Comparison:
+    """What the scores of a check are held against while it runs."""
+    limits = judge.limits if isinstance(judge, EarlyJudge) else None
+    reference = check.reference if check.task.aggregate is None else None
+    known: Mapping[str, float] | float | None = None
+    if isinstance(reference, Scores):
+        known = dict(zip(reference.ids, map(float, reference.averaged()), strict=True))
+    elif reference is not None:
+        known = reference.mean
+    return Comparison(known) if limits is None else Comparison(known, limits)

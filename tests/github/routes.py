@@ -65,7 +65,8 @@ def perform(store: Store, asked: Asked, inside: str) -> Any:
 
 @route("GET", r"")
 def repository(store: Store, asked: Asked) -> Row:
-    return shapes.repository(store.web, store.repository, store.tick(0))
+    more = {"network_count": 0, "subscribers_count": 0, "has_discussions": False}  # only the whole repository has them
+    return shapes.repository(store.web, store.repository, store.tick(0)) | more
 
 
 @route("GET", r"/issues/(\d+)/comments")
@@ -296,6 +297,17 @@ def add_commit(store: Store, asked: Asked) -> Row:
     if body["tree"] not in store.trees:
         raise invalid("Tree SHA does not exist", field="tree")
     return store.commits[store.add_commit(body["tree"], body.get("parents", []), body["message"])]
+
+
+@route("GET", r"/git/blobs/([0-9a-f]+)")
+def blob(store: Store, asked: Asked, sha: str) -> Row:
+    if str(sha) not in store.blobs:
+        raise not_found()
+    raw, url = store.blobs[str(sha)], f"{store.web}/repos/{store.repository}/git/blobs/{sha}"
+    return {
+        "sha": sha, "node_id": "B_1", "size": len(raw), "url": url,
+        "content": base64.encodebytes(raw).decode(), "encoding": "base64",
+    }  # fmt: skip
 
 
 @route("POST", r"/git/blobs")

@@ -23,11 +23,13 @@ from accgate.github.event import find_pull_request
 from accgate.github.failures import CannotReach, Refused
 from accgate.github.propose import Options, propose
 from accgate.github.respond import respond
+from accgate.history.branch import BRANCH, Place, push, refuse_other_branch
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD, REPOSITORY
 from tests.github.test_propose import World
+from tests.history.made import run
 from tests.servers import Fault
 
 pytestmark = pytest.mark.interop
@@ -40,6 +42,7 @@ START_SECONDS = 90
 REPO = "/repos/{owner}/{repo}"
 PATHS = [  # the whole description takes Prism half a minute to load
     "/user",
+    REPO,
     f"{REPO}/issues/{{issue_number}}/comments",
     f"{REPO}/issues/comments/{{comment_id}}",
     f"{REPO}/issues/{{issue_number}}/events",
@@ -55,6 +58,7 @@ PATHS = [  # the whole description takes Prism half a minute to load
     f"{REPO}/actions/runs/{{run_id}}/rerun",
     f"{REPO}/issues/comments/{{comment_id}}/reactions",
     f"{REPO}/git/blobs",
+    f"{REPO}/git/blobs/{{file_sha}}",
     f"{REPO}/git/trees",
     f"{REPO}/git/trees/{{tree_sha}}",
     f"{REPO}/git/commits",
@@ -254,3 +258,11 @@ def test_references_are_proposed(client: Client, hub: GitHub, tmp_path: Path, ho
     environ = job(tmp_path, hub, "/accgate accept the new tokenizer")
     assert propose(Options(world.out, world.head, how=how), environ, connect=lambda _: client, say=print) == 0
     assert outputs(environ)["url"]
+
+
+def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
+    hub.store.commit("main", {"README.md": "hello"})
+    refuse_other_branch(client, hub.event(name="push"), "refs/heads/main")
+    for day in (1, 2, 2):
+        push(client, REPOSITORY, run(day), Place(page=True), say=print)
+    assert hub.store.files(BRANCH)["history.jsonl"].count("\n") == 2

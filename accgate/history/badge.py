@@ -1,0 +1,109 @@
+"""The latest run as a badge: an SVG, and the JSON from which shields.io draws its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from accgate.errors import VerdictName, worst
+from accgate.history.run import Run
+from accgate.history.series import series_of
+from accgate.report import words
+
+# White text on each has a contrast of 4.5 to 1 or more.
+COLOURS: dict[VerdictName, str] = {
+    "pass": "#1a7f37",
+    "regression": "#b42318",
+    "inconclusive": "#8a5a00",
+    "no-reference": "#59636e",
+    "error": "#59636e",
+}
+DRIFTING = "#8a5a00"
+MESSAGES: dict[VerdictName, str] = {
+    "pass": "no regression",
+    "regression": "regressed",
+    "inconclusive": "too few samples",
+    "no-reference": "no reference",
+    "error": "not evaluated",
+}
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What a badge says; `color` is a hexadecimal number after #."""
+
+    label: str
+    message: str
+    color: str
+
+    def endpoint(self) -> dict[str, str | int]:
+        """The JSON of shields.io's endpoint badge: https://shields.io/badges/endpoint-badge.
+
+        >>> Badge("accuracy", "no regression", "#1a7f37").endpoint()["schemaVersion"]
+        1
+        """
+        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.color}
+
+
+def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
+    """The badge of the latest run, or of one check in the latest run that had it, "MODEL/TASK".
+
+    Where a model has several variants, the worst of them counts.
+
+    Raises
+    ------
+    BadInput
+        Where there is no run, or no check of that name.
+    """
+    if check is None:
+        series_of(runs)
+        last = runs[-1]
+        drifting = any(point.drift is not None and point.drift.detected for point in last.checks)
+        return _badge("accuracy", MESSAGES[last.verdict], last.verdict, drifting=drifting)
+    found = series_of(runs, check)
+    verdict = worst(one.last.point.verdict for one in found)
+    drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in found)
+    message = MESSAGES[verdict]
+    point = found[0].last.point
+    if len(found) == 1 and verdict in ("pass", "regression") and point.candidate.mean is not None:
+        error = "" if point.error is None else f" ± {words.number(point.error, 1)}"
+        figure = f"{words.number(point.candidate.mean, 1)}{error}"
+        message = figure if verdict == "pass" else f"{figure}, {message}"
+    return _badge(words.visible(found[0].task) or "accuracy", message, verdict, drifting=drifting)
+
+
+def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) -> Badge:
+    if drifting and verdict == "pass":
+        return Badge(label, f"{message}, but declining", DRIFTING)
+    return Badge(label, message, COLOURS[verdict])
+
+
+PADDING, HEIGHT = 6.0, 20
+
+
+def svg(badge: Badge) -> str:
+    """The badge as an SVG that needs nothing else; `textLength` holds each text in its half whatever the font is."""
+    left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
+    whole, said = left + right, escape(f"{badge.label}: {badge.message}")
+    texts = "".join(
+        f'<text x="{start + PADDING:.1f}" y="14" textLength="{_width(text):.1f}">{escape(text)}</text>'
+        for start, text in ((0.0, badge.label), (left, badge.message))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.1f}" height="{HEIGHT}" role="img" '
+        f'aria-label="{said}"><title>{said}</title>'
+        f'<clipPath id="r"><rect width="{whole:.1f}" height="{HEIGHT}" rx="3"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left:.1f}" height="{HEIGHT}" fill="#3d444d"/>'
+        f'<rect x="{left:.1f}" width="{right:.1f}" height="{HEIGHT}" fill="{escape(badge.color)}"/></g>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">{texts}</g></svg>\n'
+    )
+
+
+WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}
+
+
+def _width(text: str) -> float:
+    """About how wide a text is in Verdana of 11 pixels."""
+    known = {c: width for group, width in WIDTHS.items() for c in group}
+    return sum(known.get(c, 7.8 if c.isupper() else 6.9) for c in text)

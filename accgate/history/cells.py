@@ -1,0 +1,33 @@
+"""A check in one run as a row of figures, for terminal and page alike."""
+
+from __future__ import annotations
+
+from accgate.history.series import Step
+from accgate.report import words
+
+HEADINGS = ("Date", "Commit", "n", "Reference", "Mean", "± error", "Difference", "Gamma", "Drift", "Verdict")
+
+
+def cells(step: Step) -> tuple[str, ...]:
+    """A run's row of figures, under `HEADINGS`."""
+    point = step.point
+    return (
+        step.date,
+        step.commit or "-",
+        f"{point.n:,}",
+        words.number(point.reference.mean) + (" (new)" if step.changed else ""),
+        words.number(point.candidate.mean),
+        words.number(point.error),
+        words.signed(point.difference),
+        words.number(point.gamma),
+        drift_cell(step),
+        point.verdict,
+    )
+
+
+def drift_cell(step: Step) -> str:
+    """How far a run is from the anchor, and whether that is a decline."""
+    drift = step.point.drift
+    if drift is None or drift.difference is None:
+        return "-"
+    return words.signed(drift.difference) + (" decline" if drift.detected else "")

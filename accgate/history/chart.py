@@ -1,0 +1,204 @@
+"""Where everything stands in the chart of a check over time; the template draws it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from accgate.history.run import Point
+from accgate.history.series import Series, Step
+from accgate.report import words
+
+WIDTH, HEIGHT = 760.0, 250.0
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
+BAND = 2.0  # standard errors to both sides of the reference: 19 of 20 healthy runs lie within
+DATES = 6
+MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-reference": "ring", "error": "ring"}
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One run's mean; `kind` is the shape: circle, ring or cross. `drift` marks a decline since the anchor."""
+
+    x: float
+    y: float
+    kind: str
+    text: str
+    drift: bool
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on an axis and what stands there; `place` says which date it is: first, last, between or only."""
+
+    at: float
+    text: str
+    place: str = "between"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Paths and places in a drawing of WIDTH x HEIGHT; `words` say what it shows."""
+
+    words: str
+    band: str
+    reference: str
+    gamma: str
+    line: str
+    dots: tuple[Dot, ...]
+    changes: tuple[float, ...]
+    rows: tuple[Tick, ...]
+    dates: tuple[Tick, ...]
+
+
+def chart_of(series: Series) -> Chart | None:
+    """The chart of a check; None where no run of it has a figure."""
+    steps = series.steps
+    values = [value for step in steps for value in _values(step)]
+    if not values:
+        return None
+    low, high, ticks = _scale(min(values), max(values))
+    axes = _Axes(len(steps), low, high)
+    spans = _spans(steps)
+    return Chart(
+        words=said(series),
+        band=" ".join(_band(steps, span, axes) for span in spans if steps[span.start].point.error is not None),
+        reference=" ".join(_level(steps, span, 0.0, axes) for span in spans),
+        gamma=" ".join(
+            f"M{axes.x(at + 0.15)} {axes.y(step.point.gamma)}H{axes.x(at + 0.85)}"
+            for at, step in enumerate(steps)
+            if step.point.gamma is not None
+        ),
+        line=_line(steps, axes),
+        dots=tuple(
+            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], spoken(step), is_declining(step))
+            for at, step in enumerate(steps)
+            if (mean := step.point.candidate.mean) is not None
+        ),
+        changes=tuple(axes.x(at) for at, step in enumerate(steps) if step.changed),
+        rows=tuple(Tick(axes.y(value), text) for value, text in ticks),
+        dates=_dates(steps, axes),
+    )
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Places of runs and points in the drawing."""
+
+    runs: int
+    low: float
+    high: float
+
+    def x(self, at: float) -> float:
+        return round(LEFT + (WIDTH - LEFT - RIGHT) * at / self.runs, 1)
+
+    def y(self, value: float) -> float:
+        return round(TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def said(series: Series) -> str:
+    """What a chart shows, for who does not see it."""
+    steps, last = series.steps, series.last
+    means = [step.point.candidate.mean for step in steps if step.point.candidate.mean is not None]
+    span = f", between {words.number(min(means))} and {words.number(max(means))}" if means else ""
+    failed = sum(step.point.verdict == "regression" for step in steps)
+    changed = sum(step.changed for step in steps)
+    return (
+        f"The mean of {_count(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; {_count(failed, 'run')} "
+        f"regressed, the reference changed {_count(changed, 'time')}. The latest: {spoken(last)}."
+    )
+
+
+def spoken(step: Step) -> str:
+    """A run in words."""
+    point = step.point
+    error = "" if point.error is None else f" ± {words.number(point.error)}"
+    decline = ", a slow decline since the anchor" if is_declining(step) else ""
+    return (
+        f"{step.date} {step.commit}: {point.verdict}, mean {words.number(point.candidate.mean)}, reference "
+        f"{words.number(point.reference.mean)}{error}{decline}"
+    )
+
+
+def is_declining(step: Step) -> bool:
+    """Whether the drift test saw a decline in this run."""
+    return step.point.drift is not None and step.point.drift.detected
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _values(step: Step) -> list[float]:
+    point = step.point
+    known = [point.candidate.mean, point.gamma, point.reference.mean]
+    if point.reference.mean is not None and point.error is not None:
+        known += [point.reference.mean - BAND * point.error, point.reference.mean + BAND * point.error]
+    return [value for value in known if value is not None]
+
+
+def _scale(low: float, high: float) -> tuple[float, float, list[tuple[float, str]]]:
+    """Ends of the axis, with some air, and the round values on it."""
+    air = (high - low) * 0.06 or max(abs(high) * 0.02, 0.5)
+    low, high = low - air, high + air
+    raw = (high - low) / 5.0  # then 2 to 6 values stand on the axis
+    power = 10.0 ** math.floor(math.log10(raw))
+    size = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
+    digits = max(0, -math.floor(math.log10(size) + 1e-9))
+    first, last = math.ceil(low / size), math.floor(high / size)
+    return low, high, [(size * k, words.number(size * k, digits)) for k in range(first, last + 1)]
+
+
+def _spans(steps: Sequence[Step]) -> list[range]:
+    """The stretches of runs with one reference, and with an error or without."""
+    spans: list[range] = []
+    keys, stretch = [], 0
+    for step in steps:
+        stretch += step.changed
+        keys.append((stretch, step.point.reference.mean is None, step.point.error is None))
+    at = 0
+    for (_, no_reference, _), group in groupby(keys):
+        size = sum(1 for _ in group)
+        if not no_reference:
+            spans.append(range(at, at + size))
+        at += size
+    return spans
+
+
+def _level(steps: Sequence[Step], span: range, errors: float, axes: _Axes) -> str:
+    """The path along the references of a stretch, a flat piece for each run, so many errors above."""
+    heights = [axes.y(_high(steps[at].point, errors)) for at in span]
+    flat = "".join(f"V{height}H{axes.x(at + 1)}" for at, height in zip(span, heights, strict=True))
+    return f"M{axes.x(span.start)} {heights[0]}{flat}"
+
+
+def _band(steps: Sequence[Step], span: range, axes: _Axes) -> str:
+    """The area in which chance alone puts the mean."""
+    lows = [axes.y(_high(steps[at].point, -BAND)) for at in span]
+    back = "".join(f"V{low}H{axes.x(at)}" for at, low in reversed(list(zip(span, lows, strict=True))))
+    return f"{_level(steps, span, BAND, axes)}{back}Z"
+
+
+def _high(point: Point, errors: float) -> float:
+    assert point.reference.mean is not None
+    return point.reference.mean + errors * (point.error or 0.0)
+
+
+def _line(steps: Sequence[Step], axes: _Axes) -> str:
+    """The path through the means, with a gap where there is none."""
+    path, pen = "", "M"
+    for at, step in enumerate(steps):
+        mean = step.point.candidate.mean
+        path += "" if mean is None else f"{pen}{axes.x(at + 0.5)} {axes.y(mean)}"
+        pen = "M" if mean is None else "L"
+    return path
+
+
+def _dates(steps: Sequence[Step], axes: _Axes) -> tuple[Tick, ...]:
+    """The days of some runs, evenly spread; the first and last among them."""
+    count = min(len(steps), DATES)
+    places = sorted({round(k * (len(steps) - 1) / max(count - 1, 1)) for k in range(count)})
+    named = {0: "first", len(steps) - 1: "last"} if len(steps) > 1 else {0: "only"}
+    return tuple(Tick(axes.x(at + 0.5), steps[at].date, named.get(at, "between")) for at in places)

@@ -1,0 +1,110 @@
+"""A history as bytes: read whatever was torn, joined with others, written in one order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from accgate.history.run import START, Line, Run, line_of, read_line
+
+
+@dataclass(frozen=True)
+class History:
+    """Whole lines by (started, id), each once, and after them what is damaged, by its bytes.
+
+    `notes` say what was damaged where; they are not part of the content.
+    """
+
+    lines: tuple[Line, ...] = ()
+    damaged: tuple[bytes, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, oldest first, each result once, though two jobs may have added it under different names."""
+        runs = [line.run for line in self.lines if line.run is not None]
+        return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
+
+    def has(self, run: Run) -> bool:
+        """Whether this very run, or its result under another name, is there already."""
+        id_ = line_of(run).id
+        return any(
+            line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
+        )
+
+    @property
+    def content(self) -> bytes:
+        """The file's bytes."""
+        return b"".join(text + b"\n" for text in (*(line.text for line in self.lines), *self.damaged))
+
+
+def history_of(runs: Iterable[Run]) -> History:
+    """A history of these runs."""
+    return _tidy(map(line_of, runs), ())
+
+
+def parsed(content: bytes, name: str) -> History:
+    """The history in a file's bytes; a torn or damaged line is kept apart, and a note says which.
+
+    >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
+    >>> parsed(cut, "history.jsonl").notes
+    ('history.jsonl:1: is torn, as where a writer was stopped; what is left of it is kept, and shown nowhere',)
+    """
+    lines: list[Line] = []
+    damaged: list[bytes] = []
+    notes: list[str] = []
+    last = content.count(b"\n") + 1
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        if not (text := raw.strip()):
+            continue
+        for part in _parts(text):
+            line = read_line(part)
+            if line is None:
+                damaged.append(part)
+                torn = number == last
+                what = "is torn, as where a writer was stopped" if torn else "is damaged, cut or changed since"
+                notes.append(f"{name}:{number}: {what}; what is left of it is kept, and shown nowhere")
+            else:
+                lines.append(line)
+                if line.run is None:
+                    notes.append(f"{name}:{number}: is of another version of accgate; it is kept, and shown nowhere")
+    return _tidy(lines, damaged, notes)
+
+
+def merged(*histories: History) -> History:
+    """The union of histories: the same bytes in whatever order they come, and however often.
+
+    >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
+    >>> merged(one, two).content == merged(two, one, two).content
+    True
+    """
+    return _tidy(
+        (line for history in histories for line in history.lines),
+        (text for history in histories for text in history.damaged),
+        (note for history in histories for note in history.notes),
+    )
+
+
+def _parts(text: bytes) -> Iterator[bytes]:
+    """What a line holds: one line, or a torn one with a whole one right behind it."""
+    at = text.rfind(START)
+    if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
+        yield text[:at]
+        yield text[at:]
+    else:
+        yield text
+
+
+def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] = ()) -> History:
+    by_id = {line.id: line for line in lines}
+    ordered = tuple(sorted(by_id.values(), key=lambda line: (line.started, line.id)))
+    texts = sorted(line.text for line in ordered)
+    torn = {text for text in damaged if not _is_begun(text, texts)}
+    return History(ordered, tuple(sorted(torn)), tuple(dict.fromkeys(notes)))
+
+
+def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
+    """Whether a torn text is the beginning of a line that is there whole: then nothing is lost with it."""
+    at = bisect_left(texts, text)
+    return at < len(texts) and texts[at].startswith(text)

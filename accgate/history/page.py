@@ -1,0 +1,106 @@
+"""A history as one HTML page that needs nothing else: no script, no network, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accgate.errors import VerdictName
+from accgate.history.cells import HEADINGS, cells
+from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
+from accgate.history.file import History
+from accgate.history.series import Series, series_of
+from accgate.report import words
+
+SHOWN = 500  # runs in a chart: with more the marks would lie on each other
+ROWS = 50  # runs in a table
+DRAWN = {
+    "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "bottom": HEIGHT - BOTTOM,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class View:
+    """A check on the page; `rows` are the latest runs, newest first."""
+
+    name: str
+    verdict: VerdictName
+    symbol: str
+    chart: Chart | None
+    rows: tuple[tuple[VerdictName, tuple[str, ...]], ...]
+    left_out: int
+    drift: str
+    declines: bool
+
+
+def html_page(history: History, check: str | None = None) -> str:
+    """The page of a history, or of one check of it, "MODEL/TASK".
+
+    Names can hold anything: each shows as text, and the page's policy lets nothing load or run.
+
+    Raises
+    ------
+    BadInput
+        Where there is no run, or no check of that name.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    runs = history.runs
+    views = [_view(one) for one in series_of(runs, check)]
+    environment = Environment(
+        loader=PackageLoader("accgate.history"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, finalize=_shown,
+    )  # fmt: skip
+    page = environment.get_template("history.html.j2").render(
+        headline=_headline(views), views=views, headings=HEADINGS, drawn=DRAWN, band=f"{BAND:g}", runs=len(runs),
+        first=runs[0].started[:10], last=runs[-1].started[:10], damaged=len(history.damaged),
+        unread=sum(line.run is None for line in history.lines), version=runs[-1].accgate,
+    )  # fmt: skip
+    return page + "\n"
+
+
+def _view(series: Series) -> View:
+    steps = series.steps[-SHOWN:]
+    point = series.last.point
+    rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
+    return View(
+        series.name, point.verdict, words.SYMBOLS[point.verdict],
+        chart_of(Series(series.model, series.task, steps)), rows, len(series.steps) - len(rows),
+        _drift(series), is_declining(series.last),
+    )  # fmt: skip
+
+
+def _drift(series: Series) -> str:
+    """The drift test's verdict in the latest run."""
+    drift = series.last.point.drift
+    if drift is None or drift.difference is None or drift.p_value is None:
+        return ""
+    seen = "A slow decline that no single run shows" if drift.detected else "No slow decline is seen"
+    return (
+        f"{seen}: against the anchor of {drift.since or 'an unknown date'} the mean has moved by "
+        f"{words.signed(drift.difference)} (p {words.p_relation(drift.p_value)} at alpha {drift.alpha:g} for all "
+        f"{drift.runs} runs since)."
+    )
+
+
+def _headline(views: Sequence[View]) -> str:
+    bad = [view.name for view in views if view.verdict == "regression"]
+    if bad:
+        return (
+            f"Accuracy over time: {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''} regressed"
+        )
+    open_, all_ = sum(view.verdict != "pass" for view in views), len(views)
+    if open_:
+        which = "the check" if all_ == 1 else f"{open_} of {all_} checks"
+        return f"Accuracy over time: {which} gave no verdict in the latest run"
+    declining = sum(view.declines for view in views)
+    but = f", but {declining} {'declines' if declining == 1 else 'decline'} slowly" if declining else ""
+    return (
+        f"Accuracy over time: {'the check' if all_ == 1 else f'{all_} of {all_} checks'} passed in the latest run{but}"
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
+    return words.visible(value) if type(value) is str else value

@@ -1,0 +1,127 @@
+"""Histories in files: read, added to by several processes at once, replaced by what was joined."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.history.file import History, merged, parsed
+from accgate.history.run import START, Run, line_of
+from accgate.records import write_atomically
+
+NAME = "history.jsonl"
+PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def read_history(path: Path) -> History:
+    """The history of a file, or of all files history*.jsonl in a folder.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read, or holds something else than a history.
+    """
+    if path.is_dir():
+        found = sorted(path.glob(PATTERN))
+        if not found:
+            raise BadInput(f"{path}: holds no history*.jsonl; name the folder of the artifacts, or a file")
+        return merged(*map(read_history, found))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; begin one with `accgate history add`") from error
+    return checked(parsed(content, str(path)), str(path))
+
+
+def checked(history: History, name: str) -> History:
+    """The history itself; raises BadInput where nothing in it can ever have been a line of one."""
+    foreign = not all(START.startswith(text[: len(START)]) for text in history.damaged)
+    if foreign and not history.lines:
+        raise BadInput(f"{name}: is no history of accgate; name a file that `accgate history add` wrote")
+    return history
+
+
+def add_run(path: Path, run: Run) -> tuple[bool, History]:
+    """Append a run, and say whether it was new; the history with it.
+
+    Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
+    another writer left torn stays, and the new one begins after it.
+
+    Raises
+    ------
+    BadInput
+        When the file is no history, or cannot be written.
+    CannotEvaluate
+        When the disk is full; the file is as before.
+    """
+    with _faults(path), _locked(path) as file:
+        content = os.pread(file, os.fstat(file).st_size, 0)
+        history, line = checked(parsed(content, str(path)), str(path)), line_of(run)
+        if history.has(run):
+            return False, history
+        text = (b"\n" if content and not content.endswith(b"\n") else b"") + line.text + b"\n"
+        if os.write(file, text) != len(text):
+            os.ftruncate(file, len(content))  # a full disk can take part of a line
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+        return True, merged(history, History((line,)))
+
+
+def write_merged(paths: Sequence[Path], out: Path) -> History:
+    """Write the union of histories to a file, which may be one of them; nobody who adds to it meanwhile is lost.
+
+    Raises
+    ------
+    BadInput, CannotEvaluate
+        As `add_run`.
+    """
+    histories = [read_history(path) for path in paths]
+    with _faults(out), _locked(out) as file:
+        content = os.pread(file, os.fstat(file).st_size, 0)
+        if content and out.resolve() not in {path.resolve() for path in paths}:
+            raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
+        history = merged(*histories, checked(parsed(content, str(out)), str(out)))
+        write_atomically(out, history.content)
+    return history
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    """The file, opened to append and locked; one that was replaced while we waited for its lock is opened anew."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                continue
+            yield file
+            return
+        finally:
+            os.close(file)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    here = os.fstat(file)
+    return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+@contextlib.contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        fault = f"{path}: cannot be written: {error.strerror}"
+        if error.errno in FULL:
+            raise CannotEvaluate(f"{fault}; make room, then add the run again") from error
+        raise BadInput(f"{fault}; name another file") from error

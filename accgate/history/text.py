@@ -1,0 +1,77 @@
+"""A history in a terminal: a table and a line of bars for each check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from accgate.history.cells import HEADINGS, cells
+from accgate.history.series import Series, Step, sparkline
+from accgate.report import words
+from accgate.report.terminal import COLOURS
+
+BARS = 60  # runs in the line of bars
+
+
+def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
+    """Every check: its latest runs as a table, under a line of bars over more of them."""
+    for number, one in enumerate(series):
+        if number:
+            console.print()
+        console.print(Text(words.visible(one.name), style="bold"))
+        means = [step.point.candidate.mean for step in one.steps][-BARS:]
+        known = [mean for mean in means if mean is not None]
+        span = f"  {words.number(min(known))} to {words.number(max(known))}" if known else ""
+        console.print(Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drifted(one)}"))
+        console.print(_table(one.steps[-last:]))
+    if any(step.changed for one in series for step in one.steps):
+        console.print(Text("(new): the reference had changed since the run before.", style="dim"))
+
+
+def _table(steps: Sequence[Step]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if 1 < number < len(HEADINGS) - 1 else "left")
+    for step in steps:
+        row = [escape(words.visible(cell)) for cell in cells(step)[:-1]]
+        table.add_row(*row, Text(step.point.verdict, style=COLOURS[step.point.verdict]))
+    return table
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count:,} runs"
+
+
+def _drifted(one: Series) -> str:
+    drift = one.last.point.drift
+    if drift is None or drift.p_value is None:
+        return ""
+    seen = "a slow decline is seen" if drift.detected else "no slow decline is seen"
+    return f"; since the anchor of {words.visible(drift.since) or 'an unknown date'} {seen}"
+
+
+def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
+    """The series as JSON has them."""
+    from dataclasses import asdict
+
+    return [
+        {
+            "model": one.model,
+            "task": one.task,
+            "runs": [
+                {"started": step.run.started, "commit": step.run.commit, "accgate": step.run.accgate,
+                 "reference_changed": step.changed, **_without_name(asdict(step.point))}
+                for step in one.steps
+            ],
+        }
+        for one in series
+    ]  # fmt: skip
+
+
+def _without_name(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in ("model", "task")}

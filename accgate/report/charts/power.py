@@ -1,0 +1,92 @@
+"""How likely the run was to see a change, by the size of the change."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from accgate.report.charts.axes import across, frame, upward
+from accgate.report.charts.svg import Chart, drawing, element, label, legend, path, pixel
+from accgate.report.words import number
+from accgate.stats.power import quantile, quantile_sum
+
+if TYPE_CHECKING:
+    from accgate.verdict import Verdict
+
+STEPS = 40
+TABLE = 8  # rows
+
+
+def power_at(verdict: Verdict, effect: float) -> float:
+    """Probability that the run fails the gate for a true change of `effect` points, from 0 to 1.
+
+    Exact for McNemar's test, whose 0/100 scores lose 100 points at most. Else the normal curve through alpha at no
+    change and 1 - beta at theta, which is the test's own where that is normal, and for a sequential test what its
+    design guarantees.
+    """
+    assert verdict.theta is not None
+    alpha = verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
+    if is_exact(verdict) and verdict.discordance is not None:
+        from accgate.stats.mcnemar import mcnemar_power
+
+        if max(effect, verdict.discordance) == 0.0:
+            return 0.0  # nothing changes, so nothing is lost
+        return mcnemar_power(verdict.n, min(effect, 100.0), discordance=verdict.discordance, alpha=alpha)
+    z = quantile(alpha) + effect / verdict.theta * quantile_sum(alpha, verdict.beta)
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def is_exact(verdict: Verdict) -> bool:
+    """Whether the test was McNemar's, which alone has a mid-p."""
+    return verdict.test == "paired" and verdict.p_mid is not None
+
+
+def power_chart(verdict: Verdict, key: str) -> Chart | None:
+    """Power against effect for this run; None where it has no theta."""
+    if not verdict.theta or verdict.candidate.mean is None:
+        return None
+    target = verdict.theta_target
+    most = min(2.0 * max(verdict.theta, target or 0.0), 100.0 if is_exact(verdict) else math.inf)
+    effects = [most * k / STEPS for k in range(STEPS + 1)]
+    powers = [power_at(verdict, effect) for effect in effects]
+    x, y = across(0.0, most), upward(0.0, 100.0)
+    kind = "drop" if verdict.higher_is_better else "rise"
+    parts = [frame(x, y, x_words=f"true {kind}, points", y_words="seen with probability, %")]
+    parts.append(path([(x.at(e), y.at(100.0 * p)) for e, p in zip(effects, powers, strict=True)], "line null"))
+    wanted = 100.0 * (1.0 - verdict.beta)
+    level = pixel(y.at(wanted))
+    parts.append(element("line", x1=x.start, x2=x.end, y1=level, y2=level, class_="mark faint"))
+    entries = [("line", "line null", "power"), ("line", "mark dropped", "theta")]
+    marks = [("dropped", verdict.theta)]
+    if target is not None and abs(target - verdict.theta) > 1e-9:
+        marks.append(("gamma", target))
+        entries.append(("line", "mark gamma", "theta to be seen"))
+    for class_, value in marks:
+        place = pixel(x.at(value))
+        parts.append(
+            element("line", x1=place, x2=place, y1=y.start, y2=y.end, class_=f"mark {class_}", data_value=value)
+        )
+    parts.append(label(x.end, level - 5, f"1 - beta = {wanted:g}%", anchor="end"))
+    parts.append(legend(entries))
+    title = f"How large a {kind} this run could see"
+    largest = min(verdict.theta, 100.0) if is_exact(verdict) else verdict.theta  # few samples have a theta past 100
+    shown = f"a {kind} of {number(largest)} points with {100 * power_at(verdict, largest):.0f}% probability"
+    description = f"Power rises with the size of the true change: {shown}."
+    rows = [
+        (number(e), f"{100 * p:.1f}")
+        for e, p in zip(effects[:: STEPS // TABLE], powers[:: STEPS // TABLE], strict=True)
+    ]
+    svg = drawing(
+        key, "power", title, description, *parts, data_theta=verdict.theta, data_theta_target=target,
+        data_beta=verdict.beta, data_power_at_theta=power_at(verdict, verdict.theta),
+    )  # fmt: skip
+    headings = (f"True {kind}, points", "Seen with probability, %")
+    return Chart("power", title, description, svg, headings, tuple(rows), _notes(verdict))
+
+
+def _notes(verdict: Verdict) -> tuple[str, ...]:
+    if is_exact(verdict):
+        return (f"Exact, at this run's {100 * (verdict.discordance or 0):.1f}% of samples that changed.",)
+    if verdict.stop is not None:
+        return ("The curve goes through what the sequential design guarantees: alpha at 0 and 1 - beta at theta.",)
+    return ()

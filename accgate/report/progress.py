@@ -1,0 +1,225 @@
+"""How far a check is: a bar in a terminal, and a line now and then in a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
+
+from accgate.report import words
+
+if TYPE_CHECKING:
+    from accgate.records import Record
+    from accgate.standing import Comparison, Limits
+
+LINE_EVERY = 60.0  # seconds between the lines of a log
+LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each
+LIMITS_SHARE = 0.02  # of the time, at most, that these looks may take
+WIDE = 100  # columns of a terminal that holds the bar beside all figures
+NARROW = 60  # columns under which the time left is left out
+
+
+class ProgressBar:
+    """An observer that shows samples, rate, time left, mean, difference to the reference and how near a decision is.
+
+    Without a terminal there is a line at the start and end of each check, and one a minute between.
+    """
+
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._progress: _Bar | None = None
+        self._task: TaskID | None = None
+        self._comparison: Comparison | None = None
+        self._tally = Tally("", 0, 0, clock())
+        self._next_line = self._next_limits = 0.0
+
+    def compares(self, comparison: Comparison) -> None:
+        """Hold the next evaluation against this."""
+        self._comparison = comparison
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Begin a bar."""
+        now = self._clock()
+        comparison, self._comparison = self._comparison, None
+        self._tally = tally = Tally(f"{model} / {task}", total, len(kept), now, comparison)
+        for record in kept:
+            tally.add(record)
+        self._next_line, self._next_limits = now + LINE_EVERY, now + LIMITS_EVERY
+        if not self._console.is_interactive:
+            kept_text = f", {len(kept):,} kept from before" if kept else ""
+            self._say(f"{tally.name}: {total:,} samples{kept_text}")
+            return
+        self._progress = _Bar(*_columns(self._console.width), console=self._console)
+        self._progress.start()
+        self._task = self._progress.add_task(
+            _short(words.visible(tally.name), self._console.width),
+            total=total,
+            completed=len(kept),
+            shown=tally.fields(now),
+        )
+
+    def finished(self, record: Record) -> None:
+        """Move the bar."""
+        self._tally.add(record)
+        now = self._clock()
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=self._tally.done, shown=self._tally.fields(now))
+            if now >= self._next_limits:
+                self._look(self._progress)
+        elif now >= self._next_line:
+            self._next_line = now + LINE_EVERY
+            self._say(self._tally.line(now))
+
+    def ended(self) -> None:
+        """End the bar, or say the mean in a line."""
+        if self._progress is not None:
+            self._progress.standing = None
+            self._progress.stop()
+            self._progress = None
+            return
+        tally = self._tally
+        failed = f", {tally.failed} failed" if tally.failed else ""
+        difference = f", difference {words.signed(tally.difference)}" if tally.difference is not None else ""
+        self._say(f"{tally.name}: mean {words.number(tally.mean)}{difference}{failed}")
+
+    def _look(self, progress: _Bar) -> None:
+        """Show how near a decision is; a look that took long is not soon repeated."""
+        began = self._clock()
+        comparison = self._tally.comparison
+        limits = None if comparison is None else comparison.limits()
+        progress.standing = None if limits is None else Text(standing(limits))
+        ended = self._clock()
+        self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
+
+    def _say(self, line: str) -> None:
+        self._console.print(words.visible(line), markup=False, highlight=False)
+
+
+class Tally:
+    """What is known of a check's evaluation so far; scores in points."""
+
+    def __init__(self, name: str, total: int, kept: int, began: float, comparison: Comparison | None = None) -> None:
+        self.name, self.total, self.comparison = name, total, comparison
+        self.done = self.failed = 0
+        self._kept, self._began = kept, began
+        self._sum = self._before = 0.0
+
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        self.done += 1
+        if record.score is None:
+            self.failed += 1
+            return
+        self._sum += record.score
+        known = None if self.comparison is None else self.comparison.reference
+        if known is not None:
+            self._before += known.get(record.id, record.score) if isinstance(known, Mapping) else known
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the scores there are."""
+        scored = self.done - self.failed
+        return self._sum / scored if scored else None
+
+    @property
+    def difference(self) -> float | None:
+        """Mean difference to the reference of the same samples; None where there is none."""
+        if self.mean is None or self.comparison is None or self.comparison.reference is None:
+            return None
+        return (self._sum - self._before) / (self.done - self.failed)
+
+    def rate(self, now: float) -> float | None:
+        """Records a second, those kept from before left out; None until there are some."""
+        asked, seconds = self.done - self._kept, now - self._began
+        return asked / seconds if asked > 0 and seconds > 0.0 else None
+
+    def left(self, now: float) -> float | None:
+        """Seconds that the rest takes at this rate."""
+        rate = self.rate(now)
+        return None if rate is None else (self.total - self.done) / rate
+
+    def fields(self, now: float) -> dict[str, str]:
+        """What the bar shows beside its count."""
+        rate, left = self.rate(now), self.left(now)
+        return {
+            "rate": "" if rate is None else f"{rate:,.1f}/s",
+            "left": "" if left is None or self.done >= self.total else f"{clock_text(left)} left",
+            "mean": f"mean {words.number(self.mean)}",
+            "difference": "" if self.difference is None else f"diff {words.signed(self.difference)}",
+            "failed": f"{self.failed} failed" if self.failed else "",
+        }
+
+    def line(self, now: float) -> str:
+        """The same as a line of a log."""
+        parts = [f"{self.done:,} of {self.total:,}", *self.fields(now).values()]
+        return f"{self.name}: {', '.join(part for part in parts if part)}"
+
+
+def clock_text(seconds: float) -> str:
+    """A time as minutes and seconds, with hours where there are some.
+
+    >>> clock_text(75.2), clock_text(3700)
+    ('1:15', '1:01:40')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def standing(limits: Limits) -> str:
+    """How near a decision is, in words.
+
+    >>> from accgate.standing import Limits
+    >>> standing(Limits(312, 1319, -1.92, 0.041, 0.0123, -0.32, 0.4))
+    'first 312 of 1,319: -1.92, p = 0.0410 (fails at 0.0123), passes from -0.32 (40% there)'
+    >>> standing(Limits(20, 1319, 0.0, 1.0, 0.0, None, 0.22))
+    'first 20 of 1,319: 0.00, 22% of the way to a pass'
+    """
+    parts = [f"first {limits.n:,} of {limits.n_max:,}: {words.signed(limits.difference)}"]
+    if limits.allowed > 0.0:
+        parts.append(f"p {words.p_relation(limits.p_value)} (fails at {words.p_text(limits.allowed)})")
+    share = f"{100 * limits.share:.0f}%"
+    if limits.passes is None:
+        parts.append(f"{share} of the way to a pass")
+    else:
+        side = "from" if limits.higher_is_better else "down from"
+        parts.append(f"passes {side} {words.signed(limits.passes)} ({share} there)")
+    return ", ".join(parts)
+
+
+class _Bar(Progress):
+    """A bar with a line under it that says how near a decision is."""
+
+    standing: Text | None = None
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        if self.standing is not None:
+            yield self.standing
+
+
+def _columns(width: int) -> list[ProgressColumn]:
+    """What a terminal of this width has room for."""
+
+    def text(name: str, style: str = "") -> TextColumn:
+        return TextColumn(
+            f"{{task.fields[shown][{name}]}}", style=style, markup=False, table_column=Column(no_wrap=True)
+        )
+
+    columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))]
+    if width >= WIDE:
+        columns += [BarColumn(), MofNCompleteColumn(), text("rate"), text("left"), text("mean")]
+    else:
+        columns += [MofNCompleteColumn(), *([text("left")] if width >= NARROW else [])]
+    return [*columns, text("difference"), text("failed", "red")]
+
+
+def _short(name: str, width: int) -> str:
+    """As much of a check's name as a line of this width has room for beside the figures."""
+    room = width - (34 if width < NARROW else 47) if width < WIDE else 40
+    return name if len(name) <= room else f"{name[: max(room - 1, 3)]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,254 @@
+"""The HTML report in a real browser: it opens, sorts, filters and searches, fits, and lets nothing in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accgate.report.flips import Flip
+from accgate.report.html import html_report
+from accgate.result import Result
+from tests.browser.chromium import Browser, Page
+from tests.report.hostile import hostile
+from tests.report.html_pages import WORDS, written_run
+from tests.report.runs import result_of, verdict_of
+
+pytestmark = pytest.mark.browser
+CHECKS, N = 3, 300
+BOXES = """(root) => [...root.querySelectorAll("svg.chart")].flatMap((svg) => {
+  const edge = svg.getBoundingClientRect();
+  const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const faults = boxes.filter(([, b]) => b.left < edge.left - 1 || b.right > edge.right + 1 || b.top < edge.top - 1
+    || b.bottom > edge.bottom + 1).map(([words]) => `${svg.classList[1]}: "${words}" is cut`);
+  boxes.forEach(([words, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (wide > 1 && high > 3) faults.push(`${svg.classList[1]}: "${words}" and "${other}" overlap`);
+  }));
+  return faults;
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """A run of three checks, the second of which passed and the third stopped early."""
+    folder = tmp_path_factory.mktemp("run")
+    result = written_run(folder, CHECKS, N, lost=0.08)
+    early = written_run(folder, CHECKS, N, lost=0.08, early=True).checks[2]
+    passed = replace(result.checks[1], verdict="pass")
+    return folder, result_of(result.checks[0], passed, early)
+
+
+@pytest.fixture
+def page(browser: Browser, run: tuple[Path, Result], tmp_path: Path) -> Iterator[Page]:
+    folder, result = run
+    person = browser.person()
+    yield opened(browser, person, html_report(result, folder=folder), tmp_path)
+    browser.forget(person)
+
+
+def opened(browser: Browser, person: str, text: str, folder: Path) -> Page:
+    path = folder / "report.html"
+    path.write_text(text, encoding="utf-8")
+    page = Page(browser, person)
+    page.size(1200, 900)
+    page.open(path)
+    return page
+
+
+def faults_said(page: Page) -> list[str]:
+    """What the browser complained of."""
+    events = page.browser.events
+    said = [e["params"]["entry"]["text"] for e in events if e["method"] == "Log.entryAdded"]
+    thrown = [str(e["params"]) for e in events if e["method"] == "Runtime.exceptionThrown"]
+    return said + thrown
+
+
+def names(page: Page) -> list[str]:
+    return page.texts("#checks tbody tr:not([hidden]) td:nth-child(2)")
+
+
+def unfolded(page: Page) -> None:
+    page.value("document.querySelectorAll('.check').forEach((check) => { check.open = true; })")
+    page.value("document.querySelectorAll('.figures').forEach((figures) => { figures.open = true; })")
+
+
+def enter(page: Page, selector: str, text: str) -> None:
+    page.value(f"document.querySelector({json.dumps(selector)}).select()")
+    page.click(selector)
+    page.type(text)
+
+
+def test_it_opens_without_a_complaint_and_loads_nothing(page: Page) -> None:
+    unfolded(page)
+    assert faults_said(page) == []
+    asked = [e["params"]["request"]["url"] for e in page.browser.events if e["method"] == "Network.requestWillBeSent"]
+    assert {url.split(":")[0] for url in asked} <= {"file", "about"}
+    assert len([url for url in asked if url.startswith("file")]) == 1
+
+
+def test_a_click_on_a_heading_sorts_by_the_figures_and_another_turns_it_round(
+    page: Page, run: tuple[Path, Result]
+) -> None:
+    by_mean = [v.task for v in sorted(run[1].checks, key=lambda v: v.candidate.mean or 0.0)]
+    page.click("#checks th:nth-child(5) button")
+    assert names(page) == by_mean
+    assert page.value("document.querySelector('#checks th:nth-child(5)').ariaSort") == "ascending"
+    page.click("#checks th:nth-child(5) button")
+    assert names(page) == by_mean[::-1]
+
+
+def test_the_table_is_filtered_by_words_and_verdict(page: Page) -> None:
+    enter(page, "#find", "TASK-2")
+    assert names(page) == ["task-2"]
+    assert page.text("#found") == "1 of 3 checks"
+    page.value("document.querySelector('#find').select()")
+    page.press("Backspace", 8)
+    page.value(
+        "(only => { only.value = 'pass'; only.dispatchEvent(new Event('change')); })(document.querySelector('#only'))"
+    )
+    assert names(page) == ["task-1"]
+
+
+def test_a_link_unfolds_its_check_and_takes_the_keyboard_there(page: Page) -> None:
+    assert not page.value("document.querySelector('#check-1').open")
+    page.click("#checks tbody tr:nth-child(2) a")
+    there = "(document.activeElement.closest('details') || {}).id === 'check-1'"
+    look = f"const look = () => {there} ? done(true) : setTimeout(look, 20); look();"
+    assert page.value(f"new Promise((done) => {{ {look} }})")
+    assert page.value("document.querySelector('#check-1').open")
+
+
+def test_flips_are_turned_over_in_pages_and_searched(page: Page, run: tuple[Path, Result]) -> None:
+    flips = run[1].checks[0].flips
+    ids = "#check-0 .flip code"
+    assert page.texts(ids) == list(flips[:10])
+    page.click("#check-0 .next")
+    assert page.texts(ids) == list(flips[10:20])
+    enter(page, "#check-0 .flips input", flips[13])
+    assert page.texts(ids) == [flips[13]]
+    assert page.text("#check-0 .count") == f"1 of {len(flips)} samples"
+    assert page.texts("#check-0 mark") == [flips[13]]
+    page.value("document.querySelector('#check-0 .flips input').select()")
+    page.type("no such words")
+    assert page.texts(ids) == []
+
+
+def test_the_script_shows_a_flip_as_the_page_without_it_does(browser: Browser, page: Page, tmp_path: Path) -> None:
+    inner = "[...document.querySelectorAll('#check-0 .flip')].map((flip) => flip.innerHTML.replace(/\\s+</g, '<'))"
+    with_script = page.value(inner)
+    plain = Page(browser, page.person)
+    plain.call("Emulation.setScriptExecutionDisabled", value=True)
+    plain.open(tmp_path / "report.html")
+    cards = plain.value(inner)
+    assert cards == with_script[: len(cards)]
+    assert len(cards) == 5
+    assert plain.texts("#check-0 del")
+    assert "which this page shows with JavaScript" in plain.text("#check-0 noscript")
+
+
+@pytest.mark.parametrize("width", [320, 375, 768, 1280])
+def test_no_width_scrolls_sideways_and_no_words_of_a_chart_are_cut_or_overlap(page: Page, width: int) -> None:
+    page.size(width, 800, phone=width < 600)
+    page.reload()
+    unfolded(page)
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+    assert page.value("document.querySelectorAll('svg.chart').length") >= 3 * CHECKS
+    assert page.value(f"({BOXES})(document)") == []
+
+
+def test_paper_has_every_check_unfolded(page: Page) -> None:
+    page.value("dispatchEvent(new Event('beforeprint'))")
+    assert page.value("[...document.querySelectorAll('.check')].every((check) => check.open)")
+    page.value("dispatchEvent(new Event('afterprint'))")
+    assert not page.value("document.querySelector('#check-1').open")
+    assert len(page.call("Page.printToPDF")["data"]) > 10_000
+
+
+def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, tmp_path: Path) -> None:
+    texts = hostile()
+    flips = [Flip(f"{at}", text, text, text, text[::-1]) for at, text in enumerate(texts)]
+    bad = verdict_of(
+        "regression", model=texts[30], task="<b>t", flips=tuple(flip.id for flip in flips), reasons=(texts[31],)
+    )
+    person = browser.person()
+    page = opened(browser, person, html_report(result_of(bad), {(texts[30], "<b>t"): flips}), tmp_path)
+    tags = set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
+    for _ in range(len(texts) // 10):
+        page.click("#check-0 .next")
+        tags |= set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
+    assert tags <= {
+        "h4",
+        "h5",
+        "p",
+        "ol",
+        "li",
+        "div",
+        "code",
+        "span",
+        "del",
+        "ins",
+        "label",
+        "input",
+        "button",
+        "noscript",
+    }
+    for attack in (
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",
+    ):
+        assert page.value(f"(() => {{ try {{ {attack}; return false; }} catch {{ return true; }} }})()"), attack
+    assert page.value("fetch('http://127.0.0.1:9/').then(() => false, () => true)")
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+    browser.forget(person)
+
+
+def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
+    source = axe(tmp_path_factory)
+    for scheme in ("light", "dark"):
+        page.scheme(scheme)
+        page.reload()
+        unfolded(page)
+        page.value(f"{source}; null")
+        found = page.value(
+            "axe.run(document).then((all) => all.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+        )
+        assert found == []
+
+
+def axe(factory: pytest.TempPathFactory) -> str:
+    """axe-core's source, which npm brings; skips where it cannot."""
+    if not shutil.which("npm"):
+        pytest.skip("needs npm")
+    folder = factory.getbasetemp() / "axe"
+    command = [
+        "npm",
+        "install",
+        "--prefix",
+        str(folder),
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "axe-core@4.14.1",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        pytest.skip(f"npm cannot install axe-core: {done.stderr[-300:]}")
+    return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+def test_words_are_those_of_the_replies(page: Page) -> None:
+    assert page.value(f"document.querySelector('.before').innerText.includes({json.dumps(WORDS[0])})")

@@ -1,0 +1,231 @@
+"""From real gates to lines of a history: figures, variants, references that changed, drift since the anchor."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.stats import t as stats_t
+from scipy.stats import ttest_ind
+
+from accgate.cli import main
+from accgate.decide import Evidence, compare_scores, decide
+from accgate.design import Design, Mean
+from accgate.errors import BadInput
+from accgate.history.collect import run_of
+from accgate.history.run import Run, standard_error
+from accgate.history.series import series_of
+from accgate.history.store import read_history
+from accgate.result import Result, result_of_verdict
+from accgate.scores import Scores
+from accgate.stats.result import Interval
+from accgate.verdict import ReferenceSummary
+from tests.decisions import one_each
+from tests.gates import Project, recorded_project, right_but
+from tests.report.runs import result_of, verdict_of
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
+
+
+def line(result: Result, **keys: object) -> Run:
+    return run_of(result, b"x", commit="c0ffee", config=None, now=lambda: NOON)
+
+
+def add(project: Project, *args: str) -> None:
+    result = project.out / "accgate.json"
+    at = ["--file", str(project.folder / "h.jsonl"), "--config", str(project.config), "--commit", "c0ffee"]
+    assert main(["history", "add", str(result), *at, *args]) == 0
+
+
+def started(project: Project, day: int) -> None:
+    """Date the last run: these take less than the second that a time is exact to."""
+    path = project.out / "accgate.json"
+    path.write_text(json.dumps(project.result | {"started": f"2026-03-{day:02d}T03:00:00+00:00"}))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return recorded_project(tmp_path, 200)
+
+
+def test_a_line_has_the_figures_of_accgate_json(project: Project) -> None:
+    assert project.run(right_but(40)) == 1
+    add(project)
+    (made,) = read_history(project.folder / "h.jsonl").runs
+    (check,), result, own = made.checks, project.result, project.check
+    assert (made.commit, made.started, made.verdict) == ("c0ffee", result["started"], "regression")
+    assert made.accgate == result["accgate"]
+    for key in ("model", "task", "verdict", "test", "n", "difference", "sigma", "gamma", "theta", "higher_is_better"):
+        assert getattr(check, key) == own[key]
+    assert (check.reference.mean, check.reference.n) == (own["reference"]["mean"], own["reference"]["n"])
+    assert check.candidate.mean == own["candidate"]["mean"]
+    assert check.drift is None
+
+
+def test_the_variant_is_part_of_the_model_s_name(project: Project) -> None:
+    project.models["m"] |= {"variant": {"quant": "fp8", "gpu": "H200"}, "baseline": "m"}
+    project.write()
+    assert project.run(right_but(10)) == 0
+    add(project)
+    (made,) = read_history(project.folder / "h.jsonl").runs
+    assert made.checks[0].model == "m@gpu=H200,quant=fp8"
+    assert made.checks[0].reference.digest  # of the baseline
+
+
+def test_a_replaced_reference_is_marked_and_drift_is_counted_since_its_anchor(project: Project) -> None:
+    for day, wrong in enumerate((10, 12), 1):
+        project.run(right_but(wrong))
+        started(project, day)
+        add(project)
+    assert project.record(right_but(30), args=["--reason", "a faster kernel"]) == 0
+    assert project.run(right_but(31)) == 0
+    started(project, 3)
+    add(project)
+    (one,) = series_of(read_history(project.folder / "h.jsonl").runs)
+    assert [step.changed for step in one.steps] == [False, False, True]
+    assert [step.point.drift is None for step in one.steps] == [True, True, False]
+    drift = one.last.point.drift
+    assert drift is not None
+    assert drift.detected
+    assert drift.since == one.steps[0].point.reference.date
+    assert drift.difference == pytest.approx(-10.5)  # from 190 right to 169, of 200
+    digests = [step.point.reference.digest for step in one.steps]
+    assert digests[0] == digests[1] != digests[2]
+    assert all(len(digest) == 16 for digest in digests)
+
+
+def test_without_a_config_the_run_is_kept_and_the_lack_is_said(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.run(right_but(10))
+    (project.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(project.folder / "elsewhere")
+    assert main(["history", "add", str(project.out / "accgate.json")]) == 0
+    assert "there is no accuracy.toml here" in capsys.readouterr().err
+    (made,) = read_history(Path("history.jsonl")).runs
+    assert made.checks[0].model == "m"
+    assert made.checks[0].reference.digest == ""
+
+
+def test_a_config_that_is_named_must_be_there(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run(right_but(10))
+    assert main(["history", "add", str(project.out / "accgate.json"), "--config", "none.toml"]) == 2
+    assert "none.toml" in capsys.readouterr().err
+    assert not Path("history.jsonl").exists()
+
+
+def test_a_reference_that_was_damaged_since_keeps_the_run(project: Project) -> None:
+    project.run(right_but(10))
+    (reference,) = project.store.rglob("sums.toml")
+    reference.write_text("mean = = 3")
+    add(project)
+    (made,) = read_history(project.folder / "h.jsonl").runs
+    assert made.checks[0].reference.digest == ""
+    assert made.checks[0].reference.mean == 95.0
+
+
+def test_a_reference_that_was_removed_since_keeps_the_run(project: Project) -> None:
+    project.run(right_but(10))
+    for path in project.store.rglob("sums.*"):
+        path.unlink()
+    add(project)
+    (made,) = read_history(project.folder / "h.jsonl").runs
+    assert (made.checks[0].reference.digest, made.checks[0].reference.n) == ("", 200)
+
+
+def test_the_same_file_added_again_is_the_same_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run(right_but(10))
+    add(project)
+    add(project, "--commit", "another")
+    assert "has this run already; 1 run" in capsys.readouterr().out
+    assert (project.folder / "h.jsonl").read_bytes().count(b"\n") == 1
+
+
+def test_times_are_utc_so_that_they_sort() -> None:
+    east = Result("pass", 0, (), started="2026-11-21T01:30:00+02:00")
+    assert line(east).started == "2026-11-20T23:30:00+00:00"
+    assert line(Result("pass", 0, (), started="2026-11-20T23:30:00Z")).started == "2026-11-20T23:30:00+00:00"
+    assert line(result_of(verdict_of())).started == "2026-05-01T12:00:00+00:00"
+    with pytest.raises(BadInput, match="which is no time"):
+        line(Result("pass", 0, (), started="yesterday"))
+
+
+class TestStandardError:
+    draw = np.random.default_rng(5)
+
+    def test_of_paired_scores_is_numpy_s_of_the_differences(self) -> None:
+        before, now = (self.draw.normal(60.0, 9.0, 300).round(3) for _ in range(2))
+        verdict = compare_scores(one_each(list(before)), one_each(list(now)), Design("paired", theta=2.0))
+        assert standard_error(verdict) == pytest.approx(np.std(now - before, ddof=1) / 300**0.5)
+
+    def test_of_clusters_is_that_of_the_clusters_and_not_of_the_samples(self) -> None:
+        codes = [str(number // 10) for number in range(600)]
+        shift = np.repeat(self.draw.normal(0.0, 5.0, 60), 10)
+        before = np.full(600, 50.0)
+        scores = [
+            Scores(tuple(map(str, range(600))), values[:, None], clusters=tuple(codes))
+            for values in (before, before + shift)
+        ]
+        verdict = compare_scores(*scores, Design("paired", theta=2.0))
+        assert verdict.clusters == 60
+        means = shift.reshape(60, 10).mean(axis=1)
+        assert standard_error(verdict) == pytest.approx(np.std(means, ddof=1) / 60**0.5)
+
+    def test_of_two_samples_at_a_declared_sigma_has_both_their_sizes(self) -> None:
+        now = one_each(list(self.draw.normal(60.0, 9.0, 400)))
+        (verdict,) = decide([Evidence(now, Mean(61.0, 100), Design("two-sample", sigma=50.0), binary=False)])
+        assert verdict.sigma == 50.0
+        assert standard_error(verdict) == pytest.approx(50.0 * (1 / 400 + 1 / 100) ** 0.5)
+
+    def test_of_two_samples_without_one_is_scipy_s_of_welch(self) -> None:
+        now, before = self.draw.normal(60.0, 25.0, 50), self.draw.normal(60.0, 5.0, 800)
+        reference = Mean(float(before.mean()), 800, float(before.std(ddof=1)))
+        (verdict,) = decide([Evidence(one_each(list(now)), reference, Design("two-sample"), binary=False)])
+        known = ttest_ind(now, before, equal_var=False)
+        error = (known.confidence_interval().high - (now.mean() - before.mean())) / stats_t.ppf(0.975, known.df)
+        assert standard_error(verdict) == pytest.approx(error)
+
+    def test_without_a_sigma_is_that_of_the_interval(self) -> None:
+        quantile = NormalDist().inv_cdf(0.95)
+        bounds = Interval(quantile * 2.0, (-quantile * 2.0, quantile * 2.0))
+        assert standard_error(verdict_of(sigma=None, interval=bounds)) == pytest.approx(2.0)
+
+    def test_of_a_target_has_the_candidate_s_alone(self) -> None:
+        target = verdict_of(test="target", n=400, sigma=50.0, reference=ReferenceSummary(75.0, None))
+        assert standard_error(target) == pytest.approx(2.5)
+
+    def test_is_nothing_where_nothing_gives_it(self) -> None:
+        for verdict in (
+            verdict_of(sigma=None),
+            verdict_of(sigma=3.0, difference=None),
+            verdict_of(sigma=3.0, n=0),
+            verdict_of(test="two-sample", sigma=3.0, theta=None),
+            verdict_of(sigma=3.0, alpha=0.6, alpha_applied=None),
+            verdict_of(test="two-sample", sigma=3.0, theta=3.0, beta=0.0),
+        ):
+            assert standard_error(verdict) is None
+
+
+def test_a_verdict_of_compare_is_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = [one_each([100.0] * 40 + [0.0] * (wrong + 10)) for wrong in (0, 0)]
+    verdict = compare_scores(*scores, Design("paired", theta=20.0))
+    made = line(result_of_verdict(verdict))
+    assert (made.verdict, made.checks[0].model, made.checks[0].task) == (verdict.verdict, "", "")
+    assert series_of([made])[0].name == "candidate against reference"
+
+
+def test_json_of_show_is_the_history_by_check(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run(right_but(10))
+    add(project)
+    capsys.readouterr()
+    assert main(["history", "show", str(project.folder / "h.jsonl"), "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert (one["model"], one["task"]) == ("m", "sums")
+    (shown,) = one["runs"]
+    assert shown["commit"] == "c0ffee"
+    assert shown["candidate"] == {"mean": 95.0, "n": 200, "errors": 0}
+    assert shown["reference_changed"] is False

@@ -1,0 +1,153 @@
+"""Histories joined in any order, and read after any damage."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.history.file import History, history_of, merged, parsed
+from accgate.history.run import START, line_of, read_line
+from tests.history.made import point, run, runs, season
+
+junk = st.binary(max_size=60).filter(lambda text: b"\n" not in text)
+ON_DISK = settings(deadline=None, max_examples=60)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    """A history as it may be found: runs in any order, some lines cut, some bytes of something else."""
+    lines = [line_of(made).text for made in draw(st.lists(runs, max_size=5))]
+    cut = [line[: draw(st.integers(0, len(line)))] if draw(st.booleans()) else line for line in lines]
+    return parsed(b"\n".join(draw(st.permutations([*cut, *draw(st.lists(junk, max_size=2))]))), "h")
+
+
+@ON_DISK
+@given(histories(), histories())
+def test_two_histories_joined_in_either_order_are_the_same_bytes(one: History, two: History) -> None:
+    assert merged(one, two).content == merged(two, one).content
+
+
+@ON_DISK
+@given(histories(), histories(), histories())
+def test_three_histories_joined_in_any_grouping_are_the_same_bytes(one: History, two: History, three: History) -> None:
+    assert merged(merged(one, two), three).content == merged(one, merged(two, three)).content
+    assert merged(one, two, three).content == merged(merged(one, two), three).content
+
+
+@ON_DISK
+@given(histories())
+def test_joining_a_history_with_itself_changes_nothing(one: History) -> None:
+    assert merged(one, one).content == merged(one).content == one.content
+
+
+@ON_DISK
+@given(histories(), histories())
+def test_a_joined_history_reads_back_as_it_is(one: History, two: History) -> None:
+    whole = merged(one, two)
+    again = parsed(whole.content, "h")
+    assert (again.lines, again.damaged) == (whole.lines, whole.damaged)
+
+
+@ON_DISK
+@given(histories(), histories())
+def test_no_run_of_either_is_lost(one: History, two: History) -> None:
+    assert {line.id for line in merged(one, two).lines} == {line.id for line in (*one.lines, *two.lines)}
+
+
+@ON_DISK
+@given(st.lists(runs, max_size=5))
+def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
+    read = parsed(history_of(made).content, "h")
+    assert not read.notes
+    assert {line.run for line in read.lines} == set(made)
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.integers(0, 10_000))
+def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None:
+    whole = season(6)
+    cut = whole.content[: at % len(whole.content)]
+    read = parsed(cut, "h.jsonl")
+    complete = [line for line in whole.lines if line.text in cut]
+    assert list(read.lines) == complete
+    rest = cut[sum(len(line.text) + 1 for line in complete) :]
+    assert read.damaged == ((rest,) if rest else ())
+    if rest:
+        assert read.notes == (
+            f"h.jsonl:{len(complete) + 1}: is torn, as where a writer was stopped; what is left of it is kept, and "
+            "shown nowhere",
+        )
+    else:
+        assert not read.notes
+
+
+def test_a_cut_history_joined_with_the_whole_one_is_the_whole_one() -> None:
+    whole = season(6)
+    for at in (1, 5, 40, 900, len(whole.content) - 2):
+        assert merged(parsed(whole.content[:at], "cut"), whole).content == whole.content
+
+
+def test_a_damaged_line_in_the_middle_is_kept_and_said_with_its_number() -> None:
+    first, second, third = (line.text for line in season(3).lines)
+    changed = second.replace(b"76.5", b"99.5")
+    assert changed != second
+    read = parsed(b"\n".join((first, changed, third)) + b"\n", "h.jsonl")
+    assert [line.text for line in read.lines] == [first, third]
+    assert read.damaged == (changed,)
+    assert read.notes == ("h.jsonl:2: is damaged, cut or changed since; what is left of it is kept, and shown nowhere",)
+    assert changed + b"\n" in merged(read, season(3)).content
+
+
+def test_a_line_written_right_behind_a_torn_one_is_found() -> None:
+    first, second = (line.text for line in season(2).lines)
+    read = parsed(first[:70] + second + b"\n", "h")
+    assert [line.text for line in read.lines] == [second]
+    assert read.damaged == (first[:70],)
+
+
+def test_line_ends_of_windows_and_empty_lines_change_nothing() -> None:
+    whole = season(4)
+    assert parsed(b"\r\n\r\n".join(line.text for line in whole.lines) + b"\r\n", "h").content == whole.content
+
+
+def test_a_line_of_a_later_version_is_kept_with_its_keys_and_one_it_cannot_understand_is_said() -> None:
+    row = json.loads(line_of(run(1)).text)
+    row.pop("id")
+    from accgate.history.run import _written
+
+    _, more = _written(row | {"mood": "fine"})
+    assert parsed(more, "h").lines[0].run == run(1)
+    assert parsed(more, "h").content == more + b"\n"
+    _, other = _written(row | {"checks": "none"})
+    read = parsed(other, "h")
+    assert read.runs == ()
+    assert read.content == other + b"\n"
+    assert read.notes == ("h:1: is of another version of accgate; it is kept, and shown nowhere",)
+
+
+def test_lines_stand_by_time_and_not_as_they_were_added() -> None:
+    days = [run(day) for day in (3, 1, 2)]
+    assert [made.started[8:10] for made in history_of(days).runs] == ["01", "02", "03"]
+
+
+def test_one_result_under_two_names_is_shown_once() -> None:
+    named, bare = run(1), run(1, point(model="m"))
+    assert len(history_of([named, bare]).lines) == 2
+    assert len(history_of([named, bare]).runs) == 1
+    assert history_of([named]).has(bare)
+    assert not history_of([named]).has(run(2))
+
+
+def test_what_no_json_holds_is_no_line() -> None:
+    for text in (b"", b"[]", b"{}", b"null", b'{"id":"x"}', START, b"\xff\xfe", b"[" * 100_000, b'{"started":1e999}'):
+        assert read_line(text) is None
+
+
+def test_a_figure_that_is_not_finite_becomes_null() -> None:
+    line = line_of(run(1, point(float("nan"), error=float("inf"))))
+    assert line.run is not None
+    (check,) = json.loads(line.text)["checks"]
+    assert check["candidate"]["mean"] is None
+    assert check["error"] is None

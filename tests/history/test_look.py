@@ -1,0 +1,110 @@
+"""The page and the badge in a real browser: nothing is cut, covered or too wide, and axe finds no fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accgate.history.badge import Badge, svg
+from accgate.history.file import history_of
+from accgate.history.page import html_page
+from tests.browser.chromium import Browser, Page
+from tests.browser.test_report import axe
+from tests.history.made import point, run, season
+
+pytestmark = pytest.mark.browser
+
+# Pairs of labels of one drawing that lie on each other, and labels that stick out of their drawing.
+FAULTS = """[...document.querySelectorAll('svg.chart')].flatMap((drawing) => {
+  const box = (e) => e.getBoundingClientRect(), whole = box(drawing), all = [...drawing.querySelectorAll('text')]
+    .filter((e) => box(e).width);
+  const out = all.filter((e) => box(e).left < whole.left - 1 || box(e).right > whole.right + 1
+    || box(e).top < whole.top - 1 || box(e).bottom > whole.bottom + 1);
+  const over = all.flatMap((a, i) => all.slice(i + 1).filter((b) => box(a).left < box(b).right
+    && box(b).left < box(a).right && box(a).top + 3 < box(b).bottom && box(b).top + 3 < box(a).bottom)
+    .map((b) => a.textContent + ' on ' + b.textContent));
+  return [...out.map((e) => e.textContent), ...over];
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    person = browser.person()
+    yield Page(browser, person)
+    browser.forget(person)
+
+
+def shown(page: Page, folder: Path, text: str, width: int, *, phone: bool = False) -> None:
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    page.size(width, 900, phone=phone)
+    page.open(path)
+
+
+LONG = history_of([
+    run(day, point(100.0 - day, model="a-model-with-quite-a-long-name@gpu=H200,kv=fp8,quant=int4", task="a" * 60,
+                   verdict="inconclusive", gamma=None)) for day in range(1, 29)
+])  # fmt: skip
+KINDS = {"season": season(28), "one run": history_of([run(1)]), "two runs": history_of([run(1), run(2)]), "long": LONG}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Path, kind: str, width: int) -> None:
+    shown(page, tmp_path, html_page(KINDS[kind]), width, phone=width < 500)
+    page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
+    assert page.value(FAULTS) == []
+    assert page.value("document.documentElement.scrollWidth") <= width
+    assert not [
+        event for event in page.browser.events if event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown")
+    ]
+
+
+def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path: Path, tmp_path_factory) -> None:
+    source = axe(tmp_path_factory)
+    for scheme in ("light", "dark"):
+        page.scheme(scheme)
+        shown(page, tmp_path, html_page(season(28)), 1280)
+        page.value("document.querySelectorAll('details').forEach((e) => e.open = true)")
+        page.value(f"{source}; null")
+        run_axe = "axe.run(document).then((all) => all.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+        assert page.value(run_axe) == []
+
+
+def test_the_marks_on_a_phone_are_large_enough_to_tell_apart(page: Page, tmp_path: Path) -> None:
+    shown(page, tmp_path, html_page(season(20)), 390, phone=True)
+    widths = page.value(
+        "['.circle circle', '.cross path', 'g .drift'].map((s) => "
+        "document.querySelector('.chart ' + s).getBoundingClientRect().width)"
+    )
+    dot, cross, ring = widths
+    assert dot >= 4
+    assert cross >= 7
+    assert ring >= cross + 4
+
+
+def test_the_badge_s_texts_stay_in_their_halves_in_the_browser_s_own_font(page: Page, tmp_path: Path) -> None:
+    for badge in (
+        Badge("accuracy", "no regression, but declining", "#9a6700"),
+        Badge("WWWW", "iiii 100.0 ± 0.1", "#59636e"),
+    ):
+        shown(page, tmp_path, svg(badge), 600)
+        boxes = page.value(
+            "[...document.querySelectorAll('rect[fill], text')].map((e) => "
+            "(b => [b.left, b.right])(e.getBoundingClientRect()))"
+        )
+        left, right, label, message = boxes
+        assert left[0] + 4 <= label[0], json.dumps(boxes)
+        assert label[1] <= left[1] - 4
+        assert right[0] + 4 <= message[0]
+        assert message[1] <= right[1] - 4

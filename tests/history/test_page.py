@@ -1,0 +1,190 @@
+"""The page of a history: what the chart shows is what the file holds, and nothing in a name becomes markup."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.cli import main
+from accgate.errors import BadInput
+from accgate.history.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
+from accgate.history.file import History, history_of
+from accgate.history.page import ROWS, html_page
+from accgate.history.run import Against
+from accgate.history.series import series_of
+from tests.history.made import declining, point, run, runs, season
+from tests.report.hostile import hostile
+from tests.report.test_html import Document
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def chart(history: History, check: str = "m/gsm8k") -> Chart:
+    (one,) = series_of(history.runs, check)
+    made = chart_of(one)
+    assert made is not None
+    return made
+
+
+def read(text: str) -> Document:
+    page = Document()
+    page.feed(text)
+    page.close()
+    return page
+
+
+def test_every_run_with_a_mean_is_a_mark_and_each_kind_has_its_shape() -> None:
+    made = chart(season(20))
+    assert len(made.dots) == 19  # the error has no mean
+    assert [dot.kind for dot in made.dots].count("cross") == 1
+    assert [dot.drift for dot in made.dots] == [False] * 18 + [True]
+    assert len(made.changes) == 1
+    assert made.line.count("M") == 2  # a gap where there is none
+
+
+def test_a_better_mean_stands_higher_and_equal_ones_at_one_height() -> None:
+    made = chart(season(20))
+    heights = {float(re.search(r"mean ([\d.]+)", dot.text)[1]): dot.y for dot in made.dots}  # type: ignore[index]
+    means = sorted(heights)
+    assert [heights[mean] for mean in means] == sorted(heights.values(), reverse=True)
+    assert len(set(heights.values())) == len(means)
+
+
+def test_the_axis_agrees_with_the_marks() -> None:
+    made = chart(season(20))
+    (y1, v1), (y2, v2) = ((tick.at, float(tick.text)) for tick in (made.rows[0], made.rows[-1]))
+    for dot in made.dots:
+        mean = float(re.search(r"mean ([\d.]+)", dot.text)[1])  # type: ignore[index]
+        assert v1 + (dot.y - y1) / (y2 - y1) * (v2 - v1) == pytest.approx(mean, abs=0.05)
+
+
+def test_the_band_is_two_standard_errors_around_the_reference() -> None:
+    made = chart(history_of([run(1), run(2)]))
+    (y1, v1), (y2, v2) = ((tick.at, float(tick.text)) for tick in (made.rows[0], made.rows[-1]))
+    ys = [float(y) for _, y in re.findall(r"(V)(-?[\d.]+)", made.band)]
+    values = [v1 + (y - y1) / (y2 - y1) * (v2 - v1) for y in ys]
+    assert values == pytest.approx([78.0, 78.0, 74.0, 74.0], abs=0.05)
+
+
+def test_the_band_ends_where_the_reference_changes() -> None:
+    assert chart(season(20)).band.count("Z") == 3  # the run without figures, then the new reference
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(runs, min_size=1, max_size=12))
+def test_nothing_is_drawn_outside_the_drawing(made: list) -> None:
+    found = series_of(history_of(made).runs) if any(one.checks for one in made) else ()
+    for drawn in filter(None, map(chart_of, found)):
+        for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", f"{drawn.line}{drawn.reference}{drawn.band}{drawn.gamma}"):
+            assert LEFT - 0.1 <= float(x) <= WIDTH - RIGHT + 0.1
+            assert TOP - 0.1 <= float(y) <= HEIGHT - BOTTOM + 0.1
+        for tick in drawn.rows:
+            assert TOP - 0.1 <= tick.at <= HEIGHT - BOTTOM + 0.1
+        assert 2 <= len(drawn.rows) <= 6
+        assert len({tick.text for tick in drawn.rows}) == len(drawn.rows)
+
+
+def test_one_run_alone_and_equal_figures_have_a_chart() -> None:
+    flat = point(50.0, reference=Against(50.0, 400), error=0.0, gamma=None)
+    made = chart(history_of([run(1, flat)]))
+    assert len(made.dots) == 1
+    assert [date.text for date in made.dates] == ["2026-01-01"]
+
+
+def test_a_chart_has_words_that_say_what_it_shows() -> None:
+    words = chart(season(20)).words
+    assert "20 runs from 2026-01-01 to 2026-01-20" in words
+    assert "between 71.00 and 76.50" in words
+    assert "1 run regressed, the reference changed 1 time" in words
+    assert "pass, mean 76.50, reference 74.00 ± 1.00, a slow decline since the anchor" in words
+    page = html_page(season(20))
+    for one in ("m/gsm8k", "m/mmlu"):
+        assert chart(season(20), one).words in page
+    assert page.count('role="img" aria-labelledby=') == 2
+
+
+def test_the_page_shows_every_figure_of_the_latest_runs_newest_first() -> None:
+    page = read(html_page(season(20), "m/gsm8k"))
+    rows = [row for row in page.rows if row and row[0].startswith("2026-")]
+    assert [row[0] for row in rows] == [f"2026-01-{day:02d}" for day in range(20, 0, -1)]
+    assert rows[0][3:] == ["74.00", "76.50", "1.00", "+0.50", "72.00", "-4.00 decline", "pass"]
+
+
+def test_the_headline_says_what_the_latest_run_of_each_check_was() -> None:
+    def title(*points) -> str:
+        return re.search("<h1>(.*)</h1>", html_page(history_of([run(1, *points)])))[1]  # type: ignore[index]
+
+    assert title(point(), point(task="b")) == "Accuracy over time: 2 of 2 checks passed in the latest run"
+    assert title(point(verdict="regression")) == "Accuracy over time: m@quant=fp8 / gsm8k regressed"
+    assert "1 of 2 checks gave no verdict" in title(point(), point(verdict="inconclusive", task="b"))
+    assert title(point(verdict="inconclusive")) == "Accuracy over time: the check gave no verdict in the latest run"
+    declines = title(point(drift=declining()), point(task="b"))
+    assert declines == "Accuracy over time: 2 of 2 checks passed in the latest run, but 1 declines slowly"
+    many = [point(verdict="regression", task=f"t{number}") for number in range(5)]
+    assert title(*many).endswith("m@quant=fp8 / t2 and 2 more regressed")
+
+
+def test_a_page_loads_and_runs_nothing_whatever_stands_in_the_names() -> None:
+    plain = read(html_page(season(2)))
+    assert plain.policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    points = [point(model=f"{number} {name}", task=name) for number, name in enumerate(hostile()[:120])]
+    wild = read(html_page(history_of([run(1, *points, commit="<script>alert(1)</script>")])))
+    assert set(wild.tags) <= set(plain.tags)
+    assert wild.attributes <= plain.attributes
+    assert not {"script", "img", "a", "iframe", "link", "use", "image", "foreignobject"} & set(wild.tags)
+
+
+def test_the_drawings_are_sound_xml_with_whatever_names() -> None:
+    points = [point(model=f"{number} {name}") for number, name in enumerate(hostile()[:60])]
+    page = html_page(history_of([run(1, *points)]))
+    drawings = re.findall(r"<svg class=\"chart\".*?</svg>", page, re.DOTALL)
+    assert len(drawings) == 60
+    for drawing in drawings:
+        ET.fromstring(drawing)
+
+
+def test_a_check_without_any_figure_has_words_in_place_of_a_chart() -> None:
+    bare = point(None, "no-reference", reference=Against(None, None), error=None, gamma=None)
+    page = html_page(history_of([run(1, bare)]))
+    assert "No run of this check has a figure to draw." in page
+    assert 'class="chart"' not in page
+
+
+def test_damaged_lines_are_said_on_the_page() -> None:
+    whole = season(3)
+    assert "could not be read" not in html_page(whole)
+    assert "1 line of the history could not be read and is not shown" in html_page(replace(whole, damaged=(b"x",)))
+
+
+def test_a_long_history_stays_small_and_says_what_it_leaves_out() -> None:
+    days = [run(1, started=f"20{year}-{month:02d}-{day:02d}T03:00:00+00:00", result=f"{year}{month}{day}")
+            for year in range(20, 26) for month in range(1, 13) for day in range(1, 29, 3)]  # fmt: skip
+    page = html_page(history_of(days))
+    assert len(days) == 720
+    assert len(page) < 300_000
+    assert f"{720 - ROWS} earlier runs stand in the history&#39;s file" in page or (
+        f"{720 - ROWS} earlier runs stand in the history's file" in page
+    )
+    assert "720 runs, 2020-01-01 to 2025-12-28" in page
+
+
+def test_a_history_without_runs_has_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadInput, match="no run yet"):
+        html_page(History())
+    assert main(["history", "html", str(tmp_path / "none.jsonl"), "--out", str(tmp_path / "p.html")]) == 2
+    assert not (tmp_path / "p.html").exists()
+
+
+def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_bytes(season().content)
+    assert main(["history", "html", str(history), "--out", str(tmp_path / "p.html"), "--check", "m/mmlu"]) == 0
+    assert (tmp_path / "p.html").read_text() == html_page(season(), "m/mmlu")
+    assert main(["history", "html", str(history)]) == 0
+    assert capsys.readouterr().out == html_page(season())

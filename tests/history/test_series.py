@@ -1,0 +1,132 @@
+"""Checks over time: which runs belong together, where a reference changed, and how a terminal shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accgate.cli import main
+from accgate.errors import BadInput
+from accgate.history.run import Against
+from accgate.history.series import series_of, sparkline
+from accgate.verdict import CandidateSummary
+from tests.history.made import declining, point, run, season
+
+
+def changes(*references: Against) -> list[bool]:
+    runs = [run(day, point(reference=reference)) for day, reference in enumerate(references, 1)]
+    return [step.changed for step in series_of(runs)[0].steps]
+
+
+def test_another_digest_is_another_reference_whatever_its_mean() -> None:
+    first = Against(76.0, 400, "aa", "2026-01-01")
+    assert changes(first, first, replace(first, digest="bb"), replace(first, digest="bb")) == [
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert changes(first, replace(first, mean=75.0, n=300)) == [False, False]  # fewer samples of the same one
+
+
+def test_without_a_digest_another_mean_of_as_many_samples_is_another_reference() -> None:
+    assert changes(Against(76.0, 400), Against(76.0, 400), Against(75.0, 400)) == [False, False, True]
+    assert changes(Against(76.0, 400), Against(75.0, 300)) == [False, False]
+
+
+def test_a_run_without_a_reference_is_no_change_and_hides_none() -> None:
+    first, second = Against(76.0, 400, "aa"), Against(75.0, 400, "bb")
+    assert changes(first, Against(None, None), first) == [False, False, False]
+    assert changes(first, Against(None, None), second) == [False, False, True]
+
+
+def test_variants_are_checks_of_their_own_and_a_model_without_one_means_all() -> None:
+    runs = [run(1, point(), point(model="m@quant=int4"), point(model="m2"), point(task="mmlu"))]
+    names = [one.name for one in series_of(runs)]
+    assert names == ["m2 / gsm8k", "m@quant=fp8 / gsm8k", "m@quant=fp8 / mmlu", "m@quant=int4 / gsm8k"]
+    assert [one.model for one in series_of(runs, "m/gsm8k")] == ["m@quant=fp8", "m@quant=int4"]
+    assert [one.name for one in series_of(runs, "m@quant=fp8/mmlu")] == ["m@quant=fp8 / mmlu"]
+    with pytest.raises(BadInput, match="no check 'm/gsm8'; did you mean"):
+        series_of(runs, "m/gsm8")
+
+
+def test_an_empty_history_says_how_to_begin() -> None:
+    with pytest.raises(BadInput, match="no run yet; add one with `accgate history add"):
+        series_of([])
+
+
+def test_a_line_of_bars_goes_from_the_least_to_the_greatest() -> None:
+    assert sparkline([0.0, 7.0, None, 3.0]) == "▁█·▄"
+    assert sparkline([None, None]) == "··"
+    assert sparkline([]) == ""
+
+
+@pytest.fixture
+def shown(tmp_path, capsys):
+    def show(history, *args: str) -> str:
+        path = tmp_path / "history.jsonl"
+        path.write_bytes(history if isinstance(history, bytes) else history.content)
+        assert main(["history", "show", str(path), *args]) == 0
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    return show
+
+
+def row(text: str, date: str) -> list[str]:
+    return next(line for line in text.splitlines() if line.startswith(date)).split()
+
+
+def test_the_table_has_mean_error_reference_gamma_drift_and_verdict(shown) -> None:
+    text = shown(season(20), "--check", "m/gsm8k")
+    assert "mmlu" not in text
+    assert row(text, "2026-01-01") == [
+        "2026-01-01", "000000000", "400", "76.00", "75.50", "1.00", "-0.50", "74.00", "-", "pass",
+    ]  # fmt: skip
+    assert row(text, "2026-01-05")[-1] == "regression"
+    assert row(text, "2026-01-06")[2:] == ["400", "76.00", "-", "-", "-", "-", "-", "error"]
+    assert row(text, "2026-01-11")[3:5] == ["74.00", "(new)"]
+    assert row(text, "2026-01-20")[-3:] == ["-4.00", "decline", "pass"]
+    assert "since the anchor of 2025-12-01 a slow decline is seen" in text
+    assert "71.00 to 76.50, 20 runs" in text
+
+
+def test_the_latest_runs_are_shown_and_all_are_in_the_bars(shown) -> None:
+    text = shown(season(20), "--check", "m/gsm8k", "--last", "3")
+    assert [line[:10] for line in text.splitlines() if line.startswith("2026-")] == [
+        f"2026-01-{d}" for d in (18, 19, 20)
+    ]
+    bars = next(line for line in text.splitlines() if "█" in line)
+    assert len(bars.split()[0]) == 20
+    assert bars[5] == "·"
+
+
+def test_a_damaged_line_is_said_beside_the_table(shown) -> None:
+    text = shown(season(3).content[:-9])
+    assert "history.jsonl:3: is torn" in text
+    assert "2 runs" in text
+
+
+def test_names_and_commits_cannot_reach_the_terminal(shown) -> None:
+    bad = "\x1b[2J[bold]x[/bold]"
+    from accgate.history.file import history_of
+
+    text = shown(history_of([run(1, point(model=bad, task=bad), commit="[red]\x1b]")]))
+    assert "\x1b" not in text
+    assert "[bold]x[/bold]" in text
+    assert "[red]\ufffd]" in text
+
+
+def test_a_count_that_is_none_is_refused(shown, tmp_path) -> None:
+    with pytest.raises(SystemExit):
+        main(["history", "show", str(tmp_path), "--last", "0"])
+
+
+def test_lower_is_better_shows_the_same_figures(shown) -> None:
+    from accgate.history.file import history_of
+
+    worse = point(
+        77.5, "regression", higher_is_better=False, candidate=CandidateSummary(77.5, 400), drift=declining(4.0)
+    )
+    assert row(shown(history_of([run(1, worse)])), "2026-01-01")[-3:] == ["+4.00", "decline", "regression"]

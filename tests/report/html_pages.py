@@ -1,0 +1,213 @@
+"""Pages of the HTML report as tests read them, and runs that have something to show in each of its parts."""
+
+import csv
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from accgate import compare
+from accgate.order import order_key
+from accgate.records import Record, paths_of, read_gzip_lines, to_line, write_gzip_lines
+from accgate.report.html import html_report
+from accgate.result import Result, read_result, write_result
+from accgate.verdict import Verdict
+from tests.gates import Project, write_lines
+from tests.report.runs import result_of
+
+VOID = {"meta", "input"}
+WORDS = (
+    "the",
+    "model",
+    "adds",
+    "both",
+    "numbers",
+    "and",
+    "says",
+    "what",
+    "it",
+    "found",
+    "so",
+    "that",
+    "all",
+    "can",
+    "see",
+)
+
+
+@dataclass
+class Picture:
+    """An SVG of a page: its class names, its attributes, and every element within as (tag, attributes)."""
+
+    kind: str
+    attributes: dict[str, str]
+    elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    title: str = ""
+    text: str = ""
+
+    def figure(self, name: str) -> float | None:
+        """A figure that the picture was drawn with, all its digits."""
+        found = self.attributes.get(f"data-{name}")
+        return None if found is None else float(found)
+
+    def all(self, tag: str, class_: str) -> list[dict[str, str]]:
+        return [given for name, given in self.elements if name == tag and class_ in given.get("class", "").split()]
+
+
+@dataclass
+class Document(HTMLParser):
+    """A page in which every tag is closed: tags, attributes, table rows, pictures, and the text that is shown."""
+
+    tags: list[str] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
+    rows: list[list[str]] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    policy: str = ""
+    text: str = ""
+    data: str = ""
+    style: str = ""
+    script: str = ""
+    _open: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.tags.append(tag)
+        self.attributes |= set(given)
+        self.ids += [given["id"]] if "id" in given else []
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"]
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "svg":
+            self.pictures.append(Picture(given["class"].split()[-1], given))
+        if any(name == "svg" for name, _ in self._open):
+            self.pictures[-1].elements.append((tag, given))
+        if tag not in VOID:
+            self._open.append((tag, given))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop()[0] == tag
+
+    def handle_data(self, data: str) -> None:
+        tag, given = self._open[-1] if self._open else ("", {})
+        if tag == "style":
+            self.style = data
+        elif tag == "script" and given.get("type") == "application/json":
+            self.data = data
+        elif tag == "script":
+            self.script = data
+        elif any(name == "svg" for name, _ in self._open):
+            if tag in ("title", "desc"):
+                self.pictures[-1].title += data
+            self.pictures[-1].text += data
+        else:
+            self.text += data
+        if any(name in ("td", "th") for name, _ in self._open):
+            self.rows[-1][-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    @property
+    def flips(self) -> dict[str, list[dict[str, Any]]]:
+        """The flips of each check, as the page's script reads them."""
+        return dict(json.loads(self.data))
+
+    def picture(self, kind: str, at: int = 0) -> Picture:
+        return [picture for picture in self.pictures if picture.kind == kind][at]
+
+
+def document(text: str) -> Document:
+    found = Document()
+    found.feed(text)
+    found.close()
+    assert not found._open
+    return found
+
+
+def page_of(project: Project) -> tuple[tuple[Verdict, ...], Document]:
+    """The verdicts of a project's last run, and its report."""
+    result = read_result(project.out / "accgate.json")
+    return result.checks, document(html_report(result, folder=project.out))
+
+
+def replies(project: Project, reply: Callable[[int], tuple[str, float]], **more: Callable[[int], Any]) -> Path:
+    """What the model replies to the sample at each place of the fixed order, with its score, and other columns."""
+    rows = []
+    for task in project.tasks:
+        for at, id_ in enumerate(project.ids(task)):
+            text, score = reply(at)
+            rows.append({"id": id_, "reply": text, "score": score, **{key: made(at) for key, made in more.items()}})
+    return write_lines(project.scores, rows)
+
+
+def keep_reference_scores(project: Project, model: str = "m") -> None:
+    """Put the reference's score of each sample beside the run, as a run does."""
+    for task in project.tasks:
+        before = paths_of(project.out, model, task).before
+        known = {(row["id"], row["repeat"]): row["reply"] for row in read_gzip_lines(before)}
+        (path,) = project.store.glob(f"*/{task}.scores.csv")
+        with path.open(encoding="utf-8") as file:
+            rows = [
+                {"id": row["id"], "repeat": int(row["repeat"]), "score": float(row["score"]),
+                 "reply": known.get((row["id"], int(row["repeat"])))}
+                for row in csv.DictReader(file)
+            ]  # fmt: skip
+        write_gzip_lines(before, rows)
+
+
+def changed(n: int, lost: float, gained: float, seed: int = 0) -> tuple[list[float], list[float]]:
+    """Scores of n samples, right with probability 0.7, and the same with these shares lost and gained of all."""
+    draw = random.Random(seed)
+    before = [100.0 * (draw.random() < 0.7) for _ in range(n)]
+    after = [
+        100.0 - score if draw.random() < (lost / 0.7 if score else gained / 0.3) else score for score in before
+    ]  # fmt: skip
+    return before, after
+
+
+def written_run(
+    folder: Path, checks: int, n: int, *, lost: float = 0.05, early: bool = False, words: int = 40
+) -> Result:
+    """A run's folder of so many checks of n samples, with prompts, replies and the reference's scores of each."""
+    verdicts = []
+    for check in range(checks):
+        before, after = changed(n, lost, 0.02, seed=check)
+        ids = sorted((f"{check:04x}{at:012x}" for at in range(n)), key=lambda id_: order_key(0, id_))
+        verdict = compare(
+            dict(zip(ids, before, strict=True)), dict(zip(ids, after, strict=True)), theta=2.0, early_stopping=early
+        )
+        verdict = replace(verdict, model="model", task=f"task-{check}")
+        paths = paths_of(folder, "model", f"task-{check}")
+        paths.records.parent.mkdir(parents=True, exist_ok=True)
+        draw = random.Random(check)
+        texts = [" ".join(draw.choices(WORDS, k=words)) for _ in range(n)]
+        with paths.records.open("wb") as file:
+            for id_, score, text in zip(ids, after, texts, strict=True):
+                reply = f"{text} So the answer is {int(score)}."
+                file.write(to_line(Record(id_, 0, score, "100", None, reply, "stop", 50, 40, 1.0, None)))
+        write_gzip_lines(paths.prompts, ({"id": i, "prompt": f"Question {k}: {' '.join(draw.choices(WORDS, k=30))}?"}
+                                         for k, i in enumerate(ids)))  # fmt: skip
+        flips = set(verdict.flips)
+        write_gzip_lines(paths.before, (
+            {"id": i, "repeat": 0, "score": s, "reply": f"{t} So the answer is {int(s)}." if i in flips else None}
+            for i, s, t in zip(ids, before, texts, strict=True)
+        ))  # fmt: skip
+        verdicts.append(verdict)
+    result = result_of(*verdicts)
+    write_result(result, folder)
+    return result

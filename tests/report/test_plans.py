@@ -1,0 +1,85 @@
+"""The plan in the terminal: a table, and a sentence per check."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from accgate import load_config, plan
+from accgate.checks import plan_checks
+from accgate.config import config_schema
+from accgate.report.console import print_table
+from accgate.report.plans import plan_sentence, print_plan
+from tests.gates import Project
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def sentence(folder: Path, **keys: object) -> str:
+    project = Project(folder, n=200, **keys)
+    (check,) = plan_checks(load_config(project.config))
+    return plan_sentence(check)
+
+
+def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
+    said = sentence(tmp_path, sigma=50.0, num_samples=200, reference=70.0, reference_num_samples=4096)
+    assert said.startswith("m / sums: 200 samples see a drop of 9.00 points with probability 0.8; ")
+    theta = 2.48647 * 50.0 * (1 / 200 + 1 / 4096) ** 0.5
+    assert theta == pytest.approx(9.0, abs=0.01)
+    needed = plan(theta, sigma=100.0 * 0.1**0.5, test="paired").n  # the normal approximation at a tenth changed
+    assert f"with per-sample references about {needed:,} would do, if 10% of them change their score" in said
+
+
+def test_the_given_discordance_is_what_pairing_is_reckoned_with(tmp_path: Path) -> None:
+    keys = {"sigma": 50.0, "num_samples": 200, "reference": 70.0, "reference_num_samples": 4096}
+    said = sentence(tmp_path, discordance=0.2, **keys)
+    assert "would do, if 20% of them change their score" in said
+
+
+@pytest.mark.parametrize("keys", [{"target": 70.0, "sigma": 50.0}, {}])
+def test_a_check_that_pairing_does_not_help_hears_nothing_of_it(tmp_path: Path, keys: dict[str, float]) -> None:
+    assert "per-sample references" not in sentence(tmp_path, **keys)
+
+
+def test_pairing_that_would_take_more_samples_is_not_advertised(tmp_path: Path) -> None:
+    said = sentence(tmp_path, sigma=1.0, num_samples=200, reference=70.0, reference_num_samples=4096)
+    assert "per-sample references" not in said
+
+
+@pytest.mark.parametrize("width", [30, 60, 70, 120])
+def test_the_plan_fits_the_terminal(tmp_path: Path, width: int) -> None:
+    project = Project(tmp_path, n=200, sigma=50.0, reference=70.0, reference_num_samples=4096)
+    console = Console(file=io.StringIO(), width=width)
+    print_plan(console, plan_checks(load_config(project.config)), title="a plan", table=True)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert ("Most tokens" in text.splitlines()[1]) == (width > 70)
+    assert "Samples" in text
+
+
+def test_a_table_that_does_not_fit_is_a_paragraph_per_row_with_every_figure() -> None:
+    rows = [("[red]m", "t", "1,000", "2.50"), ("m", "u" * 30, "7", "-")]
+
+    def printed(width: int) -> str:
+        console = Console(file=io.StringIO(), width=width)
+        print_table(console, ("Model", "Task", "n", "Theta"), rows, left=(0, 1))
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue()
+
+    wide = 6 + 2 + 30 + 2 + 5 + 2 + 5
+    assert printed(wide).splitlines()[0].split() == ["Model", "Task", "n", "Theta"]
+    assert max(len(line.rstrip()) for line in printed(wide).splitlines()) == wide
+    assert printed(wide - 1).splitlines() == [
+        "[red]m / t", "  n 1,000, Theta 2.50", f"m / {'u' * 30}", "  n 7, Theta -",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
+def test_every_config_names_the_schema_that_stands_beside_it(path: Path) -> None:
+    first, _, _ = path.read_text(encoding="utf-8").partition("\n")
+    directive, _, name = first.partition(" ")
+    assert directive == "#:schema"
+    assert json.loads((path.parent / name).read_text(encoding="utf-8")) == config_schema()

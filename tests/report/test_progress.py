@@ -1,0 +1,156 @@
+"""What is shown while a check runs: rate, time left, difference to the reference, and how near a decision is."""
+
+import io
+import re
+from collections.abc import Callable, Mapping
+
+import pytest
+from rich.console import Console
+
+from accgate.assignment import ComparingObserver
+from accgate.records import Record
+from accgate.report.progress import ProgressBar
+from accgate.standing import Comparison, Limits
+from tests.gates import RIGHT, WRONG
+
+
+class Clock:
+    """A clock that goes on by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def record_of(score: float | None, id_: str = "a") -> Record:
+    return Record(id_, 0, score, "", None, None, None, None, None, 0.0, None if score is not None else "failed")
+
+
+def log(
+    scores: list[float | None], *, reference: Mapping[str, float] | float | None = None, seconds: float = 1.0,
+    kept: int = 0,
+) -> list[str]:  # fmt: skip
+    """The lines of a log, for records that come so many seconds apart."""
+    console, clock = Console(file=io.StringIO(), width=200), Clock()
+    bar = ProgressBar(console, clock=clock)
+    if reference is not None:
+        bar.compares(Comparison(reference))
+    bar.started("m", "t", len(scores) + kept, [record_of(RIGHT)] * kept)
+    for score in scores:
+        clock.now += seconds
+        bar.finished(record_of(score))
+    bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def screen(width: int, limits: Callable[[], Limits | None] = lambda: None, *, name: str = "t", clock: Clock) -> str:
+    """What a terminal of this width was sent, for 40 records that come 0.5 s apart."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, force_interactive=True)
+    bar = ProgressBar(console, clock=clock)
+    bar.compares(Comparison({"a": RIGHT}, limits))
+    bar.started("m", name, 60, [])
+    for i in range(40):
+        clock.now += 0.5
+        bar.finished(record_of(WRONG if i == 7 else RIGHT if i else None))
+    assert bar._progress is not None
+    bar._progress.refresh()
+    bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+
+
+def test_the_bar_wants_to_know_what_it_is_compared_with() -> None:
+    assert isinstance(ProgressBar(Console(file=io.StringIO())), ComparingObserver)
+
+
+def test_a_log_has_a_line_a_minute_with_rate_time_left_and_difference() -> None:
+    lines = log([RIGHT, WRONG] * 65, reference={"a": RIGHT}, kept=10)
+    assert lines == [
+        "m / t: 140 samples, 10 kept from before",
+        "m / t: 70 of 140, 1.0/s, 1:10 left, mean 57.14, diff -42.86",
+        "m / t: 130 of 140, 1.0/s, 0:10 left, mean 53.85, diff -46.15",
+        "m / t: mean 53.57, difference -46.43",
+    ]
+
+
+def test_the_difference_is_to_the_mean_where_only_that_is_known() -> None:
+    assert log([RIGHT, WRONG], reference=30.0)[-1] == "m / t: mean 50.00, difference +20.00"
+
+
+def test_failed_samples_count_in_no_mean_and_no_difference() -> None:
+    assert log([None, RIGHT, None], reference={"a": WRONG})[-1] == "m / t: mean 100.00, difference +100.00, 2 failed"
+
+
+def test_one_check_is_not_held_against_the_reference_of_the_one_before() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    bar = ProgressBar(console)
+    bar.compares(Comparison(50.0))
+    for task in ("first", "second"):
+        bar.started("m", task, 1, [])
+        bar.finished(record_of(RIGHT))
+        bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[1::2] == [
+        "m / first: mean 100.00, difference +50.00", "m / second: mean 100.00",
+    ]  # fmt: skip
+
+
+def test_a_wide_terminal_shows_rate_time_left_mean_difference_and_failures() -> None:
+    text = screen(140, clock=Clock())
+    shown = next(line for line in reversed(text.splitlines()) if "40/60" in line)
+    for part in ("m / t", "2.0/s", "0:10 left", "mean 97.44", "diff -2.56", "1 failed"):
+        assert part in shown
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 99, 100, 200])
+def test_no_line_is_wider_than_the_terminal_and_the_count_is_whole(width: int) -> None:
+    text = screen(
+        width, lambda: Limits(1312, 14_042, -1.92, 0.041, 0.0123, -0.32, 0.4), name="task " * 8, clock=Clock()
+    )
+    assert max(len(line.rstrip("\r")) for line in text.split("\n") for line in line.split("\r")) <= width
+    assert "40/60" in text
+    assert "diff -2.56" in text
+
+
+def test_how_near_a_decision_is_stands_under_the_bar_and_goes_with_it() -> None:
+    text = screen(120, lambda: Limits(30, 60, -1.92, 0.041, 0.0123, -0.32, 0.4), clock=Clock())
+    assert "first 30 of 60: -1.92, p = 0.0410 (fails at 0.0123), passes from -0.32 (40% there)" in text
+    assert not text.rstrip().splitlines()[-1].startswith("first")
+
+
+def test_the_limits_are_looked_at_every_two_seconds_at_most() -> None:
+    clock, looks = Clock(), []
+
+    def limits() -> None:
+        looks.append(clock.now)
+
+    screen(120, limits, clock=clock)
+    assert [look - 1000.0 for look in looks] == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0]
+
+
+def test_a_look_that_takes_long_is_not_soon_repeated() -> None:
+    clock, looks = Clock(), []
+
+    def limits() -> None:
+        looks.append(clock.now)
+        clock.now += 0.1
+
+    screen(120, limits, clock=clock)
+    assert len(looks) == 4  # 20 s and the looks' own: each of a tenth of a second costs 5 s of rest
+
+
+def test_a_log_looks_at_no_limits() -> None:
+    bar = ProgressBar(Console(file=io.StringIO()), clock=(clock := Clock()))
+    bar.compares(Comparison(50.0, lambda: pytest.fail("it looked")))
+    bar.started("m", "t", 3, [])
+    for _ in range(3):
+        clock.now += 100.0
+        bar.finished(record_of(RIGHT))
+    bar.ended()
+
+
+def test_control_characters_of_names_are_not_obeyed() -> None:
+    assert "\ufffd[2J" in screen(120, name="\x1b[2Jt", clock=Clock())
