@@ -115,7 +115,7 @@ def test_the_image_is_built_from_the_package_alone(image: str) -> None:
     assert "kB" in first or float(first.split("MB")[0].split()[-1]) < 5, first
     size = int(said("image", "inspect", "--format", "{{.Size}}", image))
     base = engine_base_size()
-    assert base is None or size - base < 400e6
+    assert base is None or size - base < 800e6  # half of it for datasets of the hub and the metrics' packages
 
 
 def engine_base_size() -> int | None:
@@ -200,9 +200,9 @@ def test_the_evaluating_container_finds_no_token_in_its_environment_or_mounts(ru
     assert found == []
     assert count > 50
     assert "HF_TOKEN" in environ
-    assert not [
-        name for name in environ if name.startswith(("GITHUB_TOKEN", "ACTIONS_", "ACCGATE_", "INPUT_", "RUNNER_"))
-    ]
+    told = {"ACCGATE_GRACE", "ACCGATE_IMAGE_DIGEST"}  # how long a cancelled job lasts, and which image this is
+    secret = ("GITHUB_TOKEN", "ACTIONS_", "ACCGATE_", "INPUT_", "RUNNER_")
+    assert not [name for name in environ if name.startswith(secret) and name not in told]
 
 
 def test_head_and_base_cannot_be_written_by_the_models(runner: Runner) -> None:
