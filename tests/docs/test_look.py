@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 
 from tests.browser.chromium import Browser, Page
+from tests.browser.test_report import axe
 from tests.docs.blocks import PAGES
 from tests.docs.site import build
 
@@ -92,3 +93,19 @@ def test_pictures_follow_the_page_s_own_switch(address: str, browser: Browser) -
     page.visit(f"{address}/concepts.html")
     page.value("document.querySelector('[for=__palette_1]').click()")
     assert page.value("getComputedStyle(document.querySelector('article img')).colorScheme") == "dark"
+
+
+@pytest.mark.parametrize("screen", ["light", "dark"])
+@pytest.mark.parametrize("name", ["index", "start", "concepts", "config", "metrics"])
+def test_axe_finds_no_serious_violation_in_what_we_wrote(
+    address: str, browser: Browser, screen: str, name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    page, source = opened(browser, screen), axe(tmp_path_factory)
+    page.visit(f"{address}/{name}.html")
+    page.value(f"{source}; null")
+    found = page.value(
+        "axe.run(document.querySelector('article')).then((all) => all.violations"
+        ".filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+    )
+    # The theme's code blocks scroll; browsers let the keyboard into such regions by themselves.
+    assert [fault for fault in found if fault[0] != "scrollable-region-focusable"] == []
