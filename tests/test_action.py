@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accgate import __version__
-from accgate.starter import WORKFLOW
+from accgate.starter import workflow_text
 from tests.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
@@ -194,7 +194,8 @@ def test_a_workflow_pins_what_it_does_not_own_and_drops_credentials(path: Path) 
 
 
 def test_examples_and_starter_have_the_same_commit_of_each_action() -> None:
-    texts = [path.read_text() for path in WORKFLOWS if path.stem != "ci"] + [WORKFLOW]
+    texts = [path.read_text() for path in WORKFLOWS if path.stem != "ci"]
+    texts.append(workflow_text("accuracy.toml"))
     pins = {pin.split("@")[0]: set() for text in texts for pin in re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text)}
     for text in texts:
         for pin in re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text):
@@ -213,7 +214,7 @@ def test_only_the_half_that_runs_nothing_of_a_fork_has_a_dangerous_trigger() -> 
 
 
 def test_the_starter_grants_what_publishing_needs_and_no_more(tmp_path: Path) -> None:
-    (tmp_path / "accuracy.yml").write_text(WORKFLOW)
+    (tmp_path / "accuracy.yml").write_text(workflow_text("accuracy.toml"))
     (job,) = load_yaml(tmp_path / "accuracy.yml")["jobs"].values()
     assert job["permissions"] == {"contents": "read", "pull-requests": "write", "checks": "write"}
     assert (
@@ -228,7 +229,7 @@ def tool(name: str) -> str:
 
 @pytest.mark.parametrize("schema", ["actions", "workflows"])
 def test_files_have_the_shape_that_github_reads(schema: str, tmp_path: Path) -> None:
-    (tmp_path / "starter.yml").write_text(WORKFLOW)
+    (tmp_path / "starter.yml").write_text(workflow_text("gates/accuracy.toml"))
     files = {
         "actions": [ROOT / "action.yml", ROOT / "report/action.yml"],
         "workflows": [*WORKFLOWS, tmp_path / "starter.yml"],
