@@ -52,7 +52,13 @@ def outcome(folder: Path) -> dict[tuple[str, int], Any]:
     return found
 
 
-@pytest.mark.parametrize("dead", [("gcs_server", "raylet"), ("raylet",)], ids=["head", "own-node"])
+@pytest.mark.parametrize(
+    "dead",
+    [
+        pytest.param(("gcs_server", "raylet"), id="head"),
+        pytest.param(("raylet",), id="own-node", marks=pytest.mark.long),  # half a minute more
+    ],
+)
 def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cluster(
     tmp_path: Path, dead: tuple[str, ...]
 ) -> None:

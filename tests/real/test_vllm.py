@@ -366,7 +366,8 @@ def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, t
     config.write_text(text + "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names))
     done = vllm.run("-m", "accgate", "record", str(config), "--out", str(tmp_path / "out"), "--quiet")
     assert done.returncode == 0, done.stderr
-    found = {name: [json.loads(line) for line in (tmp_path / "out" / "m" / f"{name}.jsonl").open()] for name in names}
+    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in names}
+    found = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in files.items()}
     assert [record["score"] for record in found["quiz"]] == [100.0] * 4
     assert all(0.5 < record["confidence"] < 1.0 for record in found["quiz"])
     assert all(1.0 < record["score"] < 1e5 for record in found["text"])  # short texts, with nothing before them
