@@ -161,13 +161,13 @@ def _badge(arguments: argparse.Namespace) -> int:
 
 
 def _push(arguments: argparse.Namespace) -> int:
-    from accgate.github.command_line import _mask, connected
+    from accgate.github.command_line import connected, mask_tokens
     from accgate.github.commands import command
     from accgate.github.event import read_event
     from accgate.github.failures import CannotPublish
     from accgate.history.branch import Place, push, refuse_other_branch
 
-    _mask(os.environ)
+    mask_tokens(os.environ)
     event, config = read_event(os.environ), _config(arguments)
     try:
         client = connected(event, os.environ)

@@ -44,7 +44,7 @@ def publish(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
     )
-    _mask(environ)
+    mask_tokens(environ)
     return publishing.publish(options, environ, connect=lambda event: connected(event, environ), say=_say)
 
 
@@ -56,7 +56,7 @@ def start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     BadInput
         For an event that must not be evaluated, or outside GitHub Actions.
     """
-    _mask(environ)
+    mask_tokens(environ)
     event = read_event(environ)
     client = None
     try:
@@ -79,7 +79,7 @@ def respond(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     from accgate.github.respond import respond as responded
 
     name = _check_name(arguments.check_name)
-    _mask(environ)
+    mask_tokens(environ)
     try:
         return responded(environ, check_name=name, connect=lambda event: connected(event, environ), say=_say)
     except CannotPublish as error:
@@ -90,7 +90,7 @@ def propose(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """Propose references as a pull request or commit; the job's exit code."""
     from accgate.github import propose as proposing
 
-    _mask(environ)
+    mask_tokens(environ)
     try:
         options = proposing.Options(
             arguments.folder, _sha(arguments.head_sha), _folder_in_repository(arguments.references), arguments.how
@@ -164,7 +164,7 @@ def _check_name(text: str) -> str:
     return text.strip()
 
 
-def _mask(environ: Mapping[str, str]) -> None:
+def mask_tokens(environ: Mapping[str, str]) -> None:
     """Have the runner hide the token, where there is a runner."""
     if environ.get("GITHUB_ACTIONS") == "true":
         for name in TOKENS:

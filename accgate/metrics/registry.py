@@ -130,19 +130,25 @@ def get(name: str, **options: Any) -> Metric:
     """
     known = entries()
     if name not in known:
-        raise UnknownMetric(f"no metric {name!r}; {_hint(name, known)}")
+        raise UnknownMetric(f"no metric {name!r}; {nearest(name, known)}")
     entry = known[name]
-    checked = {option: _checked(entry, option, value) for option, value in options.items()}
+    checked = {option: checked_option(entry, option, value) for option, value in options.items()}
     try:
         return entry.build(**checked)
     except ValueError as error:
         raise BadOption(f"{name}: {error}") from error
 
 
-def _checked(entry: Entry, option: str, value: Any) -> Any:
-    """The option's value, of the type its parameter declares."""
+def checked_option(entry: Entry, option: str, value: Any) -> Any:
+    """The option's value, of the type its parameter declares.
+
+    Raises
+    ------
+    BadOption
+        For an option that the entry does not have, and for a value of another type.
+    """
     if option not in entry.options:
-        hint = _hint(option, entry.options) if entry.options else "it has none"
+        hint = nearest(option, entry.options) if entry.options else "it has none"
         raise BadOption(f"is no option of {entry.name}; {hint}", option)
     kind = typing.get_type_hints(entry.build)[option]
     if get_origin(kind) is Literal:
@@ -169,7 +175,8 @@ def _is_a(value: Any, kind: Any) -> bool:
     )
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A "did you mean" for an unknown name, or what is known: the first few where that is much."""
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"did you mean {close[0]!r}?"

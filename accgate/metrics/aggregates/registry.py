@@ -46,10 +46,10 @@ def aggregate(name: str, **options: Any) -> Aggregate:
     known = aggregate_entries()
     name = name.replace("equalized", "equalised")  # fairlearn's spelling
     if name not in known:
-        raise UnknownAggregate(f"no aggregate {name!r}; {metrics._hint(name, known)}")
+        raise UnknownAggregate(f"no aggregate {name!r}; {metrics.nearest(name, known)}")
     entry = known[name]
     like_a_metric = cast("metrics.Entry", entry)
-    checked = {option: metrics._checked(like_a_metric, option, value) for option, value in options.items()}
+    checked = {option: metrics.checked_option(like_a_metric, option, value) for option, value in options.items()}
     try:
         return entry.build(**checked)
     except ValueError as error:
