@@ -11,7 +11,7 @@ import pytest
 
 from tests.browser.chromium import Browser, Page
 from tests.browser.test_report import axe
-from tests.docs.blocks import PAGES
+from tests.docs.blocks import SITE
 from tests.docs.site import build
 
 pytestmark = pytest.mark.browser
@@ -70,7 +70,7 @@ def faults(browser: Browser) -> list[str]:
 @pytest.mark.parametrize("screen", SCREENS)
 def test_every_page_fits_and_logs_nothing(address: str, browser: Browser, screen: str) -> None:
     page, width = opened(browser, screen), SCREENS[screen][0]
-    for source in PAGES:
+    for source in SITE:
         page.visit(f"{address}/{source.with_suffix('.html').name}")
         wide = page.value("document.documentElement.scrollWidth")
         assert wide <= width, f"{source.name} is {wide} pixels wide on a screen of {width}"

@@ -12,7 +12,7 @@ import pytest
 
 from accgate.tomlfile import tomllib
 from benchmarks.pictures import PICTURES
-from tests.docs.blocks import OPTIONS, PAGES, ROOT
+from tests.docs.blocks import OPTIONS, PAGES, ROOT, SITE
 from tests.docs.site import build
 
 REPOSITORY = "https://github.com/org/accgate/blob/main/"
@@ -53,8 +53,8 @@ def pages(site: Path) -> dict[Path, Html]:
 def test_every_page_is_in_the_navigation_and_was_built(site: Path) -> None:
     named = set(re.findall(r'"([\w-]+\.md)"', str(tomllib.loads((ROOT / "zensical.toml").read_text()))
                            .replace("'", '"')))  # fmt: skip
-    assert named == {page.name for page in PAGES}
-    assert {page.with_suffix(".html").name for page in PAGES} <= {path.name for path in site.glob("*.html")}
+    assert named == {page.name for page in SITE}
+    assert {page.with_suffix(".html").name for page in SITE} <= {path.name for path in site.glob("*.html")}
 
 
 def test_links_and_anchors_lead_somewhere(site: Path, pages: dict[Path, Html]) -> None:
@@ -108,7 +108,7 @@ def test_every_function_of_the_package_is_in_the_reference(pages: dict[Path, Htm
         assert {f"accgate.{name}", path, f"accgate.{name}.get"} & ids, f"docs/api.md has no {name}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "api.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in SITE if page.name != "api.md"], ids=lambda page: page.name)
 def test_a_page_has_the_same_parts_in_the_site_as_on_github(page: Path, site: Path) -> None:
     html = (site / page.with_suffix(".html").name).read_text(encoding="utf-8")
     article = re.search("<article.*?</article>", html, re.DOTALL)
