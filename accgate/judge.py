@@ -72,7 +72,7 @@ def _judged_statistic(evidence: Evidence, statistic: SampleStatistic, blank: Ver
 def settled(evidence: Evidence, alpha: float) -> bool:
     """Whether the beginning of a run, `evidence.n_max` samples long, decides its check already."""
     evidence = in_order(evidence)
-    difference = _oriented_difference(evidence)
+    difference = oriented_difference(evidence)
     result = _sequential(evidence, difference, alpha)
     return result is not None and not result.open
 
@@ -90,7 +90,7 @@ def in_order(evidence: Evidence) -> Evidence:
     return replace(evidence, candidate=candidate, clusters=codes[order])
 
 
-def _oriented_difference(evidence: Evidence) -> Floats:
+def oriented_difference(evidence: Evidence) -> Floats:
     """candidate - reference of each sample in the candidate's order, turned so that higher is better."""
     assert isinstance(evidence.reference, Scores)
     difference = evidence.candidate.averaged() - paired(evidence.reference, evidence.candidate).averaged()
@@ -99,7 +99,7 @@ def _oriented_difference(evidence: Evidence) -> Floats:
 
 def _judged_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
     design, candidate = evidence.design, evidence.candidate
-    difference = _oriented_difference(evidence)
+    difference = oriented_difference(evidence)
     sequential = _sequential(evidence, difference, alpha)
     if sequential is None:
         result, test, notes = _fixed(evidence, difference, alpha)
@@ -129,8 +129,7 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     whole = evidence.n_max is None or evidence.candidate.n >= evidence.n_max
     if test is None or (codes is not None and whole and len(np.unique(codes)) < FEWEST_CLUSTERS):
         return None
-    bounded = _bounds(evidence) is not None
-    units = units_of(difference, codes, n_max=evidence.n_max, binary=evidence.binary, bounded=bounded)
+    units = sequential_units(evidence, difference)
     theta = design.theta or _visible_theta(units, design, alpha)
     if theta is None:
         return None
@@ -141,10 +140,16 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     if test == "e-process":
         from accgate.stats.e_process import e_process
 
-        return e_process(units, bound=_bound(evidence), theta=theta, alpha=alpha, beta=design.beta)
+        return e_process(units, bound=largest_difference(evidence), theta=theta, alpha=alpha, beta=design.beta)
     from accgate.stats.gsprt import gsprt
 
     return gsprt(units, theta=theta, alpha=alpha, beta=design.beta, discordance=design.discordance)
+
+
+def sequential_units(evidence: Evidence, difference: Floats) -> Units:
+    """What a sequential test looks at, of the oriented differences of evidence that is in order."""
+    bounded = _bounds(evidence) is not None
+    return units_of(difference, evidence.clusters, n_max=evidence.n_max, binary=evidence.binary, bounded=bounded)
 
 
 def _visible_theta(units: Units, design: Design, alpha: float) -> float | None:
@@ -165,7 +170,7 @@ def _bounds(evidence: Evidence) -> tuple[float, float] | None:
     return (low, high) if float(values.min()) >= low and float(values.max()) <= high else None
 
 
-def _bound(evidence: Evidence) -> float:
+def largest_difference(evidence: Evidence) -> float:
     """Largest possible difference of one sample, points, which betting has to know."""
     bounds = _bounds(evidence)
     if bounds is None:

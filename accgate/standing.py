@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from accgate.design import sequential_test
-from accgate.scores import Floats, Scores, paired
+from accgate.judge import in_order, largest_difference, oriented_difference, sequential_units
+from accgate.scores import Scores
+from accgate.stats.sequential import FEWEST_CHANGES, Units, lost_sums
 from accgate.verdict import Evidence
 
 
@@ -17,8 +20,9 @@ class Limits:
     """What decides a check after the first `n` of `n_max` samples of its order; points.
 
     `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the type I error that
-    may be spent by then, 0 before any sample changed. A difference no worse than `passes` rules out a drop of theta;
-    None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0 to 1.
+    may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules out a drop of
+    theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0 to 1. A test
+    that looks only now and then does so next after `next_n` samples.
     """
 
     n: int
@@ -29,6 +33,7 @@ class Limits:
     passes: float | None
     share: float
     higher_is_better: bool = True
+    next_n: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
     """How near the beginning of a run is to a decision at this alpha.
 
     The limits are those of the moment: where the run would have to stand by now, with as many samples changed. None
-    but for `gsprt` on 0/100 scores, whose walk depends on nothing else than which samples were lost.
+    for a test that takes all samples, and where samples failed.
 
     Examples
     --------
@@ -58,48 +63,81 @@ def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
     (100, -4.0, 0.0625, 2.0)
     """
-    design, candidate = evidence.design, evidence.candidate
-    if (
-        sequential_test(design, evidence.reference) != "gsprt"
-        or not isinstance(evidence.reference, Scores)
-        or design.theta is None
-        or not candidate.n
-    ):
+    design = evidence.design
+    test = sequential_test(design, evidence.reference)
+    if test is None or not isinstance(evidence.reference, Scores) or design.theta is None or not evidence.candidate.n:
         return None
-    from accgate.stats.gsprt import gsprt, schedule
-    from accgate.stats.sequential import units_of
-
+    evidence = in_order(evidence)
+    difference = oriented_difference(evidence)
+    if np.isnan(difference).any():
+        return None
+    units = sequential_units(evidence, difference)
+    if not len(units.totals):
+        return None
+    if test == "group-sequential":
+        near = _group_sequential(units, theta=design.theta, alpha=alpha, beta=design.beta)
+    elif test == "e-process":
+        bound = largest_difference(evidence)
+        near = _e_process(units, bound=bound, theta=design.theta, alpha=alpha, beta=design.beta)
+    else:
+        near = _gsprt(units, design.discordance, theta=design.theta, alpha=alpha, beta=design.beta)
     sign = 1.0 if design.higher_is_better else -1.0
-    difference = sign * (candidate.averaged() - paired(evidence.reference, candidate).averaged())
-    units = units_of(difference, evidence.clusters, n_max=evidence.n_max, binary=evidence.binary)
-    if not units.exact:
-        return None
-    rates = {"theta": design.theta, "alpha": alpha, "beta": design.beta}
-    result = gsprt(units, **rates, discordance=design.discordance)
-    plan = schedule(units, **rates, discordance=design.discordance)
-    events = units.events[units.events <= plan.last]
-    passes, share = _passing(difference, plan.n[-1], plan.bound[-1], theta=design.theta, beta=design.beta)
     return Limits(
-        candidate.n,
-        units.n_max,
-        sign * float(difference.mean()),
-        result.p_value,
-        float(plan.allowed[events[-1]]) if len(events) else 0.0,
-        None if passes is None else sign * passes,
-        share,
-        design.higher_is_better,
+        n=int(units.sizes.sum()),
+        n_max=units.n_max,
+        difference=sign * float(units.totals.sum() / units.sizes.sum()),
+        p_value=near.p_value,
+        allowed=max(near.allowed, 0.0),
+        passes=None if math.isnan(near.passes) else sign * near.passes / int(units.sizes.sum()),
+        share=near.share,
+        higher_is_better=design.higher_is_better,
+        next_n=near.next_n,
     )
 
 
-def _passing(difference: Floats, n: float, bound: float, *, theta: float, beta: float) -> tuple[float | None, float]:
-    """(least difference that passes with so many samples changed, None where none does; share of the way to a pass)."""
-    from accgate.stats.gsprt import trinomial_llr, unseen_n
+@dataclass(frozen=True)
+class _Near:
+    """As in `Limits`; `passes` is a sum of differences, higher better, NaN where none passes."""
 
-    changed, now = int(np.count_nonzero(difference)), int(np.count_nonzero(difference < 0.0))
-    if not changed:  # a drop of theta would have changed some
-        return None, min(1.0, len(difference) / unseen_n(theta, beta=beta))
-    lost = np.arange(changed + 1.0)
-    ratio = trinomial_llr(lost, changed - lost, np.full(changed + 1, max(n, float(changed))), theta=theta)
-    holds = np.flatnonzero(ratio <= bound)
-    share = min(max(float(ratio[now] / bound), 0.0), 1.0)
-    return (100.0 * (changed - 2 * int(holds[-1])) / len(difference) if len(holds) else None), share
+    p_value: float
+    allowed: float
+    passes: float
+    share: float
+    next_n: int | None = None
+
+
+def _gsprt(units: Units, discordance: float | None, *, theta: float, alpha: float, beta: float) -> _Near:
+    from accgate.stats.gsprt import Passing, gsprt, schedule
+
+    result = gsprt(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    passing, events = Passing(units, plan, theta, beta), units.events[units.events <= plan.last]
+    allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
+    return _Near(result.p_value, allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last))
+
+
+def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) -> _Near:
+    from accgate.stats.group_sequential import LOOKS, group_design, group_sequential, next_look
+
+    design = group_design(min(LOOKS, units.n_max), alpha, beta)
+    result = group_sequential(units, theta=theta, alpha=alpha, beta=beta)
+    look = next_look(units, design, theta=theta, alpha=alpha)
+    changed, total = int(look.changed[0]), float(units.totals.sum())
+    enough = changed > 0 and (units.exact or changed >= FEWEST_CHANGES)
+    scale, steps = units.lattice()
+    judged = scale * float(steps.sum() - 2 * lost_sums(units, steps)[-1]) if changed else 0.0  # the sum it judges
+    passes = total + math.ceil((-float(look.most[0]) - judged) / (2.0 * scale)) * 2.0 * scale
+    drop = theta * int(units.sizes.sum())
+    share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0)
+    return _Near(result.p_value, float(look.spent[0]) if enough else 0.0, passes, share, int(look.n[0]))
+
+
+def _e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> _Near:
+    from accgate.stats.betting import betting_path
+
+    left = units.n_max - int(units.sizes.sum())
+    planned = np.append(units.sizes, left) if left > 0 else units.sizes
+    path = betting_path(units.totals, planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
+    assert path.log_sound is not None
+    share = min(max(float(path.log_sound[-1]) / -math.log(beta), 0.0), 1.0)
+    return _Near(path.p_value, alpha, math.nan, share)

@@ -1,5 +1,6 @@
 """How near a decision is: the limits that a run shows are those that its test decides by."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 from accgate import load_config
 from accgate.design import Design, Mean
 from accgate.gate import run
+from accgate.judge import judged
 from accgate.records import Record
 from accgate.scores import Scores
 from accgate.standing import Comparison, Limits, limits_of
 from accgate.stats.gsprt import gsprt, unseen_n
+from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, units_of
 from accgate.verdict import Evidence
 from tests.gates import RIGHT, Project, right_but
@@ -82,11 +85,63 @@ def test_without_changes_the_way_to_a_pass_is_the_samples_that_rule_theta_out() 
     assert not decided(np.zeros(needed)).open
 
 
-@pytest.mark.parametrize(
-    "design",
-    [Design(theta=4.0), Design(early_stopping=True), Design(test="e-process", theta=4.0)],
-)
-def test_other_tests_have_no_limits(design: Design) -> None:
+def evidence_after(differences: np.ndarray, test: TestName, clusters: np.ndarray | None, n_max: int) -> Evidence:
+    """The evidence after these differences from scores of 50, or of 0 and 100 where that is what differs."""
+    ids = tuple(map(str, range(len(differences))))
+    whole = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
+    base = np.where(differences > 0.0, 0.0, 100.0) if whole else np.full(len(differences), 50.0)
+    scores, reference = (Scores(ids, values[:, None]) for values in (base + differences, base))
+    design = Design(test=test, theta=4.0)
+    return Evidence(scores, reference, design, n_max=n_max, clusters=clusters, binary=whole)
+
+
+@pytest.mark.parametrize("drop", [0.0, 12.0])
+@pytest.mark.parametrize("kind", ["binary", "continuous", "clusters"])
+@pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
+def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, drop: float) -> None:
+    seen = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        run, codes = drawn(rng, 2400, 0.2, drop), None
+        if kind == "continuous":
+            run = np.clip(run / 100.0 * rng.exponential(25.0, len(run)) - 0.3 * drop, -50.0, 50.0)
+        elif kind == "clusters":
+            codes = np.arange(len(run)) // 3
+        verdict = judged(evidence_after(run, test, codes, len(run)), ALPHA)
+        if verdict.stop not in ("regression", "futility"):
+            continue
+        at, step = verdict.n, 1 if codes is None else 3
+        then, before = (
+            limits_of(evidence_after(run[:n], test, None if codes is None else codes[:n], len(run)), ALPHA)
+            for n in (at, at - step)
+        )
+        assert then is not None
+        assert before is not None
+        assert (then.n, then.difference) == (at, pytest.approx(verdict.difference))
+        assert (then.next_n, before.next_n) == ((at, at) if test == "group-sequential" else (None, None))
+        if verdict.stop == "regression":
+            assert then.p_value == verdict.p_value
+            assert 0.0 < then.p_value <= then.allowed <= ALPHA
+        else:
+            assert then.share == 1.0
+            assert then.passes is None if test == "e-process" else then.difference >= (then.passes or -math.inf)
+        if test != "group-sequential":
+            assert before.p_value > before.allowed
+            assert before.share < 1.0
+            assert before.passes is None or before.difference < before.passes
+        seen.append(verdict.stop)
+    assert set(seen) == {"regression" if drop else "futility"}
+
+
+def test_the_next_look_of_a_group_sequential_test_is_the_end_of_its_share() -> None:
+    found = limits_of(evidence_after(np.zeros(130), "group-sequential", None, 1200), ALPHA)
+    assert found is not None
+    assert (found.n, found.next_n, found.allowed) == (130, 180, 0.0)
+    assert 0.0 < found.share < 1.0
+
+
+@pytest.mark.parametrize("design", [Design(theta=4.0), Design(early_stopping=True)])
+def test_a_test_of_all_samples_has_no_limits(design: Design) -> None:
     scores = Scores(tuple(map(str, range(50))), np.full((50, 1), 100.0))
     assert limits_of(Evidence(scores, scores, design, n_max=50), ALPHA) is None
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from accgate.stats.group_sequential import group_design, group_sequential, obrien_fleming_spending
-from accgate.stats.gsprt import Schedule, gsprt, schedule, trinomial_llr, unseen_n
-from accgate.stats.sequential import FEW, FEWEST_CHANGES, SequentialResult, Units, lost_sums, units_of
+from accgate.stats.group_sequential import LOOKS, group_design, group_sequential, looks_of
+from accgate.stats.gsprt import Passing, Schedule, before_each, gsprt, schedule
+from accgate.stats.sequential import FEWEST_CHANGES, SequentialResult, Units, lost_sums, units_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 Points = tuple[tuple[float, float], ...]
 LOOKED = 300  # units at which the boundary of passing is drawn
-LOOKS = 20  # of the group-sequential test
 
 
 @dataclass(frozen=True)
@@ -135,65 +133,32 @@ def _gsprt_bounds(units: Units, plan: Schedule, theta: float, alpha: float, beta
     at = units.events[units.events <= plan.last]
     steps = sizes[: len(at)]
     cuts = np.full(len(at) + 1, NONE)
+    passing = Passing(units, plan, theta, beta)
     if units.exact:
-        before = np.append(at - 1, plan.last - ended)
-        before[1:] = np.where(before[1:] < at, NONE, before[1:])
-        cuts = np.where(before < 0, NONE, _most_lost(plan, np.maximum(before, 0), np.arange(len(before)), theta, beta))
+        cuts = passing.largest(before_each(at, plan.last - ended))
     lost = lost_sums(units, sizes)[: len(at)]
     outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
     looked = np.unique(np.linspace(0, len(units.totals) - 1 - ended, LOOKED).round().astype(np.int64))
-    if units.exact:
-        changed = np.cumsum(units.totals != 0.0)[looked]
-        most = _most_lost(plan, looked, changed, theta, beta)
-        values, known = 100.0 * (changed - 2.0 * most), most != NONE
-    else:
-        drop = theta * plan.n[looked]
-        values = -(plan.bound[looked] * plan.variance[looked] / drop + drop / 2.0)
-        known = (looked + 1 >= unseen_n(theta, beta=beta)) | (not units.bounded)
-    passes = list(zip(plan.n[looked][known].tolist(), values[known].tolist(), strict=True))
-    return _rejections(units, outcome, steps, scale, at), passes, _notes(units)
-
-
-def _most_lost(plan: Schedule, unit: Ints, changed: Ints, theta: float, beta: float) -> Ints:
-    """Most samples lost of those changed with which a run passes after each unit; `NONE` where it does not pass."""
-    n = np.maximum(plan.n[unit], changed).astype(np.float64)
-
-    def passes(lost: Ints) -> npt.NDArray[np.bool_]:
-        ratio = trinomial_llr(lost.astype(float), (changed - lost).astype(float), n, theta=theta)
-        return np.where(changed == 0, unit + 1 >= unseen_n(theta, beta=beta), ratio <= plan.bound[unit])
-
-    low, high = np.full(len(unit), NONE), changed.copy()
-    while np.any(low < high):  # the ratio rises with what is lost
-        middle = (low + high + 1) // 2
-        holds = passes(middle)
-        low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
-    return low
+    values = passing.sums(looked)
+    known = ~np.isnan(values)
+    return _rejections(units, outcome, steps, scale, at), _pairs(plan.n[looked][known], values[known]), _notes(units)
 
 
 def _group_bounds(units: Units, theta: float, alpha: float, beta: float) -> Bounds:
     design = group_design(min(LOOKS, units.n_max), alpha, beta)
-    wanted = np.ceil(np.arange(1, len(design.fractions) + 1) * units.n_max / len(design.fractions))
-    looks = np.searchsorted(units.samples, wanted)
-    looks = looks[looks < len(units.totals)]
+    looks = looks_of(units, design, theta=theta, alpha=alpha)
     at, (scale, steps) = units.events, units.lattice()
-    changed = np.searchsorted(at, looks, side="right")
-    spent = obrien_fleming_spending(design.fractions, alpha)[: len(looks)]
     allowed = np.full(len(at), -1.0)
     ended = int(units.samples[-1]) >= units.n_max
-    early = looks < len(units.totals) - 1 if ended else np.ones(len(looks), bool)  # the rest is spent at the end
-    for event, error in zip(changed[early], spent[early], strict=True):
+    early = looks.unit < len(units.totals) - 1 if ended else np.ones(len(looks.unit), bool)  # the rest at the end
+    for event, error in zip(looks.changed[early], looks.spent[early], strict=True):
         if event and (units.exact or event >= FEWEST_CHANGES):
             allowed[event - 1] = error
     never = np.zeros(len(at), np.int64)  # a walk that loses nothing meets no boundary, and sees them all
     outcome = fair_walk(steps, never, allowed, np.full(len(at) + 1, NONE), alpha=alpha, binding=False)
     if not ended:
         outcome = replace(outcome, critical=None)
-    n = units.samples[looks].astype(np.float64)
-    squares = np.concatenate([[0.0], np.cumsum((scale * steps) ** 2.0)])[changed]
-    floor = (changed < FEW) | units.exact
-    error = np.sqrt(np.where(floor, np.maximum(squares, 100.0 * theta * n), squares))
-    most = design.futility[: len(n)] * error + theta * n
-    return _rejections(units, outcome, steps, scale, at), _pairs(n, -most), _notes(units)
+    return _rejections(units, outcome, steps, scale, at), _pairs(looks.n, -looks.most), _notes(units)
 
 
 def _pairs(n: Floats, values: Floats) -> list[tuple[float, float]]:

@@ -179,6 +179,8 @@ def standing(limits: Limits) -> str:
     'first 312 of 1,319: -1.92, p = 0.0410 (fails at 0.0123), passes from -0.32 (40% there)'
     >>> standing(Limits(20, 1319, 0.0, 1.0, 0.0, None, 0.22))
     'first 20 of 1,319: 0.00, 22% of the way to a pass'
+    >>> standing(Limits(20, 1319, 0.0, 1.0, 0.0, -1.2, 0.4, next_n=66))
+    'first 20 of 1,319: 0.00, passes from -1.20 (40% there), looks next after 66'
     """
     parts = [f"first {limits.n:,} of {limits.n_max:,}: {words.signed(limits.difference)}"]
     if limits.allowed > 0.0:
@@ -189,6 +191,8 @@ def standing(limits: Limits) -> str:
     else:
         side = "from" if limits.higher_is_better else "down from"
         parts.append(f"passes {side} {words.signed(limits.passes)} ({share} there)")
+    if limits.next_n is not None and limits.next_n > limits.n:
+        parts.append(f"looks next after {limits.next_n:,}")
     return ", ".join(parts)
 
 

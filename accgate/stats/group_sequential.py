@@ -180,34 +180,71 @@ def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, l
     if not len(units.totals):
         return nothing_yet(units)
     design = group_design(min(looks, units.n_max), alpha, beta)
-    looks_at = _look_units(units, len(design.fractions))
-    looks_at = looks_at[looks_at < len(units.totals)]
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
-        few = np.cumsum(units.totals != 0.0)[looks_at] < FEW
-        for unit in looks_at[few & (looks_at < len(units.totals) - 1)]:
-            result = _walked(units.first(int(unit) + 1), design, looks_at, theta, alpha, beta)
+        looks_at = looks_of(units, design, theta=theta, alpha=alpha)
+        for unit in looks_at.unit[(looks_at.changed < FEW) & (looks_at.unit < len(units.totals) - 1)]:
+            result = _walked(units.first(int(unit) + 1), design, theta, alpha, beta)
             if not result.open:
                 return result
-    return _walked(units, design, looks_at, theta, alpha, beta)
+    return _walked(units, design, theta, alpha, beta)
 
 
-def _walked(
-    units: Units, design: GroupDesign, looks_at: Ints, theta: float, alpha: float, beta: float
-) -> SequentialResult:
-    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
-    looks_at = looks_at[looks_at < len(units.totals)]
-    n = units.samples[looks_at].astype(float)
-    at, (scale, steps) = units.events, units.lattice()
-    changed = np.searchsorted(at, looks_at, side="right")  # events up to each look
+@dataclass(frozen=True)
+class Looks:
+    """The looks at a run that it has come to, as arrays of shape (looks,).
+
+    `unit` is the index of the last unit before each, `n` its samples, `changed` how many units had changed; `spent` is
+    the type I error spent by then, `most` the largest sum lost, in points, that passes.
+    """
+
+    unit: Ints
+    n: Floats
+    changed: Ints
+    spent: Floats
+    most: Floats
+
+
+def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
+    """The looks that a run has come to."""
+    count = len(design.fractions)
+    wanted = np.ceil(np.arange(1, count + 1) * units.n_max / count)
+    unit = np.searchsorted(units.samples, wanted)  # that completes each look's share of the samples
+    unit = unit[unit < len(units.totals)]
+    n, spent = units.samples[unit].astype(float), obrien_fleming_spending(design.fractions, alpha)[: len(unit)]
+    changed = np.searchsorted(units.events, unit, side="right")
+    return Looks(unit, n, changed, spent, _most_lost(units, design.futility[: len(unit)], n, changed, theta))
+
+
+def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
+    """The look that a run comes to next, alone, as though nothing changed until then; the present one if it is at one.
+
+    `n` is that of the look, `unit` the last there is; `most` is in proportion to the samples there are.
+    """
+    now, count = int(units.samples[-1]), len(design.fractions)
+    wanted = np.ceil(np.arange(1, count + 1) * units.n_max / count)
+    look = [int(np.searchsorted(wanted, min(now, units.n_max)))]
+    unit, changed = np.array([len(units.totals) - 1]), np.array([len(units.events)])
+    most = _most_lost(units, design.futility[look], np.array([float(now)]), changed, theta)
+    return Looks(unit, wanted[look], changed, obrien_fleming_spending(design.fractions[look], alpha), most)
+
+
+def _most_lost(units: Units, futility: Floats, n: Floats, changed: Ints, theta: float) -> Floats:
+    scale, steps = units.lattice()
     squares = np.concatenate([[0.0], np.cumsum((scale * steps) ** 2.0)])[changed]
     floor = (changed < FEW) | units.exact
-    error = np.sqrt(np.where(floor, np.maximum(squares, 100.0 * theta * n), squares))
+    most: Floats = futility * np.sqrt(np.where(floor, np.maximum(squares, 100.0 * theta * n), squares)) + theta * n
+    return most
+
+
+def _walked(units: Units, design: GroupDesign, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
+    looks = looks_of(units, design, theta=theta, alpha=alpha)
+    changed, spent = looks.changed, looks.spent
+    at, (scale, steps) = units.events, units.lattice()
     total = np.concatenate([[0], np.cumsum(steps)])[changed]
-    highest = design.futility[: len(n)] * error + theta * n  # largest sum lost, in points, that passes
-    passing = np.maximum(np.floor((highest / scale + total) / 2.0), NONE).astype(np.int64)
-    spent = obrien_fleming_spending(design.fractions, alpha)[: len(n)]
+    passing = np.maximum(np.floor((looks.most / scale + total) / 2.0), NONE).astype(np.int64)
     ended = int(units.samples[-1]) >= units.n_max
-    early = int(np.sum(looks_at < len(units.totals) - 1)) if ended else len(n)
+    early = int(np.sum(looks.unit < len(units.totals) - 1)) if ended else len(looks.unit)
     lost = lost_sums(units, steps)
 
     def walked(count: int) -> Outcome:
@@ -225,13 +262,7 @@ def _walked(
     if not outcome.at_end:  # of the looks with so many changes, the first that allows it
         allows = spent >= outcome.p_value if outcome.stop == "regression" else passing >= outcome.position
         look = int(np.argmax((changed == outcome.event) & allows))
-        unit = int(looks_at[look])
+        unit = int(looks.unit[look])
         outcome = walked(look + 1)  # as if later looks with no further change were not there
     cost = DISCRETENESS * design.inflation
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=cost, ended=ended)
-
-
-def _look_units(units: Units, looks: int) -> Ints:
-    """Index of the unit that completes each look's share of the run's samples; past the end if none does."""
-    wanted = np.ceil(np.arange(1, looks + 1) * units.n_max / looks)
-    return np.searchsorted(units.samples, wanted)

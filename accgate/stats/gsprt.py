@@ -182,7 +182,7 @@ def gsprt(
         return nothing_yet(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
-        for unit in _first_passing(units, plan, theta, beta):
+        for unit in _first_passing(units, plan, Passing(units, plan, theta, beta)):
             beginning = units.first(unit + 1)
             early = schedule(beginning, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
             result = _walked(beginning, early, theta, alpha, beta)
@@ -191,11 +191,11 @@ def gsprt(
     return _walked(units, plan, theta, alpha, beta)
 
 
-def _first_passing(units: Units, plan: Schedule, theta: float, beta: float) -> list[int]:
+def _first_passing(units: Units, plan: Schedule, passing: Passing) -> list[int]:
     """The first unit at which the run passes for each number of changes under `FEW`, but for its last unit."""
     changed = np.cumsum(units.totals != 0.0)
-    passing = np.flatnonzero(_Passes(units, plan, theta, beta).actually() & (changed < FEW))
-    first = passing[np.unique(changed[passing], return_index=True)[1]]
+    passed = np.flatnonzero(passing.actually() & (changed < FEW))
+    first = passed[np.unique(changed[passed], return_index=True)[1]]
     return [int(unit) for unit in first[first < plan.last]]
 
 
@@ -205,14 +205,13 @@ def _walked(units: Units, plan: Schedule, theta: float, alpha: float, beta: floa
     at = units.events[units.events <= plan.last]
     _, sizes = units.lattice()
     steps = sizes[: len(at)]
-    passes = _Passes(units, plan, theta, beta)
-    before = np.append(at - 1, plan.last - ended)  # the unit before each event, and the last that may pass
-    before[1:] = np.where(before[1:] < at, NONE, before[1:])
+    passing = Passing(units, plan, theta, beta)
+    before = before_each(at, plan.last - ended)
     lost = lost_sums(units, sizes)[: len(at)]
     if units.exact:
-        cuts = passes.largest(before)
+        cuts = passing.largest(before)
     else:
-        cuts = np.where(passes.seen(at, before), int(steps.sum()) + 1, NONE)
+        cuts = np.where(passing.seen(at, before), int(steps.sum()) + 1, NONE)
         cuts[: min(len(at), FEW)] = NONE
     outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
     if outcome.at_end:
@@ -220,12 +219,19 @@ def _walked(units: Units, plan: Schedule, theta: float, alpha: float, beta: floa
     elif outcome.stop == "regression":
         unit = int(at[outcome.event - 1])
     else:
-        unit = passes.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
+        unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
 
 
+def before_each(at: Ints, last: int) -> Ints:
+    """The unit before each event, and `last`, that up to which the run may pass; `NONE` where there is none."""
+    before = np.append(at - 1, last)
+    before[1:] = np.where(before[1:] < at, NONE, before[1:])
+    return before
+
+
 @dataclass(frozen=True)
-class _Passes:
+class Passing:
     """Where a run passes: the likelihood ratio is at or below the bound."""
 
     units: Units
@@ -264,14 +270,44 @@ class _Passes:
 
     def largest(self, before: Ints) -> Ints:
         """Largest sum lost that passes at each of these units, one for each number of events; `NONE` for none."""
-        event = np.arange(len(before))
-        unit = np.maximum(before, 0)
-        low, high = np.full(len(before), NONE), event
+        return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
+
+    def _most_lost(self, unit: Ints, event: Ints) -> Ints:
+        low, high = np.full(len(unit), NONE), event
         while np.any(low < high):  # the ratio rises with the sum lost
             middle = (low + high + 1) // 2
             holds = self.holds(unit, event, middle)
             low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
-        return np.where(before < 0, NONE, low)
+        return low
+
+    def sums(self, unit: Ints) -> Floats:
+        """Least sum of differences, in points, that passes after each of these units with what had changed by then.
+
+        NaN where none does.
+        """
+        changed = np.cumsum(self.units.totals != 0.0)[unit]
+        if self.units.exact:
+            most = self._most_lost(unit, changed)
+            return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
+        drop = self.theta * self.plan.n[unit]
+        known = self._unseen(unit) | ((not self.units.bounded) & (changed > 0))
+        return np.where(known, -(self.plan.bound[unit] * self.plan.variance[unit] / drop + drop / 2.0), math.nan)
+
+    def share(self, unit: int) -> float:
+        """How much of the evidence for a pass is there after this unit, from 0 to 1."""
+        unseen = min(1.0, (unit + 1) / unseen_n(self.theta, beta=self.beta))
+        totals = self.units.totals[: unit + 1]
+        changed = int(np.count_nonzero(totals))
+        if not changed:  # a drop of theta would have changed some
+            return unseen
+        if self.units.exact:
+            lost, n = float(np.count_nonzero(totals < 0.0)), np.maximum(self.plan.n[[unit]], changed)
+            ratio = float(trinomial_llr(np.array([lost]), np.array([changed - lost]), n, theta=self.theta)[0])
+        else:
+            drop = self.theta * float(self.plan.n[unit])
+            ratio = drop * (-float(totals.sum()) - drop / 2.0) / float(self.plan.variance[unit])
+        share = min(max(ratio / float(self.plan.bound[unit]), 0.0), 1.0)
+        return share if self.units.exact or not self.units.bounded else min(share, unseen)
 
     def first(self, outcome: Outcome, start: int, end: int) -> int:
         """The unit from `start` to `end` after which a run that passes by `end` passes first."""
