@@ -31,12 +31,12 @@ run: $(VENV)/.run
 	@echo; echo "1. Record a reference: SmolLM2-135M on 200 additions, key/value cache in 16 bits."
 	$(BIN)/accgate record $(QUICKSTART) --out $(OUT)/record
 	@echo; echo "2. Gate a healthy change: the cache in 8 bits. It should pass."
-	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q8 --out $(OUT)/healthy
+	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q8 --out $(OUT)/healthy --html
 	@echo; echo "3. Gate a harmful change: the cache in 4 bits. The gate should catch it, with exit code 1."
-	@echo "$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded"; \
-	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded; code=$$?; \
+	@echo "$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded --html"; \
+	$(BIN)/accgate run $(QUICKSTART) --models smollm2-kv-q4 --out $(OUT)/degraded --html; code=$$?; \
 	echo; echo "Exit code $$code."; test $$code -eq 1
-	@echo "The reports a pull request would show: $(OUT)/healthy/report.md and $(OUT)/degraded/report.md"
+	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(SLOW))" --cov --cov-report= --cov-fail-under=0

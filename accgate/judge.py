@@ -33,7 +33,7 @@ def judged(evidence: Evidence, alpha: float) -> Verdict:
     blank = Verdict(
         evidence.model, evidence.task, "error", test, candidate.n, _summary(evidence.reference),
         CandidateSummary(float(np.mean(scores)), candidate.n), design.alpha, design.beta, alpha_applied=alpha,
-        theta_target=design.theta, higher_is_better=design.higher_is_better,
+        theta_target=design.theta, higher_is_better=design.higher_is_better, discordance_planned=design.discordance,
         clusters=None if evidence.clusters is None else len(np.unique(evidence.clusters)),
     )  # fmt: skip
     if np.isnan(scores).any():

@@ -93,7 +93,8 @@ class Verdict:
     All scores are in points. `sigma` is what the test worked with: the declared standard deviation for
     two-sample and target, that of the paired differences for paired. `gamma`, `theta` and `interval` belong to
     `alpha_applied`, the alpha after the correction for several checks; `p_adjusted` compares with `alpha`.
-    `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed.
+    `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed, and
+    `discordance_planned` what was expected of it, where something was.
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
     `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
     `is_new` marks a check that a pull request adds: it is judged by the pull request's own rules. Where a `statistic`
@@ -131,3 +132,4 @@ class Verdict:
     drift: Drift | None = None
     is_new: bool = False
     statistic: str | None = None
+    discordance_planned: float | None = None

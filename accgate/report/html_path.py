@@ -96,9 +96,10 @@ def _bounds(verdict: Verdict, units: Units) -> Bounds | None:
     if theta is None or alpha is None or not len(units.totals):
         return None
     if verdict.test == "gsprt":
-        if not _agrees(gsprt(units, theta=theta, alpha=alpha, beta=beta), verdict):
+        q = verdict.discordance_planned
+        if not _agrees(gsprt(units, theta=theta, alpha=alpha, beta=beta, discordance=q), verdict):
             return None
-        plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=None)
+        plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=q)
         return _gsprt_bounds(units, plan, theta, alpha, beta)
     if verdict.test == "group-sequential":
         if not _agrees(group_sequential(units, theta=theta, alpha=alpha, beta=beta), verdict):
@@ -108,7 +109,7 @@ def _bounds(verdict: Verdict, units: Units) -> Bounds | None:
 
 
 def _agrees(again: SequentialResult, verdict: Verdict) -> bool:
-    """Whether the test says the same once more; a run may have been planned with a discordance that no file tells."""
+    """Whether the test says the same once more, of this result and these files."""
     same_p = verdict.p_value is not None and abs(again.p_value - verdict.p_value) <= 1e-9
     return same_p and (again.n, again.stop) == (verdict.n, verdict.stop)
 

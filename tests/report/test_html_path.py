@@ -106,6 +106,16 @@ def test_clusters_are_the_steps(tmp_path: Path) -> None:
     assert path.n == tuple(range(3, verdict.n + 1, 3))
 
 
+def test_the_boundaries_of_a_run_planned_with_a_discordance_are_its_own() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    verdict = compare(before, after, test="gsprt", theta=4.0, discordance=0.3)
+    assert verdict.discordance_planned == 0.3
+    path = path_of(verdict, sides_from(before, after, verdict.n))
+    assert isinstance(path, SequentialPath)
+    assert path.whole
+    assert path.passes != walked("gsprt", 0.10, 0)[1].passes
+
+
 @pytest.mark.parametrize("change", [{"p_value": 0.0123}, {"theta_target": 9.0}, {"test": "e-process"}])
 def test_boundaries_that_do_not_lead_to_the_verdict_are_not_drawn_as_its_own(change: dict[str, object]) -> None:
     verdict, _ = walked("gsprt", 0.10, 0)
