@@ -8,7 +8,7 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, achieved_effect, holding, nothing_yet
+from accgate.stats.sequential import SequentialResult, Units, achieved_effect, effect_at_end, holding, nothing_yet
 from accgate.stats.walk import Stop
 
 
@@ -55,13 +55,14 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
     threshold = difference - interval.one_sided  # where the upper limit would be 0
     if (stop == "regression") != (difference < threshold):
         threshold = float(np.nextafter(difference, math.inf if stop == "regression" else -math.inf))
-    visible = achieved_effect(units, used - 1, alpha=alpha, beta=beta, cost=E_PROCESS_MAXIMUM)
+    rates = {"alpha": alpha, "beta": beta, "cost": E_PROCESS_MAXIMUM}
+    visible = {"end": achieved_effect, "regression": effect_at_end}.get(stop)
     spread = units.totals[:used] - difference * units.sizes[:used]
     return SequentialResult(
         difference=difference,
         p_value=path.p_value,
         threshold=threshold,
-        theta=max(theta, visible) if stop == "end" else theta,
+        theta=theta if visible is None else max(theta, visible(units, used - 1, **rates)),
         sigma=math.sqrt(float(np.sum(spread**2)) / n * used / (used - 1)) if used > 1 else None,
         interval=holding(difference, interval) if stop != "regression" or difference < 0.0 else interval,
         reasons=() if units.totals[:used].any() else ("no sample changed its score",),

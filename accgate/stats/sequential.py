@@ -156,18 +156,19 @@ def result_at(
 ) -> SequentialResult:
     """The result of a walk that stopped after the unit of this index; `ended` unless the run has more to come.
 
-    A run that stopped has the power it was planned with, at `theta`. One that went to the end sees at best what a
-    fixed-n test on 1 / `cost` of the samples sees.
+    A run that passed early has the power it was planned with, at `theta`. One that went to the end sees at best what a
+    fixed-n test on 1 / `cost` of the samples sees; one that failed early might have gone to the end, so its noise tells
+    what it would have seen there.
     """
     scale, steps = units.lattice()
     n = int(units.samples[unit])
     totals = units.totals[: unit + 1]
     difference = float(totals.sum()) / n
     threshold = None
+    rejected = outcome.stop == "regression"
     if outcome.critical is not None:  # halfway between the sums that reject and those that do not
         total = int(steps[: outcome.event].sum())
         threshold = -scale * (2 * outcome.critical - 1 - total) / n
-        rejected = outcome.stop == "regression"
         if rejected != (difference < threshold):  # rounding to the lattice, or the correction for skewness
             threshold = np.nextafter(difference, math.inf if rejected else -math.inf)
     spread = float(np.sum((totals - units.sizes[: unit + 1] * difference) ** 2))
@@ -175,6 +176,8 @@ def result_at(
     sigma = math.sqrt(spread / n * count / (count - 1)) if count > 1 else None
     if outcome.at_end:
         theta = max(theta, achieved_effect(units, unit, alpha=alpha, beta=beta, cost=cost))
+    elif rejected:
+        theta = max(theta, effect_at_end(units, unit, alpha=alpha, beta=beta, cost=cost))
     return SequentialResult(
         difference=difference,
         p_value=outcome.p_value,
@@ -197,6 +200,22 @@ def achieved_effect(units: Units, unit: int, *, alpha: float, beta: float, cost:
     if units.exact or squares == 0.0:
         return paired_binary_effect(squares / 1e4 / n, n / cost, alpha=alpha, beta=beta)
     return quantile_sum(alpha, beta) * math.sqrt(cost * squares) / n
+
+
+def effect_at_end(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
+    """Drop in points that the whole run would have seen with probability 1 - beta, were its noise that up to this unit.
+
+    Noise is what a healthy change would show too. For 0/100 scores that is q, twice what was gained, beside the drop
+    itself: theta / 100 = k sqrt((q + theta / 100) / n). For others it is the variance around the mean.
+    """
+    n, k = int(units.samples[unit]), quantile_sum(alpha, beta)
+    totals = units.totals[: unit + 1]
+    needed = k * k * cost / units.n_max
+    if units.exact:
+        q = 2.0 * float(np.count_nonzero(totals > 0.0)) / n
+        return min(50.0 * (needed + math.sqrt(needed * needed + 4.0 * needed * q)), 100.0)
+    mean = float(totals.sum()) / n
+    return math.sqrt(needed * float(np.sum((totals - units.sizes[: unit + 1] * mean) ** 2)) / n)
 
 
 def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: Ints, alpha: float) -> Interval:

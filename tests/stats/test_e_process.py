@@ -12,6 +12,7 @@ from accgate.decide import compare
 from accgate.errors import BadInput
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.e_process import e_process
+from accgate.stats.power import E_PROCESS_MAXIMUM
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
@@ -87,10 +88,11 @@ def test_without_a_change_it_passes_and_without_enough_samples_it_ends() -> None
     assert (opened.stop, opened.n, opened.n_max, opened.open) == ("end", 30, 1319, True)
 
 
-def test_a_regression_says_the_drop_that_was_looked_for_and_the_spread_it_saw() -> None:
+def test_a_regression_says_the_drop_that_all_samples_would_have_shown_and_the_spread_it_saw() -> None:
     values = np.tile([-100.0, 0.0, 0.0, 0.0], 50)
     result = result_of(values)
-    assert (result.stop, result.theta, result.reasons) == ("regression", 2.0, ())
+    assert (result.stop, result.reasons) == ("regression", ())
+    assert result.theta == pytest.approx(100 * 2.4865**2 * E_PROCESS_MAXIMUM / 200, rel=1e-4)
     assert result.sigma == pytest.approx(np.std(values[: result.n], ddof=1))
 
 

@@ -533,3 +533,30 @@ def test_results_say_how_many_samples_there_are_at_most() -> None:
     found = gsprt(units_of(np.zeros(20), n_max=500), theta=2.0, alpha=0.05, beta=0.2)
     assert (found.n, found.n_max, found.open, found.stop) == (20, 500, True, "end")
     assert replace(found, open=False) != found
+
+
+@pytest.mark.parametrize(
+    ("n", "q", "theta", "enough"), [(200, 0.14, 8.0, False), (600, 0.3, 4.0, False), (1000, 0.02, 4.0, True)]
+)
+def test_a_run_that_failed_early_says_the_drop_that_it_would_have_seen_four_times_in_five(
+    n: int, q: float, theta: float, enough: bool
+) -> None:
+    """With so much noise only the third run is long enough for the theta that it looks for."""
+    rates = {"theta": theta, "alpha": 0.02, "beta": 0.2}
+    told = [
+        found.theta
+        for seed in range(60)
+        if (found := gsprt(units_of(drawn(np.random.default_rng(seed), n, q + 0.2, 20.0)), **rates)).stop
+        == "regression"
+        and found.theta is not None
+    ]
+    assert len(told) > 50
+    seen = float(np.median(told))
+    assert seen == theta if enough else seen > 1.05 * theta
+
+    def power(drop: float) -> float:
+        runs = (drawn(np.random.default_rng(seed), n, q + drop / 100.0, drop) for seed in range(600))
+        return sum(gsprt(units_of(run), **rates).stop == "regression" for run in runs) / 600
+
+    assert 0.75 < power(seen) < 0.95
+    assert enough or power(theta) < 0.75
