@@ -6,17 +6,18 @@ import argparse
 from pathlib import Path
 
 from accgate import __version__
+from accgate.parser import Parser
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="accgate", description="Tells whether a language model's accuracy regressed, by hypothesis test.",
         epilog="Exit codes: 0 passed, 1 regression, 2 bad input, 3 could not finish, 4 no verdict, 130 interrupted.",
     )  # fmt: skip
     top.add_argument("--version", action="version", version=f"accgate {__version__}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = Parser(add_help=False)
     shared.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
@@ -143,7 +144,10 @@ def _sigma_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _report_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("result", type=Path, metavar="accgate.json", help="a result, or a verdict of compare --json")
+    command.add_argument(
+        "result", nargs="?", type=Path, default=Path("accgate-out/accgate.json"), metavar="accgate.json",
+        help="a result, or a verdict of compare --json (accgate-out/accgate.json)",
+    )  # fmt: skip
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")

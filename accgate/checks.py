@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accgate.config import Config
+from accgate.config import Config, Judge, Model
 from accgate.config import Task as TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
 from accgate.designing import JudgeModel, design_of, judge_of, judged_by, refuse_unready
-from accgate.engines import Engine, create
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.engines import Engine, create, unchecked
+from accgate.errors import BadInput
 from accgate.plan import (
     achieved_theta,
     expected_n,
@@ -37,6 +37,7 @@ from accgate.tasks.foreign import foreign_definition, foreign_task, load_foreign
 from accgate.tasks.library import library_file
 from accgate.tasks.resolved import with_choice
 from accgate.tasks.samples import Task, load_task
+from accgate.tomlfile import Key, TomlFile
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def engine_of(config: Config, name: str) -> Engine:
 
 
 def validate(config: Config) -> tuple[Check, ...]:
-    """The planned checks, with every engine's options and files checked; nothing is started.
+    """The planned checks, with the options and files of every engine checked, judges' too; nothing is started.
 
-    A model whose engine this version does not have is no fault of the file: its checks carry a note.
+    An engine that is not installed here is no fault of the file: its checks carry a note.
 
     Raises
     ------
@@ -137,18 +138,26 @@ def validate(config: Config) -> tuple[Check, ...]:
         With every fault of the engines, or what `plan_checks` finds.
     """
     faults: list[str] = []
-    missing: dict[str, str] = {}
-    for name in config.models:
-        try:
-            engine_of(config, name)
-        except BadInput as error:
-            faults.extend(error.messages)
-        except CannotEvaluate as error:
-            missing[name] = str(error)
+    missing: dict[tuple[str, str], str | None] = {}
+    tables: tuple[tuple[str, Mapping[str, Model | Judge], TomlFile], ...]
+    tables = (("models", config.models, config.models_file), ("judges", config.judges, config.source))
+    for table, engines, source in tables:
+        for name, model in engines.items():
+            given: Any = {"engine": model.engine, "model": model.model, "options": model.options}
+            try:
+                missing[table, name] = unchecked(name, **given, source=source, table=table)
+            except BadInput as error:
+                faults.extend(error.messages)
     if faults:
         raise BadInput(*faults)
-    checks = plan_checks(config)
-    return tuple(replace(c, notes=(*c.notes, missing[c.model])) if c.model in missing else c for c in checks)
+    return tuple(_noted(check, missing) for check in plan_checks(config))
+
+
+def _noted(check: Check, missing: Mapping[tuple[str, str], str | None]) -> Check:
+    """The check with what could not be checked of its engine and its judge's."""
+    judge = None if check.judge is None else missing.get(("judges", check.judge.name))
+    notes = [note for note in (missing.get(("models", check.model)), judge) if note]
+    return replace(check, notes=(*check.notes, *notes))
 
 
 def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
@@ -198,6 +207,11 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     test = sequential_test(design, known) or chosen_test(settings.test, known)
     alpha = planned_alpha(design.alpha, config.gate.correction, checks)
     sizing = Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
+    if fault := sizing.theta_fault():
+        own = settings.theta is not None
+        raise BadInput(
+            (config if own else source).source.error(("tasks", task_name, "theta") if own else ("theta",), fault)
+        )
     task = (
         _task(config, task_name, file, settings, sizing.wanted())
         if foreign is None
@@ -210,7 +224,11 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     if reference is not None and isinstance(reference, Scores):
         reference = reference.taken([sample.id for sample in task.samples])
     if not recording and reference is None:
-        notes = (missing_reference(config.references, baseline, task_name),)
+        names = {baseline_of(name, each.variant, None) for name, each in config.models.items()}
+        itself = baseline_of(model_name, model.variant, None)
+        recordable = any(name == baseline or name.partition("@")[0] == baseline for name in names)
+        missing = missing_reference(config.references, baseline, task_name, own=itself, recordable=recordable)
+        notes = (missing,)
     design = replace(design, discordance=sizing.known_discordance)
     check = Check(
         model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
@@ -251,8 +269,12 @@ def _reference(settings: TaskSettings, found: Reference | None) -> Scores | Mean
 
 
 def _task(config: Config, name: str, file: Path | None, settings: TaskSettings, count: int | None) -> Task:
+    def place(key: Key, fault: str) -> str:
+        return config.source.error(("tasks", name, *key), fault)
+
     task = load_task(
         name,
+        place=place,
         file=file,
         library=settings.library,
         options=settings.options,

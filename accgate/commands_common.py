@@ -73,6 +73,9 @@ def reported(arguments: argparse.Namespace, result: Result) -> int:
 
         write(str(arguments.out / HTML), html_report(result, flips, arguments.out))
     show_result(arguments, result, flips)
+    if not arguments.json and not getattr(arguments, "quiet", False):  # merge has no progress to be quiet about
+        more = f"More: {arguments.out / REPORT}; `accgate explain` says how a verdict came about."
+        console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)
     return result.exit_code
 
 

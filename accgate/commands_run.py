@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.commands_cache import cache_of
-from accgate.commands_common import config_of, observer, reported, rulings_of, write
+from accgate.commands_common import config_of, console, observer, reported, rulings_of, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
@@ -113,4 +113,8 @@ def record(arguments: argparse.Namespace) -> int:
     else:
         for path in written:
             print(f"{'added to' if arguments.add else 'recorded'} {path}")
+        if not arguments.quiet:
+            console(stderr=True).print(
+                "Next: commit it, then `accgate run` on a change.", markup=False, highlight=False
+            )
     return PASSED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ def completion_arguments(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and say what comes next."""
-    from accgate.starter import CONFIG_FILE, SCHEMA_FILE, WORKFLOW_FILE, repository_of, schema_text, workflow_text
+    from accgate.starter import CONFIG_FILE, SCHEMA_FILE, repository_of, schema_text
+    from accgate.starter_workflow import WORKFLOW_FILE, workflow_text
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -66,6 +68,7 @@ def init(arguments: argparse.Namespace) -> int:
         try:
             answers = _asked()
         except EOFError:
+            print()  # the cursor stands behind the question
             raise BadInput(f"the questions were not answered; {NOTHING}") from None
         except KeyboardInterrupt:
             print(f"\naccgate: interrupted; {NOTHING}", file=sys.stderr)
@@ -74,12 +77,16 @@ def init(arguments: argparse.Namespace) -> int:
         answers = _given(arguments)
     files = {config: _config_text(answers), schema: schema_text()}
     if answers.workflow:
-        files[workflow] = workflow_text((folder.relative_to(repository) / config).as_posix())
+        inside = (folder.relative_to(repository) / config).as_posix()
+        files[workflow] = workflow_text(inside, answers.engine, answers.model)
     present = [str(path) for path in files if path.exists()]
     if present and not arguments.force:
         raise BadInput(_exist(present))
     for path, content in files.items():
         _write(path, content)
+        print(f"wrote {path}")
+    if (repository / ".git").exists():
+        _ignore(Path() if repository == folder else repository)
     return _validated(config)
 
 
@@ -91,15 +98,40 @@ def _asked() -> Answers:
     from accgate.starter_questions import asked
     from accgate.tasks.library import library_names
 
-    return asked(input, print, library_names())
+    return asked(input, print, library_names(), missing=_missing, width=shutil.get_terminal_size().columns)
+
+
+def _missing(engine: str, model: str) -> str | None:
+    """What is wrong with a file that an engine shall read; None where it is there, or the engine reads no file."""
+    from accgate.engines import recorded
+    from accgate.engines.llamacpp import NoModel, found_model
+    from accgate.starter import CONFIG_FILE
+    from accgate.tomlfile import TomlFile
+
+    here = TomlFile(Path(CONFIG_FILE), "", {})
+    if engine == "recorded" and not here.has_file(model):
+        return here.missing_file(model, recorded.KIND)
+    if engine == "llamacpp":
+        try:
+            found_model(model, here)
+        except NoModel as error:
+            return str(error)
+    return None
 
 
 def _given(arguments: argparse.Namespace) -> Answers:
     """What the flags say, with what is usual for the others."""
-    from accgate.starter import MODELS
+    from accgate.engines.openai_options import url_fault
+    from accgate.starter import MODELS, name_fault
     from accgate.starter_questions import Answers, names_of
 
     engine = arguments.engine or Answers.engine
+    if arguments.base_url is not None and engine != "openai":
+        raise BadInput(f"--base-url is for --engine openai, and the engine is {engine}; leave out one of the two")
+    flags = {"--base-url": (arguments.base_url, url_fault), "--name": (arguments.name, name_fault)}
+    faults = [f"{flag} {fault}" for flag, (text, of) in flags.items() if text is not None and (fault := of(text))]
+    if faults:
+        raise BadInput(*faults)
     usual = Answers(engine=engine, model=MODELS[engine])
     tasks = usual.tasks if arguments.tasks is None else names_of(arguments.tasks)
     workflow = usual.workflow if arguments.workflow is None else arguments.workflow
@@ -134,10 +166,25 @@ def _config_text(answers: Answers) -> str:
 def _write(path: Path, content: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        path.write_bytes(content.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}; mend that, then init --force") from error
-    print(f"wrote {path}")
+
+
+def _ignore(top: Path) -> None:
+    """Keep what runs write out of the repository, whose .gitignore is at its top."""
+    from accgate.starter import IGNORE_FILE, IGNORED, ignoring
+
+    path = top / IGNORE_FILE
+    there = path.exists()
+    try:
+        before = path.read_bytes().decode("utf-8", "surrogateescape") if there else ""
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; write {IGNORED} into it yourself") from error
+    content = ignoring(before)
+    if content is not None:
+        _write(path, content)
+        print(f"added {IGNORED} to {path}" if there else f"wrote {path}")
 
 
 def _validated(config: Path) -> int:

@@ -19,6 +19,7 @@ from accgate.engines import EngineInfo
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluating import Silent, evaluate_checks, failures
 from accgate.merge import join, keep_union, refuse_own_output
+from accgate.recorded_with import settings_told
 from accgate.recording import add_run, check_addition, check_replacement, figures, is_added, write_reference
 from accgate.records import paths_of, write_gzip_lines
 from accgate.references import Reference, ReferenceFile, reference_path, scores_of
@@ -231,6 +232,7 @@ def _about(config: Config, check: Check, evaluation: Evaluation, info: EngineInf
         samples_per_second=float(f"{rate:.4g}") or None,
         variant=dict(config.models[check.model].variant),
         fingerprint=dict(check.task.fingerprint),
+        settings=settings_told(config.models[check.model]),
     )
 
 

@@ -38,7 +38,8 @@ class ReferenceFile:
 
     `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
     Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
-    `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it.
+    `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
+    are those of the model, its engine and sampling that can change an answer.
     """
 
     model: Text
@@ -64,6 +65,7 @@ class ReferenceFile:
     variant: dict[Text, Any] = field(default_factory=dict)
     fingerprint: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
+    settings: dict[Text, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -206,11 +208,18 @@ def recorded_names(store: Path) -> list[str]:
     return sorted(folder.name for folder in store.glob("*") if folder.is_dir())
 
 
-def missing_reference(store: Path, baseline: str, task: str) -> str:
-    """Why a check has no reference, and how to record one."""
-    known = recorded_names(store)
+def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", recordable: bool = True) -> str:
+    """Why a check has no reference, and how to record one.
+
+    `own` is what the model itself would be recorded as, which is no baseline to suggest; `recordable` says whether some
+    model of the file would be recorded as the baseline.
+    """
+    known = [name for name in recorded_names(store) if name != own or own == baseline]
     near = f"; {nearest(baseline, known)}" if known else ""
-    return f"no reference of {baseline} for task {task} in {store}{near}: record one with `accgate record`"
+    record = "record one with `accgate record`"
+    if not recordable:
+        record = "no model of this file is recorded under that name: add one with that variant, and record it"
+    return f"no reference of {baseline} for task {task} in {store}{near}: {record}"
 
 
 def mismatch(reference: Reference, task: Task) -> str | None:

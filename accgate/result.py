@@ -98,6 +98,8 @@ def read_result(path: Path) -> Result:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file") from error
         raise BadInput(f"{path}: cannot be read as JSON: {error}; give an accgate.json") from error
     single = isinstance(data, dict) and "checks" not in data
     try:

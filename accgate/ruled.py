@@ -58,7 +58,7 @@ class Ruled:
         verdicts: tuple[Verdict, ...] = ()
         for config, checks in self.parts:
             is_new = self.rulings is not None and config is self.rulings.added
-            verdicts += tuple(replace(v, is_new=is_new) for v in decide_checks(config, checks, evaluated))
+            verdicts += tuple(replace(v, is_new=is_new) for v in decide_checks(config, checks, evaluated, infos))
         return replace(
             summary(self.parts[0][0], verdicts, evaluated, infos),
             rules="base" if self.rulings else "bootstrap" if self.bootstrap else "own",

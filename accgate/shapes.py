@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from accgate.tomlfile import Key, TomlFile, located, nearest
+from accgate.tomlfile import Key, TomlFile, closest, located, nearest
 
 T = TypeVar("T")
 
@@ -37,8 +37,15 @@ def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
     try:
         return TypeAdapter(shape).validate_python(dict(table))
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_context=True)
-        raise located(file, ((key + tuple(f["loc"]), _explained(dict(f), shape)) for f in faults)) from error
+        faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
+        raise located(file, ((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
+
+
+def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
+    """The faults without the keys that are missing only because they are misspelt: one mistake, one message."""
+    unknown = [fault["loc"] for fault in faults if fault["type"] == "unexpected_keyword_argument"]
+    meant = {(*loc[:-1], closest(str(loc[-1]), _known_keys(shape, loc[:-1]))) for loc in unknown}
+    return [fault for fault in faults if fault["type"] != "missing" or tuple(fault["loc"]) not in meant]
 
 
 def _explained(fault: Mapping[str, Any], shape: Any) -> str:

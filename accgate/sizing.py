@@ -52,6 +52,14 @@ class Sizing:
         """Assumed standard deviation of the differences where scores are not 0/100, points."""
         return None if self.binary else 100.0 * math.sqrt(self.discordance)
 
+    def theta_fault(self) -> str | None:
+        """Why no number of samples sees the target theta; None where one does, or none is asked for."""
+        theta, planned = self.design.theta, self.settings.num_samples is None and self.definition.aggregate is None
+        if theta is None or not planned or self.test not in PAIRED_TESTS or self.paired_sigma() is not None:
+            return None
+        fault = f"is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points, write less"
+        return fault if theta > 100.0 else None
+
     def wanted(self) -> int | None:
         """Samples the check asks for; None for all there are."""
         settings, design = self.settings, self.design

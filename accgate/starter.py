@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,8 @@ from accgate.errors import BadInput
 
 CONFIG_FILE = "accuracy.toml"
 SCHEMA_FILE = "accuracy.schema.json"
-WORKFLOW_FILE = ".github/workflows/accuracy.yml"
+IGNORE_FILE = ".gitignore"
+IGNORED = "accgate-out/"
 
 MODELS = {  # what an engine is pointed at where nothing else is named
     "openai": "HuggingFaceTB/SmolLM2-135M-Instruct",
@@ -24,6 +24,7 @@ MODELS = {  # what an engine is pointed at where nothing else is named
     "recorded": "scores.jsonl",
 }
 THETA = 4.0  # points, for tasks that have none of their own
+LARGEST = 100.0  # points, the largest drop that scores of 0 to 100 can take
 
 CONFIG = """\
 #:schema ./accuracy.schema.json
@@ -58,35 +59,6 @@ options = {{ max_model_len = 8192 }}
     "recorded": "",
 }
 
-WORKFLOW = """\
-name: accuracy
-on:
-  pull_request:
-  merge_group:
-
-permissions: {{}}
-
-concurrency:
-  group: accuracy-${{{{ github.ref }}}}
-  cancel-in-progress: true
-
-jobs:
-  accuracy:
-    runs-on: [self-hosted, gpu] # the labels of a runner with Docker and a GPU
-    timeout-minutes: 120
-    permissions:
-      contents: read # reads the base commit, whose rules judge
-      pull-requests: write # the comment
-      checks: write # the check run
-    steps:
-      - uses: actions/checkout@9c091bb21b7c1c1d1991bb908d89e4e9dddfe3e0 # v7.0.0
-        with:
-          persist-credentials: false
-      - uses: org/accgate@v1
-        with:
-          config: {config}
-"""
-
 
 def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float], base_url: str) -> str:
     """A starter accuracy.toml, with the drop in points that each of the tasks must see.
@@ -94,7 +66,7 @@ def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float
     Raises
     ------
     BadInput
-        When such a drop is none.
+        When such a drop is none, or larger than scores of 0 to 100 allow.
 
     Examples
     --------
@@ -103,8 +75,8 @@ def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float
     True
     """
     for theta in tasks.values():
-        if not 0.0 < theta < math.inf:
-            raise BadInput(f"theta is {theta:g}; give a drop in points above 0")
+        if not 0.0 < theta <= LARGEST:
+            raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
     table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
     extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url))
     tables = "".join(TASK.format(task=task, theta=f"{theta:g}") for task, theta in tasks.items())
@@ -118,13 +90,26 @@ def schema_text() -> str:
     return json.dumps(config_schema(), indent=2) + "\n"
 
 
-def workflow_text(config: str) -> str:
-    """The workflow that runs the gate on pull requests, of the accuracy.toml at this path in the repository.
+def name_fault(name: str) -> str | None:
+    """Why a model should not be called so; None where its references get a folder of that very name.
 
-    >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
-    'config: "gates/a b.toml"'
+    >>> name_fault("qwen3-0.6b"), name_fault("my model")
+    (None, "is 'my model'; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first")
     """
-    return WORKFLOW.format(config=config if re.fullmatch(r"[A-Za-z0-9_./-]+", config) else json.dumps(config))
+    if re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", name):
+        return None
+    return f"is {name!r}; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first"
+
+
+def ignoring(text: str) -> str | None:
+    """The content of a .gitignore with what runs write added; None where it has that already.
+
+    >>> ignoring("*.pyc")
+    '*.pyc\\naccgate-out/\\n'
+    """
+    if {line.strip().strip("/") for line in text.splitlines()} & {IGNORED.strip("/"), f"**/{IGNORED.strip('/')}"}:
+        return None
+    return text + ("" if not text or text.endswith("\n") else "\n") + f"{IGNORED}\n"
 
 
 def repository_of(folder: Path) -> Path:

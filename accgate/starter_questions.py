@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import TextWrapper
 
-from accgate.starter import MODELS, THETA
+from accgate.starter import LARGEST, MODELS, THETA
 from accgate.tomlfile import nearest
 
 BASE_URL = "http://127.0.0.1:8000/v1"
 TASK = "arithmetic"
+FAMILY = 5  # tasks with the same first word that are listed together
 ENGINES = ("openai", "vllm", "llamacpp", "ray", "recorded")
 ABOUT = {
     "openai": "a server that speaks OpenAI's API",
@@ -34,21 +36,29 @@ class Answers:
     name: str = "model"
 
 
-def asked(ask: Callable[[str], str], say: Callable[[str], None], library: Sequence[str]) -> Answers:
+def asked(
+    ask: Callable[[str], str], say: Callable[[str], None], library: Sequence[str], *,
+    missing: Callable[[str, str], str | None], width: int = 80,
+) -> Answers:  # fmt: skip
     """The answers of somebody at a terminal; a question comes again until its answer can be used.
 
-    `ask` shows a question and gives the line that is typed, `say` shows a line. EOFError of `ask` is passed on.
+    `ask` shows a question and gives the line that is typed, `say` shows a line of up to `width` characters. `missing`
+    says what an engine lacks of a model that was typed, None where it is there. EOFError of `ask` is passed on.
     """
-    say("A few questions; Enter takes what stands in brackets.")
-    for engine in ENGINES:
-        say(f"  {engine:9} {ABOUT[engine]}")
-    engine = _answer(ask, say, "Engine", "openai", lambda text: _known(text, ENGINES, "engine"))
-    model = _answer(ask, say, "Model", MODELS[engine], _any)
-    base_url = _answer(ask, say, "Address of the server", BASE_URL, _any) if engine == "openai" else BASE_URL
+    engines = "\n".join(f"  {engine:9} {ABOUT[engine]}" for engine in ENGINES)
+    say("A few questions; Enter takes what stands in brackets, ? lists what can be chosen.")
+    say(engines)
+
+    def engine_of(text: str) -> str | None:
+        return engines.removeprefix("  ") if text == "?" else _known(text, ENGINES, "engine")
+
+    engine = _answer(ask, say, "Engine", "openai", engine_of)
+    model = _answer(ask, say, "Model", MODELS[engine], lambda text: _any(text) or missing(engine, text))
+    base_url = _answer(ask, say, "Address of the server", BASE_URL, _address) if engine == "openai" else BASE_URL
 
     def tasks_of(text: str) -> str | None:
         if text == "?":
-            return ", ".join(library)
+            return listed(library, width).removeprefix("  ")
         named = names_of(text)
         faults = [fault for task in named if (fault := _known(task, library, "task"))]
         return "; ".join(faults) or (None if named else "name a task")
@@ -68,15 +78,33 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
 
 
+def listed(names: Sequence[str], width: int) -> str:
+    """Names in lines of up to `width` characters; a family of five or more has lines of its own, after the others.
+
+    >>> print(listed(["a", "f_1", "f_2", "f_3", "f_4", "f_5", "g_1"], 17))
+      a, g_1
+      f_1, f_2, f_3,
+      f_4, f_5
+    """
+    counts = Counter(name.partition("_")[0] for name in names)
+    families: dict[str, list[str]] = {"": []}
+    for name in names:
+        family = name.partition("_")[0]
+        families.setdefault(family if counts[family] >= FAMILY else "", []).append(name)
+    wrapper = TextWrapper(max(width, 3), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    wrapper.break_long_words = False
+    return "\n".join(wrapper.fill(", ".join(family)) for family in families.values() if family)
+
+
 def _answer(
     ask: Callable[[str], str], say: Callable[[str], None], question: str, usual: str,
     fault_of: Callable[[str], str | None],
 ) -> str:  # fmt: skip
     while True:
-        text = ask(f"{question} [{usual}]: ").strip() or usual
-        fault = fault_of(text)
+        text = ask(f"{question} [{usual}]: ").strip()
+        fault = fault_of(text) if text else None  # what is usual can be lacking yet: init says so at its end
         if fault is None:
-            return text
+            return text or usual
         say(f"  {fault}")
 
 
@@ -88,11 +116,18 @@ def _any(text: str) -> str | None:
     return None if text.isprintable() else "write printable characters only"
 
 
+def _address(text: str) -> str | None:
+    from accgate.engines.openai_options import url_fault
+
+    fault = url_fault(text)
+    return fault and f"the address {fault}"
+
+
 def _drop(text: str) -> str | None:
     try:
-        return None if 0.0 < float(text) < math.inf else "give a number above 0"
+        return None if 0.0 < float(text) <= LARGEST else f"give a number above 0 and up to {LARGEST:g}"
     except ValueError:
-        return "give a number above 0, such as 2.5"
+        return f"give a number above 0 and up to {LARGEST:g}, such as 2.5"
 
 
 def _yes_or_no(text: str) -> str | None:

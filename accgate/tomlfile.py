@@ -42,6 +42,11 @@ class TomlFile:
         """Whether `path_of(name)` is a file."""
         return os.path.isfile(self.path_of(name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
+    def missing_file(self, name: str, kind: str) -> str:
+        """What is wrong with a name that should be a file of this kind, and the mend."""
+        mend = f"give the path of {kind}, from the folder of {self.path.name}"
+        return f"there is no file {name!r} in {self.path.parent}; {mend}"
+
     def line(self, key: Key) -> int:
         """The line of the key, or of the nearest table around it."""
         for length in range(len(key), 0, -1):
@@ -240,6 +245,19 @@ def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
 LISTED = 12  # names that a message lists before it only counts
 
 
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that an unknown one was probably meant to be.
+
+    >>> closest("Sgima", ["sigma", "theta"]), closest("zzz", ["sigma", "theta"])
+    ('sigma', None)
+    """
+    names = sorted(known)
+    for tried in (word, word.lower()):
+        if close := difflib.get_close_matches(tried, names, n=1, cutoff=0.6):
+            return close[0]
+    return None
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A "did you mean" for an unknown word, or what is known: the first few where that is much.
 
@@ -249,10 +267,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     'known are sigma, theta'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6) or difflib.get_close_matches(
-        word.lower(), names, n=1, cutoff=0.6
-    )
-    if close:
-        return f"did you mean {close[0]!r}?"
+    if close := closest(word, names):
+        return f"did you mean {close!r}?"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 3 else ""
     return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"

@@ -98,7 +98,8 @@ class Verdict:
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
     `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
     `is_new` marks a check that a pull request adds: it is judged by the pull request's own rules. Where a `statistic`
-    is decided on, both sides' `mean` is its value.
+    is decided on, both sides' `mean` is its value. `settings_changed` says what the run has differently from the
+    recording of its reference.
     """
 
     model: str | None
@@ -133,3 +134,4 @@ class Verdict:
     is_new: bool = False
     statistic: str | None = None
     discordance_planned: float | None = None
+    settings_changed: tuple[str, ...] = ()

@@ -14,11 +14,14 @@ from accgate.engines import EngineInfo
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluating import Evaluated, failures
 from accgate.evidence import evidence_of
+from accgate.recorded_with import changes
 from accgate.result import Result
 from accgate.stats.names import PAIRED_TESTS
 
 
-def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> tuple[Verdict, ...]:
+def decide_checks(
+    config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
+) -> tuple[Verdict, ...]:
     """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
     own = {(check.model, check.task.name) for check in checks}
     done = {key: item for item in evaluated if (key := (item.check.model, item.check.task.name)) in own}
@@ -35,13 +38,14 @@ def decide_checks(config: Config, checks: Sequence[Check], evaluated: Sequence[E
     decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
     verdicts = dict(zip(decidable, decided, strict=True))
     return tuple(
-        _annotated(verdicts[key], decidable[key], check, config) if (key := (check.model, check.task.name)) in verdicts
+        _annotated(verdicts[key], decidable[key], check, config, infos.get(check.model))
+        if (key := (check.model, check.task.name)) in verdicts
         else _undecided(check, done.get(key))
         for check in checks
-    )  # fmt: skip
+    )
 
 
-def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Config) -> Verdict:
+def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Config, info: EngineInfo | None) -> Verdict:
     """The verdict with what the reader should know of how it came about, and how far the run is from the anchor."""
     temperature = config.models[check.model].sampling.temperature
     notes = [*verdict.reasons, *check.notes]
@@ -56,7 +60,8 @@ def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Confi
             config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
             higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
         )  # fmt: skip
-    return replace(verdict, reasons=tuple(notes), drift=drift)
+    changed = () if check.recorded is None else changes(check.recorded.about, config.models[check.model], info)
+    return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
 
 
 def _more(repeats: int, recorded: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accgate import __version__
-from accgate.starter import workflow_text
+from accgate.starter_workflow import workflow_text
 from tests.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")

@@ -146,12 +146,32 @@ def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None
     assert len(err.splitlines()) == 2
 
 
-@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compare", "one"], ["run", "--nope"], ["schema", "x"]])
-def test_a_wrong_command_line_is_bad_input(capsys, arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "accgate: give COMMAND; see accgate --help"),
+        ("runn", "accgate: there is no command 'runn'; did you mean 'run'? See accgate --help"),
+        ("compare one", "accgate compare: give CANDIDATE; see accgate compare --help"),
+        ("run --resmue", "accgate run: there is no option --resmue; did you mean '--resume'? See accgate run --help"),
+        ("run --qqq=1", "accgate run: there is no option --qqq; known are --base, "),
+        ("import lm-eval --stroe x y", "accgate import lm-eval: there is no option --stroe; "),
+        ("import lm-evla x", "accgate import: there is no command 'lm-evla'; did you mean 'lm-eval'? See accgate imp"),
+        ("run a.toml b.toml", "accgate run: 'b.toml' is one argument too many; see accgate run --help"),
+        ("schema x", "accgate schema: what: there is no 'x'; known are config, result; see accgate schema --help"),
+        ("init --engine lamacpp", "accgate init: --engine: there is no 'lamacpp'; did you mean 'llamacpp'? See accga"),
+        ("init --theta abc", "accgate init: --theta: 'abc' is not a number; see accgate init --help"),
+        ("compare a b --seed 1.5", "accgate compare: --seed: '1.5' is not a whole number; see accgate compare --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_with_the_nearest_that_is_right(capsys, line: str, message: str) -> None:
     with pytest.raises(SystemExit) as stop:
-        main(arguments)
+        main(line.split())
     assert stop.value.code == 2
-    assert "usage: accgate" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (said,) = captured.err.splitlines()
+    assert said.startswith(message)
+    assert said.endswith(" --help")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["compare", "-h"]])

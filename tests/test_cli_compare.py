@@ -169,7 +169,7 @@ def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> No
         (("--alpha", "0"), "alpha is 0.0; give a number above 0 and below 0.5"),
         (("--alpha", "0.5"), "alpha is 0.5; "),
         (("--alpha", "nan"), "alpha is nan; "),
-        (("--alpha", "five"), "argument --alpha: invalid float value: 'five'"),
+        (("--alpha", "five"), "--alpha: 'five' is not a number; see accgate compare --help"),
         (("--beta", "1"), "beta is 1.0; give a number above 0 and up to 0.5"),
         (("--theta", "0"), "theta is 0.0; give a number above 0"),
         (("--theta", "inf"), "theta is inf; "),
@@ -177,8 +177,8 @@ def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> No
         (("--scale", "0"), "scale is 0.0; give a number above 0"),
         (("--scale", "nan"), "scale is nan; "),
         (("--discordance", "2"), "discordance is 2.0; give a number from 0 to 1"),
-        (("--test", "target"), "argument --test: invalid choice: 'target'"),
-        (("--tset", "auto"), "unrecognized arguments: --tset auto"),
+        (("--test", "target"), "--test: there is no 'target'; known are auto, bootstrap, "),
+        (("--tset", "auto"), "there is no option --tset; did you mean '--test'? See accgate compare --help"),
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])

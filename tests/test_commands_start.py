@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def conversation(*typed: str) -> tuple[Answers, str]:
+def conversation(*typed: str, there: Sequence[str] = (), width: int = 80) -> tuple[Answers, str]:
     """The answers of somebody who types these lines, and everything that was shown."""
     lines, shown = iter(typed), []
 
@@ -40,7 +40,10 @@ def conversation(*typed: str) -> tuple[Answers, str]:
         shown.append(question)
         return next(lines)
 
-    answers = asked(ask, shown.append, library_names())
+    def missing(engine: str, model: str) -> str | None:
+        return None if engine == "openai" or model in there else f"{engine} has no {model}"
+
+    answers = asked(ask, shown.append, library_names(), missing=missing, width=width)
     assert next(lines, None) is None
     return answers, "\n".join(shown)
 
@@ -53,23 +56,58 @@ def test_enter_alone_takes_what_is_usual() -> None:
 
 
 def test_only_a_server_has_an_address() -> None:
-    answers, shown = conversation("llamacpp", "my.gguf", "gsm8k, mmlu", "2.5", "n")
+    answers, shown = conversation("llamacpp", "my.gguf", "gsm8k, mmlu", "2.5", "n", there=["my.gguf"])
     assert answers == Answers("llamacpp", "my.gguf", Answers.base_url, ("gsm8k", "mmlu"), 2.5, False)
     assert "Address" not in shown
 
 
 def test_a_question_comes_again_until_its_answer_can_be_used() -> None:
     answers, shown = conversation(
-        "vlm", "vllm", "a\x1bb", "m", "gsmk8, arithmetic", "?", ",", "gsm8k", "much", "0", "2", "perhaps", "YES"
-    )
+        "vlm", "vllm", "a\x1bb", "m", "gsmk8, arithmetic", "?", ",", "gsm8k", "much", "0", "800", "2", "perhaps", "YES",
+        there=["m"],
+    )  # fmt: skip
     assert (answers.engine, answers.model, answers.tasks, answers.theta) == ("vllm", "m", ("gsm8k",), 2.0)
     assert answers.workflow
     for fault in (
         "there is no engine 'vlm'; did you mean 'vllm'?", "write printable characters only",
-        "there is no task 'gsmk8'; did you mean 'gsm8k'?", "name a task", "give a number above 0, such as 2.5",
-        "give a number above 0\n", "answer y or n", "zero_scrolls_quality",
+        "there is no task 'gsmk8'; did you mean 'gsm8k'?", "name a task",
+        "give a number above 0 and up to 100, such as 2.5", "answer y or n", "zero_scrolls_quality",
     ):  # fmt: skip
         assert fault in shown
+    assert shown.count("  give a number above 0 and up to 100\n") == 2
+
+
+def test_a_model_that_is_typed_must_be_there_and_the_usual_one_may_come_later() -> None:
+    answers, shown = conversation("llamacpp", "gone.gguf", "here.gguf", "", "", "", there=["here.gguf"])
+    assert answers.model == "here.gguf"
+    assert "  llamacpp has no gone.gguf\n" in shown
+    answers, shown = conversation("recorded", "", "", "", "")
+    assert answers.model == "scores.jsonl"
+    assert "has no" not in shown
+
+
+def test_an_address_that_is_no_url_is_asked_for_again() -> None:
+    answers, shown = conversation("", "", "localhost:8000", "http://localhost:8000/v1", "", "", "")
+    assert answers.base_url == "http://localhost:8000/v1"
+    assert "  the address is 'localhost:8000', which does not begin with http:// or https://; write it as http" in shown
+
+
+def test_a_question_mark_lists_the_engines_again() -> None:
+    _, shown = conversation("", "", "", "", "", "")
+    _, again = conversation("?", "", "", "", "", "", "")
+    for line in ("  llamacpp  llama.cpp in this process\n", "  openai    a server that speaks OpenAI's API\n"):
+        assert shown.count(line) == 1
+        assert again.count(line) == 2
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(width: int) -> None:
+    _, shown = conversation("", "", "", "?", "", "", "", width=width)
+    lines = shown.partition("(? lists all")[2].partition("\n")[2].partition("\nTasks, with")[0].splitlines()
+    assert sorted(name for line in lines for name in line.replace(",", " ").split()) == sorted(library_names())
+    assert all(line.startswith("  ") and len(line) <= width for line in lines)
+    assert len(lines) <= {40: 40, 80: 20, 200: 9}[width]
+    assert not [line for line in lines if "longbench" in line and "gsm8k" in line]
 
 
 def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
@@ -103,8 +141,13 @@ def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tupl
 
 
 def test_at_a_terminal_without_flags_it_asks(tmp_path: Path) -> None:
-    code, screen = at_a_terminal(["init"], tmp_path, b"\n", b"\n", b"\n", b"json_extraction\n", b"3\n", b"n\n")
+    (tmp_path / "own.jsonl").write_text('{"id": "a", "score": 100}\n')
+    typed = (b"recorded\n", b"gone.jsonl\n", b"own.jsonl\n", b"?\n", b"json_extraction\n", b"3\n", b"n\n")
+    code, screen = at_a_terminal(["init"], tmp_path, *typed)
     assert code == 0, screen
+    assert (
+        "there is no file 'gone.jsonl' in .; give the path of a JSONL or CSV file with id and score or reply" in screen
+    )
     assert "Engine [openai]: " in screen
     assert "valid: accuracy.toml" in screen
     config = load_config(tmp_path / "accuracy.toml")
@@ -121,7 +164,7 @@ def test_at_a_terminal_a_flag_is_answer_enough(tmp_path: Path, flags: list[str])
 @pytest.mark.parametrize(("keys", "code"), [(b"\x04", 2), (INTERRUPT, 130)])
 def test_who_leaves_the_questions_has_nothing_written(tmp_path: Path, keys: bytes, code: int) -> None:
     ended, screen = at_a_terminal(["init"], tmp_path, b"\n", keys)
-    assert "nothing was written" in screen
+    assert re.search("\naccgate: .*; nothing was written\n$", re.sub("\x1b\\[[0-9]+m", "", screen))
     assert "Traceback" not in screen
     assert ended == code
     assert list(tmp_path.iterdir()) == []
@@ -175,7 +218,7 @@ def test_explain_takes_the_file_alone_and_refuses_what_is_not_there(folder: Path
     assert main(["explain", "verdict.json"]) == 0
     assert capsys.readouterr().out.startswith("candidate against reference: pass\n")
     assert main(["explain"]) == 2
-    assert "accgate-out/accgate.json: cannot be read" in said(capsys)
+    assert "accgate-out/accgate.json: there is no result" in said(capsys)
     assert main(["explain", "gsm8k", "verdict.json"]) == 2
     assert "no check 'gsm8k'" in said(capsys)
 

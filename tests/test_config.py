@@ -272,6 +272,13 @@ def test_a_bad_task_value_names_line_key_and_mend(tmp_path: Path, line: str, mes
             "3: gate.alpha: is 2; write a number below 0.5 (type I error rate, above 0 and below 0.5)",
             "5: models.m.variant: is 1, a whole number; write a table",
             f"9: tasks.arithmetic.sigma: {SIGMA}"]),
+        ("[models.m]\nengine='vllm'\nmodel='x'\n[task.arithmetic]", ["4: task: unknown key; did you mean 'tasks'?"]),
+        ("[model.m]\nengine='vllm'\n[task.arithmetic]", [
+            "1: model: unknown key; did you mean 'models'?", "3: task: unknown key; did you mean 'tasks'?"]),
+        ("[zzz]\n[models.m]\nmodle='x'\nengine='vllm'", [
+            "1: tasks: is missing; add it: a table [tasks.NAME]",
+            "1: zzz: unknown key; known are gate, judges, models, report, tasks",
+            "3: models.m.modle: unknown key; did you mean 'model'?"]),
         (document(task="[tasks.nope]"), [
             f'8: tasks.nope: is not in the task library; {TASKS}{OWN}']),
         (document(task="[tasks.x]\nfile='accuracy.toml'\nlibrary='arithmetic'"), [

@@ -240,6 +240,9 @@ def test_any_name_of_a_model_is_a_folder_in_the_store(tmp_path: Path, model: str
 def test_a_missing_reference_names_what_is_near(tmp_path: Path) -> None:
     assert "did you mean" not in missing_reference(tmp_path, "m@quant=bf16", "t")
     stored(tmp_path, variant={"quant": "bf16"})
+    own = missing_reference(tmp_path, "m@quant=b16", "t", own="m@quant=bf16", recordable=False)
+    assert "did you mean" not in own
+    assert "no model of this file is recorded under that name: add one with that variant" in own
     message = missing_reference(tmp_path, "m@quant=b16", "t")
     assert "did you mean 'm@quant=bf16'?" in message
     assert "accgate record" in message

@@ -159,7 +159,7 @@ def test_what_is_no_result_is_refused_with_file_and_place(tmp_path: Path, text: 
 
 
 def test_a_missing_result_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"gone\.json: cannot be read"):
+    with pytest.raises(BadInput, match=r"gone\.json: there is no result; `accgate run` writes one"):
         read_result(tmp_path / "gone.json")
 
 

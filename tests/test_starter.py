@@ -14,6 +14,7 @@ from accgate import load_config
 from accgate.cli import main
 from accgate.config import Config
 from accgate.errors import BadInput
+from accgate.records import file_name
 from accgate.starter import EXTRA, MODELS, config_text, theta_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
@@ -86,18 +87,6 @@ def test_in_a_folder_of_a_repository_the_workflow_goes_to_its_top(tmp_path: Path
     assert not (inner / ".github").exists()
 
 
-def test_the_workflow_is_one_that_github_reads(folder: Path) -> None:
-    assert main(["init", "--yes"]) == 0
-    path = folder / ".github/workflows/accuracy.yml"
-    check = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", path]
-    done = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    workflow = load_yaml(path)
-    assert workflow["permissions"] == {}
-    assert workflow["concurrency"]["group"] == "accuracy-${{ github.ref }}"
-    assert workflow["jobs"]["accuracy"]["steps"][1]["with"] == {"config": "accuracy.toml"}
-
-
 def test_an_editor_checks_the_config_by_the_schema_that_its_first_line_names(folder: Path) -> None:
     def lint() -> subprocess.CompletedProcess[str]:
         command = [Path(sys.executable).with_name("taplo"), "lint", "accuracy.toml"]
@@ -152,14 +141,15 @@ def test_an_unknown_task_is_refused_with_the_nearest(folder: Path, capsys) -> No
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("theta", ["0", "-1", "nan", "inf"])
-def test_a_theta_that_is_no_drop_is_refused(folder: Path, capsys, theta: str) -> None:
+@pytest.mark.parametrize("theta", ["0", "-1", "nan", "inf", "800", "100.1"])
+def test_a_theta_that_is_no_drop_of_a_score_is_refused(folder: Path, capsys, theta: str) -> None:
     assert main(["init", f"--theta={theta}"]) == 2
-    assert "give a drop in points above 0" in capsys.readouterr().err
+    fault = f"accgate: --theta is {theta}; give a drop in points above 0 and up to 100\n"
+    assert capsys.readouterr().err == fault
     assert list(folder.iterdir()) == []
 
 
-@given(name=ours, model=ours, base_url=ours, theta=st.floats(1e-6, 1e6))
+@given(name=ours, model=ours, base_url=ours, theta=st.floats(1e-6, 100.0))
 @settings(deadline=None, max_examples=30)
 def test_any_text_stands_in_the_file_as_given(name: str, model: str, base_url: str, theta: float) -> None:
     tasks = {"arithmetic": theta}
@@ -169,17 +159,87 @@ def test_any_text_stands_in_the_file_as_given(name: str, model: str, base_url: s
     assert data["tasks"]["arithmetic"]["theta"] == pytest.approx(theta, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["a b", 'a"b', "org/model", "a.b", "ü", "a]b"])
-def test_names_that_need_quotes_get_them(folder: Path, name: str) -> None:
-    assert main(["init", "--name", name, "--model", 'C:\\weights\\"x"']) == 0
+@pytest.mark.parametrize("name", ["Qwen3-0.6B", "a.b", "1", "-", "a" * 100])
+def test_a_name_is_that_of_the_folder_of_its_references(folder: Path, name: str) -> None:
+    assert main(["init", f"--name={name}", "--model", 'C:\\weights\\"x"']) == 0
     config = load_config("accuracy.toml")
     assert list(config.models) == [name]
+    assert file_name(name) == name
     assert config.models[name].model == 'C:\\weights\\"x"'
 
 
-@pytest.mark.parametrize("name", ["m@bf16", " ", "x" * 101])
-def test_names_that_a_model_cannot_have_are_refused(folder: Path, name: str) -> None:
-    assert main(["init", "--name", name]) == 2
+@pytest.mark.parametrize("name", ["my model/x", "m@bf16", " ", "", ".a", "a\n", "ü", 'a"b', "x" * 101])
+def test_other_names_are_refused_with_the_characters_that_can_be(folder: Path, capsys, name: str) -> None:
+    assert main(["init", f"--name={name}"]) == 2
+    fault = f"accgate: --name is {name!r}; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first\n"
+    assert capsys.readouterr().err == fault
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "nonsense url", "", "http://"])
+def test_an_address_that_is_no_url_is_refused(folder: Path, capsys, url: str) -> None:
+    assert main(["init", f"--base-url={url}"]) == 2
+    assert capsys.readouterr().err.startswith(f"accgate: --base-url is {url!r}, which ")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("engine", sorted({*EXTRA} - {"openai"}))
+def test_only_a_server_takes_an_address(folder: Path, capsys, engine: str) -> None:
+    assert main(["init", "--engine", engine, "--base-url", "http://x"]) == 2
+    fault = f"accgate: --base-url is for --engine openai, and the engine is {engine}; leave out one of the two\n"
+    assert capsys.readouterr().err == fault
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        (None, b"accgate-out/\n", "wrote .gitignore"),
+        (b"", b"accgate-out/\n", "added accgate-out/ to .gitignore"),
+        (b"*.pyc\n", b"*.pyc\naccgate-out/\n", "added accgate-out/ to .gitignore"),
+        (b"\xff\r\nx", b"\xff\r\nx\naccgate-out/\n", "added accgate-out/ to .gitignore"),
+        (b"accgate-out/record\n", b"accgate-out/record\naccgate-out/\n", "added accgate-out/ to .gitignore"),
+        *((line, line, "") for line in (b"accgate-out/\n", b"x\n/accgate-out\n", b"accgate-out", b"**/accgate-out/")),
+    ],
+)
+def test_what_runs_write_is_kept_out_of_the_repository_once(
+    folder: Path, capsys, before: bytes | None, after: bytes, line: str
+) -> None:
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    ignore = folder / ".gitignore"
+    if before is not None:
+        ignore.write_bytes(before)
+    for _ in range(2):
+        assert main(["init", "--yes", "--force"]) == 0
+        assert ignore.read_bytes() == after
+        lines = capsys.readouterr().out.splitlines()
+        assert [said for said in lines if ".gitignore" in said] == ([line] if line else [])
+        line = ""
+    assert subprocess.run(["git", "check-ignore", "--quiet", "accgate-out/accgate.json"], check=False).returncode == 0
+
+
+def test_in_a_folder_of_a_repository_the_ignored_name_goes_to_its_top_and_outside_of_one_nowhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["init", "--yes"]) == 0
+    assert not (folder / ".gitignore").exists()
+    subprocess.run(["git", "init", "--quiet"], check=True)
+    inner = folder / "gates"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    assert main(["init", "--yes", "--force"]) == 0
+    assert (folder / ".gitignore").read_text() == "accgate-out/\n"
+    assert not (inner / ".gitignore").exists()
+    done = subprocess.run(["git", "check-ignore", "--quiet", "accgate-out/accgate.json"], check=False)
+    assert done.returncode == 0
+
+
+def test_a_gitignore_that_cannot_be_read_is_said(folder: Path, capsys) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".gitignore").mkdir()
+    assert main(["init", "--yes"]) == 2
+    fault = "accgate: .gitignore: cannot be read: Is a directory; write accgate-out/ into it yourself\n"
+    assert capsys.readouterr().err == fault
 
 
 def test_every_engine_has_a_start() -> None:

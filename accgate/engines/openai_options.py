@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
@@ -65,8 +66,26 @@ class Options:
         return tuple(url.rstrip("/") for url in ((given,) if isinstance(given, str) else given))
 
 
+def url_fault(url: str) -> str | None:
+    """What keeps a text from being the URL of a server; None where nothing does.
+
+    >>> url_fault("localhost:8000")
+    "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
+    """
+    mend = "write it as http://127.0.0.1:8000/v1"
+    if not url.lower().startswith(("http://", "https://")):
+        return f"is {url!r}, which does not begin with http:// or https://; {mend}"
+    try:
+        parts = urlsplit(url.replace(PORT, "1"))
+        whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number up to 65535, a bracket that stays open
+        whole = False
+    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is no URL; {mend}"
+
+
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:
     """What does not fit together, as (option, message)."""
+    yield from (("base_url", fault) for url in options.urls if (fault := url_fault(url)))
     has_port = any(PORT in word for word in options.serve)
     if not options.serve:
         if options.base_url is None:

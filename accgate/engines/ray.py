@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 import os
 from dataclasses import dataclass as plain_dataclass
@@ -67,15 +68,17 @@ class Options:
 class RayEngine:
     """An engine whose requests are answered by replicas of another; `inner` is that other, never started here.
 
-    It is None where it is not installed on this machine.
+    It is None where it is not installed on this machine; `unchecked` then says that its options were not checked.
     """
 
     def __init__(self, spec: Spec, options: Options) -> None:
         self._spec = spec
         try:
             self.inner: Engine | None = spec.engine()
-        except CannotEvaluate:
+            self.unchecked = getattr(self.inner, "unchecked", "")
+        except CannotEvaluate as error:
             self.inner = None  # it is not installed here, and need not be: the nodes say what is wrong with it
+            self.unchecked = str(error)
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self._connection: Connection | None = None
@@ -147,7 +150,12 @@ class RayEngine:
 def from_file(name: str, model: str, source: TomlFile) -> RayEngine:
     """The engine of `[models.NAME]`, not yet started; faults of the inner engine's options are found here too."""
     options = validated(source, Options, ("models", name, "options"))
-    return RayEngine(Spec(name, options.engine, model, options.options, InnerTable.of(source, name, options)), options)
+    spec = Spec(name, options.engine, model, options.options, InnerTable.of(source, name, options))
+    engine = RayEngine(spec, options)
+    if not engine.unchecked and importlib.util.find_spec("ray") is None:
+        fault = "is ray, which is not installed here; pip install 'accgate[ray]'"
+        engine.unchecked = source.error(("models", name, "engine"), fault)
+    return engine
 
 
 @plain_dataclass(frozen=True)

@@ -16,6 +16,7 @@ from accgate.errors import BadInput
 from accgate.shapes import CLOSED, Number
 from accgate.tables import read_table
 
+KIND = "a JSONL or CSV file with id and score or reply"
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 

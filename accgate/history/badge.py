@@ -65,10 +65,10 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     verdict = worst(one.last.point.verdict for one in found)
     drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in found)
     message = MESSAGES[verdict]
-    point = found[0].last.point
-    if len(found) == 1 and verdict in ("pass", "regression") and point.candidate.mean is not None:
+    point, mean = found[0].last.point, found[0].last.levels.mean
+    if len(found) == 1 and verdict in ("pass", "regression") and mean is not None:
         error = "" if point.error is None else f" ± {words.number(point.error, 1)}"
-        figure = f"{words.number(point.candidate.mean, 1)}{error}"
+        figure = f"{words.number(mean, 1)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
     return _badge(words.visible(found[0].task) or "accuracy", message, verdict, drifting=drifting)
 

@@ -10,16 +10,16 @@ HEADINGS = ("Date", "Commit", "n", "Reference", "Mean", "± error", "Difference"
 
 def cells(step: Step) -> tuple[str, ...]:
     """A run's row of figures, under `HEADINGS`."""
-    point = step.point
+    point, level = step.point, step.levels
     return (
         step.date,
         step.commit or "-",
-        f"{point.n:,}",
-        words.number(point.reference.mean) + (" (new)" if step.changed else ""),
-        words.number(point.candidate.mean),
+        step.samples,
+        words.number(level.reference) + (" (new)" if step.changed else ""),
+        words.number(level.mean),
         words.number(point.error),
         words.signed(point.difference),
-        words.number(point.gamma),
+        words.number(level.gamma),
         drift_cell(step),
         point.verdict,
     )

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from accgate.history.run import Point
 from accgate.history.series import Series, Step
 from accgate.report import words
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
-BAND = 2.0  # standard errors to both sides of the reference: 19 of 20 healthy runs lie within
+BAND = 2.0  # standard errors to both sides of the reference: about 19 of 20 healthy runs lie within
 DATES = 6
 MARKS = {"pass": "circle", "regression": "cross", "inconclusive": "ring", "no-reference": "ring", "error": "ring"}
 
@@ -67,15 +66,15 @@ def chart_of(series: Series) -> Chart | None:
         band=" ".join(_band(steps, span, axes) for span in spans if steps[span.start].point.error is not None),
         reference=" ".join(_level(steps, span, 0.0, axes) for span in spans),
         gamma=" ".join(
-            f"M{axes.x(at + 0.15)} {axes.y(step.point.gamma)}H{axes.x(at + 0.85)}"
+            f"M{axes.x(at + 0.15)} {axes.y(gamma)}H{axes.x(at + 0.85)}"
             for at, step in enumerate(steps)
-            if step.point.gamma is not None
+            if (gamma := step.levels.gamma) is not None
         ),
         line=_line(steps, axes),
         dots=tuple(
             Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], spoken(step), is_declining(step))
             for at, step in enumerate(steps)
-            if (mean := step.point.candidate.mean) is not None
+            if (mean := step.levels.mean) is not None
         ),
         changes=tuple(axes.x(at) for at, step in enumerate(steps) if step.changed),
         rows=tuple(Tick(axes.y(value), text) for value, text in ticks),
@@ -101,7 +100,7 @@ class _Axes:
 def said(series: Series) -> str:
     """What a chart shows, for who does not see it."""
     steps, last = series.steps, series.last
-    means = [step.point.candidate.mean for step in steps if step.point.candidate.mean is not None]
+    means = [mean for step in steps if (mean := step.levels.mean) is not None]
     span = f", between {words.number(min(means))} and {words.number(max(means))}" if means else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
     changed = sum(step.changed for step in steps)
@@ -113,12 +112,12 @@ def said(series: Series) -> str:
 
 def spoken(step: Step) -> str:
     """A run in words."""
-    point = step.point
+    point, level = step.point, step.levels
     error = "" if point.error is None else f" ± {words.number(point.error)}"
     decline = ", a slow decline since the anchor" if is_declining(step) else ""
     return (
-        f"{step.date} {step.commit}: {point.verdict}, mean {words.number(point.candidate.mean)}, reference "
-        f"{words.number(point.reference.mean)}{error}{decline}"
+        f"{step.date} {step.commit}: {point.verdict}, mean {words.number(level.mean)}, reference "
+        f"{words.number(level.reference)}{error}, {step.samples} samples{decline}"
     )
 
 
@@ -132,10 +131,10 @@ def _count(number: int, noun: str) -> str:
 
 
 def _values(step: Step) -> list[float]:
-    point = step.point
-    known = [point.candidate.mean, point.gamma, point.reference.mean]
-    if point.reference.mean is not None and point.error is not None:
-        known += [point.reference.mean - BAND * point.error, point.reference.mean + BAND * point.error]
+    level, error = step.levels, step.point.error
+    known = [level.mean, level.gamma, level.reference]
+    if level.reference is not None and error is not None:
+        known += [level.reference - BAND * error, level.reference + BAND * error]
     return [value for value in known if value is not None]
 
 
@@ -157,7 +156,7 @@ def _spans(steps: Sequence[Step]) -> list[range]:
     keys, stretch = [], 0
     for step in steps:
         stretch += step.changed
-        keys.append((stretch, step.point.reference.mean is None, step.point.error is None))
+        keys.append((stretch, step.levels.reference is None, step.point.error is None))
     at = 0
     for (_, no_reference, _), group in groupby(keys):
         size = sum(1 for _ in group)
@@ -169,28 +168,29 @@ def _spans(steps: Sequence[Step]) -> list[range]:
 
 def _level(steps: Sequence[Step], span: range, errors: float, axes: _Axes) -> str:
     """The path along the references of a stretch, a flat piece for each run, so many errors above."""
-    heights = [axes.y(_high(steps[at].point, errors)) for at in span]
+    heights = [axes.y(_high(steps[at], errors)) for at in span]
     flat = "".join(f"V{height}H{axes.x(at + 1)}" for at, height in zip(span, heights, strict=True))
     return f"M{axes.x(span.start)} {heights[0]}{flat}"
 
 
 def _band(steps: Sequence[Step], span: range, axes: _Axes) -> str:
-    """The area in which chance alone puts the mean."""
-    lows = [axes.y(_high(steps[at].point, -BAND)) for at in span]
+    """The area in which chance alone puts the mean, as wide for each run as its own error."""
+    lows = [axes.y(_high(steps[at], -BAND)) for at in span]
     back = "".join(f"V{low}H{axes.x(at)}" for at, low in reversed(list(zip(span, lows, strict=True))))
     return f"{_level(steps, span, BAND, axes)}{back}Z"
 
 
-def _high(point: Point, errors: float) -> float:
-    assert point.reference.mean is not None
-    return point.reference.mean + errors * (point.error or 0.0)
+def _high(step: Step, errors: float) -> float:
+    reference = step.levels.reference
+    assert reference is not None
+    return reference + errors * (step.point.error or 0.0)
 
 
 def _line(steps: Sequence[Step], axes: _Axes) -> str:
     """The path through the means, with a gap where there is none."""
     path, pen = "", "M"
     for at, step in enumerate(steps):
-        mean = step.point.candidate.mean
+        mean = step.levels.mean
         path += "" if mean is None else f"{pen}{axes.x(at + 0.5)} {axes.y(mean)}"
         pen = "M" if mean is None else "L"
     return path

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run, standard_error
+from accgate.stats.names import PAIRED_TESTS
 from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:
     """What a history keeps of a run; `content` is its file, of which a digest tells it from others.
 
-    `config` adds what a result does not hold: the models' variants, and digest and date of each reference. `now` gives
-    the time of a result without one, as a verdict of `compare` is.
+    `config` adds what a result does not hold: the models' variants, and digest, date and mean on all its samples of
+    each reference. `now` gives the time of a result without one, as a verdict of `compare` is.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
     return Point(
         _label(model, config), task, verdict.verdict, verdict.test, verdict.n, _against(verdict, config),
         verdict.candidate, verdict.difference, verdict.sigma, standard_error(verdict), verdict.gamma, verdict.theta,
-        verdict.higher_is_better, verdict.statistic, verdict.drift,
+        verdict.higher_is_better, verdict.statistic, verdict.drift, verdict.n_max,
     )  # fmt: skip
 
 
@@ -88,5 +90,19 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
         about = read_toml(path, mend="restore it from git").data
     except BadInput:  # the verdict says so; the run is part of the history all the same
         return Against(mean, n)
+    paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores
+    whole = _whole_mean(about, mean, n) if paired else None
+    if paired and whole is None:  # replaced since: it is not what the run was held against
+        return Against(mean, n)
     digest = str(about.get("scores_sha256") or "")[:16] or _digest(path.read_bytes())
-    return Against(mean, n, digest, str(about.get("date", "")))
+    return Against(mean, n, digest, str(about.get("date", "")), whole)
+
+
+def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
+    """The reference's mean on all its samples; None where a run of n of them cannot have had this mean."""
+    whole, count = about.get("mean"), about.get("n")
+    if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
+        return None
+    if n > count or (n == count and not math.isclose(whole, mean, abs_tol=1e-6)):
+        return None
+    return float(whole)

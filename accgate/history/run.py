@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
@@ -16,16 +17,21 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
+ROUNDING = 1e-9  # points; a spread of less is none
 
 
 @dataclass(frozen=True)
 class Against:
-    """What a check was held against: mean (points) and size, and of a recorded reference its digest and date."""
+    """What a check was held against: mean (points) and size, and of a recorded reference its digest and date.
+
+    Of a paired check `mean` is on the `n` samples that the run took, and `whole_mean` on all that the reference has.
+    """
 
     mean: float | None
     n: int | None
     digest: str = ""
     date: str = ""
+    whole_mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Point:
     """One check of one run; `model` is model@variant. All scores, `error`, `sigma`, `gamma` and `theta` in points.
 
     `error` is the standard error of the difference: by how much chance alone moves the mean away from the reference's.
+    A sequential test took `n` of at most `n_max` samples.
     `drift.since` is the date of the anchor that drift is counted from.
     """
 
@@ -51,6 +58,7 @@ class Point:
     higher_is_better: bool = True
     statistic: str | None = None
     drift: Drift | None = None
+    n_max: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,22 +119,25 @@ def read_line(text: bytes) -> Line | None:
 def standard_error(verdict: Verdict) -> float | None:
     """The standard error of a check's difference, points; None where its figures do not give one.
 
-    sigma / sqrt(n) for paired scores, by clusters and of other statistics too, and for a target. For two samples it is
-    theta over the sum of both normal quantiles, which at a declared sigma is sigma * sqrt(1/n + 1/n_ref). Where there
-    is no sigma, it is the half width of the interval over the normal quantile.
+    sigma / sqrt(n) for paired scores, by clusters and of other statistics too, and for a target; n are the samples
+    decided on. For two samples it is theta over the sum of both normal quantiles, which at a declared sigma is
+    sigma * sqrt(1/n + 1/n_ref). Where there is no sigma, or it is 0 since all samples changed by the same, it is half
+    the width of the interval over the normal quantile: each of its limits has the error alpha.
     """
     alpha = verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
     if verdict.difference is None or verdict.n < 1 or not 0.0 < alpha < 0.5:
         return None
     normal = NormalDist()
-    if verdict.test == "two-sample" and verdict.theta is not None and 0.0 < verdict.beta < 0.5:
-        return verdict.theta / (normal.inv_cdf(1.0 - alpha) + normal.inv_cdf(1.0 - verdict.beta))
-    if verdict.test != "two-sample" and verdict.sigma is not None:
+    theta = verdict.theta or 0.0
+    if verdict.test == "two-sample" and theta > ROUNDING and 0.0 < verdict.beta < 0.5:
+        return theta / (normal.inv_cdf(1.0 - alpha) + normal.inv_cdf(1.0 - verdict.beta))
+    if verdict.test != "two-sample" and verdict.sigma is not None and verdict.sigma > ROUNDING:
         return float(verdict.sigma / verdict.n**0.5)
     if verdict.interval is None:
         return None
     low, high = verdict.interval.two_sided
-    return (high - low) / 2.0 / normal.inv_cdf(1.0 - alpha)
+    half = (high - low) / 2.0
+    return half / normal.inv_cdf(1.0 - alpha) if ROUNDING < half < math.inf else None
 
 
 def _written(row: dict[str, Any]) -> tuple[str, bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
+from accgate.history.level import Levels, levels
 from accgate.history.run import Against, Point, Run
 
 
@@ -28,6 +29,17 @@ class Step:
         """The commit's first digits, with a mark where files differed from it."""
         sha, _, changes = self.run.commit.partition("+")
         return sha[:9] + ("+" if changes else "")
+
+    @property
+    def levels(self) -> Levels:
+        """Reference, mean and gamma as they compare with those of other runs."""
+        return levels(self.point)
+
+    @property
+    def samples(self) -> str:
+        """How many samples were decided on, and of how many where the test stopped early."""
+        n, most = self.point.n, self.point.n_max
+        return f"{n:,}" if most is None or n >= most else f"{n:,} of {most:,}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A history in a terminal: a table and a line of bars for each check."""
+"""A history in a terminal: for each check a line of bars and a table, or a paragraph a run where it is narrow."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from accgate.history.cells import HEADINGS, cells
 from accgate.history.series import Series, Step, sparkline
 from accgate.report import words
+from accgate.report.console import print_paragraph, print_table
 from accgate.report.terminal import COLOURS
 
 BARS = 60  # runs in the line of bars
@@ -23,24 +22,19 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
     for number, one in enumerate(series):
         if number:
             console.print()
-        console.print(Text(words.visible(one.name), style="bold"))
-        means = [step.point.candidate.mean for step in one.steps][-BARS:]
+        print_paragraph(console, Text(words.visible(one.name), style="bold"))
+        means = [step.levels.mean for step in one.steps][-min(BARS, console.width) :]
         known = [mean for mean in means if mean is not None]
         span = f"  {words.number(min(known))} to {words.number(max(known))}" if known else ""
-        console.print(Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drifted(one)}"))
-        console.print(_table(one.steps[-last:]))
+        print_paragraph(console, Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drifted(one)}"))
+        print_table(console, HEADINGS, [_row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
-        console.print(Text("(new): the reference had changed since the run before.", style="dim"))
+        print_paragraph(console, Text("(new): the reference had changed since the run before.", style="dim"))
 
 
-def _table(steps: Sequence[Step]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if 1 < number < len(HEADINGS) - 1 else "left")
-    for step in steps:
-        row = [escape(words.visible(cell)) for cell in cells(step)[:-1]]
-        table.add_row(*row, Text(step.point.verdict, style=COLOURS[step.point.verdict]))
-    return table
+def _row(step: Step) -> list[str | Text]:
+    shown = [words.visible(cell) for cell in cells(step)[:-1]]
+    return [*shown, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
 
 
 def _runs(count: int) -> str:
@@ -65,7 +59,7 @@ def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
             "task": one.task,
             "runs": [
                 {"started": step.run.started, "commit": step.run.commit, "accgate": step.run.accgate,
-                 "reference_changed": step.changed, **_without_name(asdict(step.point))}
+                 "reference_changed": step.changed, "level": asdict(step.levels), **_without_name(asdict(step.point))}
                 for step in one.steps
             ],
         }

@@ -16,7 +16,7 @@ def cost_sentence(estimate: Estimate) -> str:
     for cost, when in averages:
         if cost is not None and cost.samples < estimate.most.samples:
             parts.append(f"{_figures(cost)} on average {when}")
-    return f"Cost of {estimate.model} / {estimate.task}: {'; '.join([*parts, *estimate.notes])}."
+    return f"{'; '.join([*parts, *estimate.notes])}."
 
 
 def total_sentence(estimates: Sequence[Estimate]) -> str | None:

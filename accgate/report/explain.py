@@ -28,8 +28,8 @@ MEANING = {
 }
 NEXT = {
     "pass": "Nothing is to be done.",
-    "regression": "Look at the samples that got worse (`accgate report --html FILE`). Where the drop is meant, "
-    "record a new reference with `accgate record --reason TEXT`.",
+    "regression": "Look at the samples that got worse (`accgate report --html report.html`), mend the change, and run "
+    "again. If you accept the drop, record a new reference with `accgate record --reason '...'`.",
     "inconclusive": "Take more samples, record a reference with per-sample scores, or ask for a larger theta; "
     "`accgate plan` says how many samples see what.",
     "no-reference": "Record a version that you trust with `accgate record`, and commit the references.",
@@ -101,7 +101,7 @@ def explanation(result: Result, verdict: Verdict) -> list[Paragraph]:
         body = [("Why", why), *_failed(verdict), *_drift(verdict), ("Rules", _rules(result, verdict))]
     else:
         body = [
-            ("Means", _means(verdict)), *_samples(verdict), ("Test", _test(verdict)),
+            ("Means", _means(verdict)), *_samples(verdict), *_settings(verdict), ("Test", _test(verdict)),
             ("Alpha", _alpha(result, verdict)), ("p", _p(verdict)), ("Gamma", _gamma(verdict)),
             ("Theta", _theta(verdict)), *_stopping(verdict), *_failed(verdict), *_drift(verdict),
             ("Rules", _rules(result, verdict)), *_notes(verdict),
@@ -149,6 +149,11 @@ def _samples(verdict: Verdict) -> list[Paragraph]:
     )
     same = " Nothing changed, so chance has nothing to explain." if verdict.discordance == 0.0 else ""
     return [("Samples", f"{changed}.{same}{clusters}")]
+
+
+def _settings(verdict: Verdict) -> list[Paragraph]:
+    text = words.set_differently(verdict)
+    return [] if text is None else [("Settings", f"{text}.")]
 
 
 def _test(verdict: Verdict) -> str:
@@ -213,9 +218,10 @@ def _stopping(verdict: Verdict) -> list[Paragraph]:
         return []
     used = f"{verdict.n:,} of {verdict.n_max:,} samples were used"
     theta = f"a {'drop' if verdict.higher_is_better else 'rise'} of {words.number(verdict.theta)} points"
+    often = f"in {100 * (1 - verdict.beta):g}% of runs"
     why = {
         "regression": "by then so much was lost that the rest could not matter",
-        "futility": f"by then {theta} was ruled out",
+        "futility": f"{theta} would have shown by then {often}",
         "end": "the evidence left it open until the end",
     }[verdict.stop]
     return [("Stopping", f"{used}; {why}. Alpha and beta hold for this way of stopping.")]

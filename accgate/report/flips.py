@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 SCANNED = 8  # characters read for each one shown: a reply of a megabyte costs no more than a short one
-Texts = Mapping[tuple[str, int], "str | None"]  # by (id, repeat)
+Told = tuple[Any, Any]  # a text, and the score beside it where there is one
 
 
 @dataclass(frozen=True)
 class Flip:
-    """One sample that got worse; texts are None where the files do not hold them."""
+    """One sample that got worse; texts, and scores in points, are None where the files do not hold them."""
 
     id: str
     prompt: str | None
     expected: str | None
     before: str | None
     got: str | None
+    score_before: float | None = None
+    score: float | None = None
 
 
 def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple[Flip, ...]:
@@ -43,14 +45,14 @@ def flips_of(verdict: Verdict, run_folder: Path, *, shown: int = SHOWN) -> tuple
         return tuple(Flip(id_, None, None, None, None) for id_ in ids)
     paths = paths_of(run_folder, verdict.model, verdict.task)
     wanted = set(ids)
-    prompts = _texts(paths.prompts, "prompt", wanted)
+    prompts = _columns(paths.prompts, "prompt", wanted)
     records = numbered_records(paths.records) if paths.records.is_file() else ()
-    before = _texts(paths.before, "reply", wanted)
+    before = _columns(paths.before, "reply", wanted)
     by_id: dict[str, list[Record]] = {}
     for _, record in records:
         if record.id in wanted:
             by_id.setdefault(record.id, []).append(record)
-    flips = [_flip(id_, prompts.get((id_, 0)), by_id.get(id_, []), before) for id_ in ids]
+    flips = [_flip(id_, _text(prompts.get((id_, 0))), by_id.get(id_, []), before) for id_ in ids]
     head = shared_head([flip.prompt for flip in flips if flip.prompt is not None])
     return tuple(flip if flip.prompt is None else replace(flip, prompt=flip.prompt[len(head) :]) for flip in flips)
 
@@ -70,26 +72,35 @@ def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, 
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
 
 
-def _texts(path: Path, column: str, wanted: AbstractSet[str]) -> Texts:
-    """A column of a compressed file by (id, repeat), for the samples wanted."""
+def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Told]:
+    """A column of a compressed file and the score, by (id, repeat), for the samples wanted."""
     row: Any
-    texts: dict[tuple[str, int], str | None] = {}
+    told: dict[tuple[str, int], Told] = {}
     for row in read_gzip_lines(path):
         try:
             id_, repeat, text = row["id"], row.get("repeat", 0), row[column]
             if id_ in wanted:
-                texts[id_, repeat] = None if text is None else str(text)
+                told[id_, repeat] = text, row.get("score")
         except (AttributeError, KeyError, TypeError) as error:
             raise BadInput(f"{path}: is damaged (a row lacks id or {column}); delete it") from error
-    return texts
+    return told
 
 
-def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Texts) -> Flip:
+def _text(told: Told | None) -> str | None:
+    return None if told is None or told[0] is None else str(told[0])
+
+
+def _score(told: Told | None) -> float | None:
+    return float(told[1]) if told is not None and isinstance(told[1], (int, float)) else None
+
+
+def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Told]) -> Flip:
     if not records:
-        return Flip(id_, prompt, None, before.get((id_, 0)), None)
+        known = before.get((id_, 0))
+        return Flip(id_, prompt, None, _text(known), None, _score(known))
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
-    got = worst.error if worst.reply is None else worst.reply
-    return Flip(id_, prompt, worst.target, before.get(worst.key), got)
+    got, known = worst.error if worst.reply is None else worst.reply, before.get(worst.key)
+    return Flip(id_, prompt, worst.target, _text(known), got, _score(known), worst.score)
 
 
 def excerpt(text: str | None, length: int = 160) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accgate.result import Result
     from accgate.verdict import Verdict
 
-HERE = " (`accgate report --html FILE`)"  # what the advice names is this page
+HERE = " (`accgate report --html report.html`)"  # what the advice names is this page
 DRAWN = 40  # checks with charts; of more, those that did not pass come first
 
 
@@ -81,6 +81,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
+    values["legend"] = words.legend(result)  # without that of the comment's lines, which are no charts
     return environment.get_template("report.html.j2").render(
         values, sections=sections, policy=policy, style=Markup(style), script=Markup(script), data=Markup(data),
         markup=Markup,

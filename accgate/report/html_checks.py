@@ -100,16 +100,27 @@ def why(verdict: Verdict) -> str:
     )
     kind = "drop" if verdict.higher_is_better else "rise"
     p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
-    chance = f"Were nothing changed, chance would bring such a result or a worse one with probability p {p_relation(p)}"
+    chance = f"If nothing had changed, chance alone would bring a result this bad in {_often(p)}"
+    limit = f"{100 * verdict.alpha:g}% (alpha)"
     if verdict.verdict == "regression":
-        return f"{moved} {chance}; that is no more than alpha = {verdict.alpha:g}, so the check fails."
-    seen = f"a {kind} of {number(verdict.theta)} points with {100 * (1 - verdict.beta):g}% probability"
+        return f"{moved} {chance}. That is no more than {limit}, so the check fails."
+    seen = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
     if verdict.verdict == "inconclusive":
         return (
             f"{moved} {chance}: no regression is shown. But the run could see no less than {seen}, and it should "
             f"see {number(verdict.theta_target)}: it needs more samples."
         )
     if verdict.verdict == "pass":
-        able = "" if verdict.theta is None else f", and the run would have seen {seen}"
-        return f"{moved} {chance}; the gate fails only under alpha = {verdict.alpha:g}{able}. The check passes."
+        able = "" if verdict.theta is None else f" It would have seen {seen}."
+        return f"{moved} {chance}; the check fails at {limit} or less, so it passes.{able}"
     return moved
+
+
+def _often(p: float) -> str:
+    """A p-value as a share of runs, with the letter that the tables have.
+
+    >>> _often(0.0022), _often(1e-9)
+    ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
+    """
+    share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"
+    return f"{share} of runs (p {p_relation(p)})"

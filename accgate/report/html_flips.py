@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accgate.questionnaire.page import embedded
@@ -14,12 +14,16 @@ from accgate.report.html_diff import ADDED, REMOVED, SAME, Part, shortened, word
 ROOM = 640_000  # bytes of all flips in a report
 LENGTHS = (1_500, 1_000, 700, 500, 350, 250, 180, 120)  # characters of one reply; the largest that has room is taken
 WITH_TEXT = 5_000  # flips of a report whose texts are shown; of the others the ids
+BRIEF = 60  # characters of a text that has room beside three others
 STATIC = 5  # flips of a check that stand in the page itself, for those without script
 
 
 @dataclass(frozen=True)
 class ShownFlip:
-    """One flip: `parts` is the word-level diff of both replies, or one of them where the other is not known."""
+    """One flip: `parts` is the word-level diff of both replies, or one of them where the other is not known.
+
+    `scores` are those of both sides in points, as texts, empty where unknown.
+    """
 
     id: str
     prompt: str | None
@@ -27,6 +31,13 @@ class ShownFlip:
     parts: tuple[Part, ...]
     before: bool
     got: bool
+    scores: tuple[str, str] = ("", "")
+
+    @property
+    def brief(self) -> bool:
+        """Whether all its texts are short enough to stand side by side."""
+        texts = (self.prompt or "", self.expected or "", *("".join(part[1] for part in self.side(k)) for k in (-1, 1)))
+        return all(len(text) <= BRIEF and text.count("\n") <= 2 for text in texts)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -40,6 +51,10 @@ class ShownFlip:
             row["d"] = [list(part) for part in self.parts]
         if not self.before or not self.got:
             row["k"] = [self.before, self.got]
+        if any(self.scores):
+            row["s"] = list(self.scores)
+        if self.brief:
+            row["b"] = 1
         return row
 
     def side(self, kind: int) -> list[Part]:
@@ -91,7 +106,12 @@ def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
         parts = ((kind, known),) if known else ()
     expected = None if flip.expected is None else plain(flip.expected)
     prompt = None if flip.prompt is None else plain(flip.prompt)
-    return ShownFlip(plain(flip.id), prompt, expected, parts, before is not None, got is not None)
+    scores = _points(flip.score_before), _points(flip.score)
+    return ShownFlip(plain(flip.id), prompt, expected, parts, before is not None, got is not None, scores)
+
+
+def _points(score: float | None) -> str:
+    return "" if score is None else f"{score:.4g}"
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:
@@ -101,7 +121,8 @@ def _cut(flip: ShownFlip, length: int) -> ShownFlip:
     expected = flip.expected
     if expected is not None and len(expected) > length // 2:
         expected = expected[: length // 2].rstrip() + " …"
-    return ShownFlip(flip.id[:120], prompt, expected, tuple(shortened(flip.parts, length)), flip.before, flip.got)
+    parts = tuple(shortened(flip.parts, length))
+    return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts)
 
 
 def plain(text: str, most: int = 20_000) -> str:

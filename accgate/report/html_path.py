@@ -68,7 +68,7 @@ def path_of(verdict: Verdict, sides: Sides) -> SequentialPath | str:
     points = 100.0 if units.exact else 1.0
     path = SequentialPath(
         n=tuple(units.samples.tolist()), total=tuple((np.cumsum(units.totals) / points).tolist()), fails=(), passes=(),
-        unit="samples gained less lost" if units.exact else "sum of differences, points", points=points,
+        unit="better minus worse, samples" if units.exact else "sum of differences, points", points=points,
         difference=sign * float(units.totals.sum()) / int(units.sizes.sum()), whole=False,
     )  # fmt: skip
     bounds = _bounds(verdict, units)
@@ -167,7 +167,7 @@ def _pairs(n: Floats, values: Floats) -> list[tuple[float, float]]:
 
 
 def _notes(units: Units) -> tuple[str, ...]:
-    notes = ["The boundaries follow what had changed by then, as the test does."]
+    notes = ["The limits depend on how many samples had changed by then."]
     if not units.exact:
-        notes.append("Where scores are skewed the test corrects its sums, which the boundaries here leave out.")
+        notes.append("Where scores are skewed the test corrects its sums, which the limits here leave out.")
     return tuple(notes)

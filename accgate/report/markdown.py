@@ -43,7 +43,7 @@ def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[st
         "beside_left_out": found.beside_left_out if found else 0,
         "cost": words.cost(short) if short else None,
         "saved": words.saved(short) if short else None,
-        "legend": words.legend(short) if short else "",
+        "legend": f"{words.legend(short)} {words.GAUGES}" if short else "",
         "version": short.accgate if short else "",
         "left_out": False,
     }

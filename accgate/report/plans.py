@@ -37,14 +37,15 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
     console.print(Text(title))
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
-    for check in checks:
-        console.print(Text(plan_sentence(check)))
+        console.print(Text(LEGEND))
+    for name, body in together([(check.model, check.task.name, _body(check)) for check in checks]):
+        console.print(Text(f"{name}: {body}"))
 
 
 def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
     """What each check and all of them will cost."""
-    for cost in costs:
-        console.print(Text(cost_sentence(cost)))
+    for name, body in together([(cost.model, cost.task, cost_sentence(cost)) for cost in costs]):
+        console.print(Text(f"Cost of {name}: {body}"))
     if (total := total_sentence(costs)) is not None:
         console.print(Text(total))
 
@@ -63,6 +64,24 @@ def print_annotation(console: Console, plan: AnnotationPlan) -> None:
 HEADINGS = ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", "Gamma", "Most tokens")
 
 
+LEGEND = (
+    "Theta: the smallest drop that is seen. Target: the one asked for. Gamma: where the gate fails after all samples. "
+    "Most tokens: the replies' longest length together."
+)
+
+
+def together(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """(names, sentence) of (model, task, sentence), where models of which the same is to be said stand together.
+
+    >>> together([("a", "t", "x."), ("b", "t", "x."), ("b", "u", "x.")])
+    [('a, b / t', 'x.'), ('b / u', 'x.')]
+    """
+    models: dict[tuple[str, str], list[str]] = {}
+    for model, task, sentence in lines:
+        models.setdefault((task, sentence), []).append(model)
+    return [(f"{', '.join(names)} / {task}", sentence) for (task, sentence), names in models.items()]
+
+
 def _row(check: Check) -> tuple[str, ...]:
     return (
         check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", words.number(check.reference_mean),
@@ -75,7 +94,10 @@ UNKNOWN = "nothing is known of its standard deviation: set sigma"
 
 def plan_sentence(check: Check) -> str:
     """What a check's plan means, in words."""
-    name = f"{check.model} / {check.task.name}"
+    return f"{check.model} / {check.task.name}: {_body(check)}"
+
+
+def _body(check: Check) -> str:
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.aggregate
@@ -86,7 +108,7 @@ def plan_sentence(check: Check) -> str:
         if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
             means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
             sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
-    return f"{name}: {'; '.join([sees, *_pairing(check), *check.notes])}."
+    return f"{'; '.join([sees, *_pairing(check), *check.notes])}."
 
 
 def _pairing(check: Check) -> list[str]:

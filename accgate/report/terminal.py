@@ -20,6 +20,7 @@ from accgate.result import Result
 
 __all__ = ["ProgressBar", "print_result", "shown"]
 
+TABLE_FLIPS = 5
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red"}
 
 
@@ -40,6 +41,8 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
     console.print(Text(shown(words.sentence(verdict))))
     if changed := words.changed(verdict):
         console.print(Text(f"{changed}."))
+    if different := words.set_differently(verdict):
+        console.print(Text(f"{shown(different)}."))
     if drifted := words.drifted(verdict):
         style = "yellow" if verdict.drift is not None and verdict.drift.detected else ""
         console.print(Text(f"{shown(drifted)}.", style=style))
@@ -51,12 +54,14 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
     table = Table(
         "Prompt", "Expected", "Before", "Now", box=None, title="Better before, worst first", title_justify="left"
     )
-    for flip in flips[:5]:
+    for flip in flips[:TABLE_FLIPS]:
         table.add_row(
             escape(shown(excerpt(flip.prompt, 40))), escape(shown(opening(flip.expected, 24))),
             escape(shown(opening(flip.before, 24))), escape(shown(opening(flip.got, 24))),
         )  # fmt: skip
     console.print(table)
+    if len(verdict.flips) > TABLE_FLIPS:
+        console.print(Text(f" and {len(verdict.flips) - TABLE_FLIPS:,} more in report.md and report.html"))
 
 
 def shown(text: str) -> str:

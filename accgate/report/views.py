@@ -54,7 +54,7 @@ ROOMS = _smaller()
 class CheckView:
     """One check as a template shows it: `row` stands under the headings of the table, texts are one line each.
 
-    `changed` and `drifted` are None where there is nothing to say, and `gauge` is empty without figures.
+    `changed`, `set_differently` and `drifted` are None where there is nothing to say; `gauge` is empty without figures.
     """
 
     verdict: Verdict
@@ -64,6 +64,7 @@ class CheckView:
     gauge: str
     sentence: str
     changed: str | None
+    set_differently: str | None
     drifted: str | None
     reasons: tuple[str, ...]
     flips: tuple[Flip, ...]
@@ -125,6 +126,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         ),
         sentence=opening(words.sentence(verdict), 4 * room.reasons),
         changed=words.changed(verdict),
+        set_differently=opening(words.set_differently(verdict), room.reasons) or None,
         drifted=opening(words.drifted(verdict), room.reasons) or None,
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
         flips=tuple(

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from accgate.result import Result
     from accgate.verdict import Verdict
 
+SETTINGS_SHOWN = 8
+GAUGES = "On the lines, R is the reference, γ gamma and ● the mean; left is worse."  # noqa: RUF001
 SYMBOLS = {"pass": "✅", "regression": "❌", "inconclusive": "❔", "no-reference": "🚫", "error": "⚠️"}
 TESTS = {
     "paired": "a paired test of the same samples",
@@ -171,6 +173,15 @@ def changed(verdict: Verdict) -> str | None:
     return f"{verdict.lost:,} {noun} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
 
 
+def set_differently(verdict: Verdict) -> str | None:
+    """What the run had set differently from the recording that it is compared with."""
+    known = verdict.settings_changed
+    if not known:
+        return None
+    more = f"; and {len(known) - SETTINGS_SHOWN} more" if len(known) > SETTINGS_SHOWN else ""
+    return f"Not as when the reference was recorded: {'; '.join(known[:SETTINGS_SHOWN])}{more}"
+
+
 def drifted(verdict: Verdict) -> str | None:
     """How far the run is from the first reference, where that was replaced since."""
     drift = verdict.drift
@@ -237,12 +248,12 @@ def cost(result: Result) -> str | None:
 
 
 def saved(result: Result) -> str | None:
-    """What early stopping saved, of the samples that all checks together might have used; None where nothing."""
-    left = sum(v.n_max - v.n for v in result.checks if v.n_max is not None and v.stop is not None)
-    most = sum(v.n if v.n_max is None else v.n_max for v in result.checks)
-    if left <= 0 or result.shards > 1:  # shards evaluate all their samples
+    """How few samples decided, of those that all checks together might have used; None where it was all of them."""
+    used = sum(v.n for v in result.checks)
+    most = sum(v.n if v.n_max is None or v.stop is None else v.n_max for v in result.checks)
+    if used >= most or result.shards > 1:  # shards evaluate all their samples
         return None
-    return f"Early stopping saved {left:,} of {most:,} samples ({100 * left / most:.0f}%)"
+    return f"Early stopping: {used:,} of {most:,} samples decided ({100 * used / most:.0f}%)"
 
 
 def beside(result: Result) -> tuple[str, str]:
@@ -256,6 +267,5 @@ def legend(result: Result) -> str:
     """What the columns and lines of a report mean."""
     return (
         "All scores in points. Gamma: the gate fails when the mean is worse. Theta: the smallest change this run sees "
-        f"with probability 1 - beta. p: adjusted for the number of checks ({result.correction}). "
-        "On the lines, R is the reference, γ gamma and ● the mean; left is worse."  # noqa: RUF001
+        f"with probability 1 - beta. p: adjusted for the number of checks ({result.correction})."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from accgate.tasks.datasets import hub_rows, read_rows
 from accgate.tasks.definition import Definition
 from accgate.tasks.generated import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, rendered
-from accgate.tomlfile import dotted
+from accgate.tomlfile import Key, dotted
 
+Place = Callable[[Key, str], str]
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
 
 
@@ -23,7 +24,8 @@ class Source:
     """What accuracy.toml says of a task's rows.
 
     `options` and `count` (rows to generate) serve generated tasks, and `seed` those whose options set none. `dataset`
-    and `few_shot` are files that take the place of the definition's, `subset` that of its `dataset.name`.
+    and `few_shot` are files that take the place of the definition's, `subset` that of its `dataset.name`. `place` puts
+    file, line and key before a message about a key of the settings.
     """
 
     options: Mapping[str, Any]
@@ -32,6 +34,11 @@ class Source:
     dataset: Path | None = None
     few_shot: Path | None = None
     subset: str | None = None
+    place: Place | None = None
+
+    def error(self, key: Key, fault: str, otherwise: str) -> str:
+        """What is wrong with a key of the settings, at its place; `otherwise` where there are no settings."""
+        return otherwise if self.place is None else self.place(key, fault)
 
 
 def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence[Row]]:
@@ -45,7 +52,7 @@ def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence
         When the dataset cannot be had.
     """
     definition = _chosen(definition, source)
-    _check_options(definition, source.options)
+    _check_options(definition, source)
     examples = _examples(definition, source)
     rows = _rows(definition, source, examples)
     condition = definition.content.dataset.where
@@ -58,16 +65,23 @@ def _chosen(definition: Definition, source: Source) -> Definition:
         return definition
     dataset = definition.content.dataset
     if dataset.hub is None:
-        raise BadInput(f"{definition.source.path}: has no subsets; only a dataset of the hub has")
+        fault = "has no subsets; only a dataset of the hub has"
+        raise BadInput(
+            source.error(
+                ("subset",), f"is {source.subset!r}, but the task {fault}", f"{definition.source.path}: {fault}"
+            )
+        )
     return replace(definition, content=replace(definition.content, dataset=replace(dataset, name=source.subset)))
 
 
-def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
-    generator, name = definition.content.dataset.generator, definition.source.path.stem
+def _check_options(definition: Definition, source: Source) -> None:
+    generator, name, options = definition.content.dataset.generator, definition.source.path.stem, source.options
     if options and generator is None:
-        raise BadInput(f"{definition.source.path}: takes no options; only generated tasks do")
+        fault = "takes no options; only generated tasks do"
+        raise BadInput(source.error(("options",), f"the task {fault}", f"{definition.source.path}: {fault}"))
     if generator is not None and (faults := list(check_options(generator, options))):
-        raise BadInput(*(f"task {name}: {dotted(('options', key))}: {fault}" for key, fault in faults))
+        keys: list[tuple[Key, str]] = [(("options", option), fault) for option, fault in faults]
+        raise BadInput(*(source.error(key, fault, f"task {name}: {dotted(key)}: {fault}") for key, fault in keys))
 
 
 def _kept(definition: Definition, rows: Sequence[Row], condition: str) -> list[Row]:
@@ -102,16 +116,17 @@ def _generated_rows(definition: Definition, generator: str, source: Source, exam
         merged.setdefault("count", source.count)
     if examples and "count" in merged:  # a solved example must not be asked again
         wanted = merged["count"]
-        rows = _generated(definition, generator, {**merged, "count": wanted + len(examples)}, source.seed)
+        rows = _generated(definition, generator, {**merged, "count": wanted + len(examples)}, source)
         return [row for row in rows if row not in examples][:wanted]
-    return [row for row in _generated(definition, generator, merged, source.seed) if row not in examples]
+    return [row for row in _generated(definition, generator, merged, source) if row not in examples]
 
 
-def _generated(definition: Definition, generator: str, options: Mapping[str, Any], seed: int) -> list[Row]:
+def _generated(definition: Definition, generator: str, options: Mapping[str, Any], source: Source) -> list[Row]:
     try:
-        return generate(generator, options, seed=seed)
+        return generate(generator, options, seed=source.seed)
     except CannotGenerate as error:
-        raise BadInput(f"task {definition.source.path.stem}: {error}") from error
+        key: Key = ("options",) if source.options else ()
+        raise BadInput(source.error(key, str(error), f"task {definition.source.path.stem}: {error}")) from error
 
 
 def _examples(definition: Definition, source: Source) -> Sequence[Row]:
@@ -138,7 +153,7 @@ def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
         return hub_rows(dataset.hub, dataset.name, few_shot.split, dataset.revision, dataset.options)
     if few_shot.count and dataset.generator is not None:
         drawn = {**dataset.options, **source.options, "count": few_shot.count, "seed": -1 - source.seed}
-        return _generated(definition, dataset.generator, drawn, source.seed)
+        return _generated(definition, dataset.generator, drawn, source)
     if few_shot.count:
         raise BadInput(definition.source.error(("few_shot", "count"), "has no source; give examples, file or split"))
     return ()

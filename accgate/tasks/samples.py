@@ -25,7 +25,7 @@ from accgate.tasks.fingerprint import fingerprint_of
 from accgate.tasks.library import library_file
 from accgate.tasks.rendering import rendered_samples
 from accgate.tasks.resolved import metric_of, with_choice
-from accgate.tasks.rows import Source, rows_of
+from accgate.tasks.rows import Place, Source, rows_of
 from accgate.tasks.sample import Sample, sample_id
 
 __all__ = ["Sample", "Task", "load_task", "sample_id"]
@@ -104,12 +104,13 @@ def load_task(
     few_shot: Path | None = None,
     subset: str | None = None,
     choose: ChosenBy | None = None,
+    place: Place | None = None,
 ) -> Task:
     """Read a definition, its dataset, and render every sample.
 
     `options` and `count` (rows to generate) serve generated tasks; `seed` orders the samples and seeds a
     generated task whose options set no seed. `dataset`, `few_shot`, `subset` and `choose` take the place of what the
-    definition says.
+    definition says. `place` puts file, line and key before a message about a key of the task's settings.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def load_task(
     """
     definition = with_choice(read_definition(file or library_file(library or name)), choose)
     content = definition.content
-    rows, examples = rows_of(definition, Source(options or {}, seed, count, dataset, few_shot, subset))
+    rows, examples = rows_of(definition, Source(options or {}, seed, count, dataset, few_shot, subset, place))
     folder = definition.folder if dataset is None else dataset.parent
     samples = rendered_samples(name, definition, rows, examples, folder)
     samples.sort(key=lambda sample: order_key(seed, sample.id, sample.cluster))

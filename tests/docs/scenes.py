@@ -42,9 +42,20 @@ def gate(folder: Path) -> None:
         write_lines(folder / f"{name}.jsonl", rows)
 
 
+def first(folder: Path) -> None:
+    """The first minutes, behind them: a model on sums, its reference, and a run that passed."""
+    project = Project(folder, tasks=("arithmetic",), theta=8.0)
+    project.models = {"model": {"engine": "recorded", "model": "replies.jsonl"}}
+    project.write(early_stopping=True)
+    _replies(project, "replies.jsonl", wrong=20)
+    _done(main(["record", "accuracy.toml", "--quiet"]))
+    _done(main(["run", "accuracy.toml", "--quiet"]))
+
+
 def _replies(project: Project, name: str, *, wrong: int) -> None:
     """Answers to the task's sums, of which some are wrong."""
-    samples = load_task("gsm8k", file=project.folder / "gsm8k.toml", seed=0).samples
+    (task,) = project.tasks
+    samples = load_task(task, file=project.folder / f"{task}.toml", seed=0).samples
     replies = ["I do not know" if place < wrong else f"It is {sample.target}" for place, sample in enumerate(samples)]
     write_lines(project.folder / name, [{"id": s.id, "reply": r} for s, r in zip(samples, replies, strict=True)])
 
@@ -92,7 +103,7 @@ def quickstart(folder: Path) -> None:
 
 
 SCENES: dict[str, Callable[[Path], None]] = {
-    "gate": gate, "empty": empty, "logs": logs, "suite": suite, "nemo": nemo, "quickstart": quickstart,
+    "gate": gate, "first": first, "empty": empty, "logs": logs, "suite": suite, "nemo": nemo, "quickstart": quickstart,
 }  # fmt: skip
 
 

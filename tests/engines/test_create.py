@@ -66,6 +66,8 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
         ("openai", "x", f"base_url = '{URL}', concurrency = 0", "4: models.m.options.concurrency: is 0; write a"),
         ("openai", "x", f"base_url = '{URL}', timeout = 0", "4: models.m.options.timeout: is 0; write a number above"),
         ("openai", "x", f"base_url = '{URL}', max_retries = '2'", "4: models.m.options.max_retries: is '2', text; wri"),
+        ("openai", "x", "base_url = 'localhost:1'", "4: models.m.options.base_url: is 'localhost:1', which does not b"),
+        ("openai", "x", f"base_url = ['{URL}', 'h']", "4: models.m.options.base_url: is 'h', which does not begin wi"),
         ("recorded", "no.jsonl", "", "3: models.m.model: there is no file 'no.jsonl' in "),
         ("recorded", "accuracy.toml", "scale = 0", "4: models.m.options.scale: is 0; write a number above 0"),
         ("recorded", "accuracy.toml", "scales = 1", "4: models.m.options.scales: unknown key; did you mean 'scale'?"),
@@ -82,11 +84,25 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
         ("llamacpp", "accuracy.toml", "n_parallel = true", "4: models.m.options.n_parallel: is True; write a whole"),
         ("llamacpp", "accuracy.toml", "n_parallel = 2.0", "4: models.m.options.n_parallel: is 2.0; write a whole"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str, options: str, message: str) -> None:
     (found,) = [found for found in refusals(tmp_path, engine, model, options) if "is missing" in message or
                 "is missing" not in found]  # fmt: skip
     assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "mend"),
+    [
+        ("llamacpp", "no.gguf", "; give the path of a .gguf file, from the folder of accuracy.toml"),
+        ("recorded", "no.jsonl", "; give the path of a JSONL or CSV file with id and score or reply, from the folder "
+         "of accuracy.toml"),
+        ("llamacpp", "package://pytest/a.gguf", "; write package://pytest/ and a file's name"),
+    ],
+)  # fmt: skip
+def test_where_a_file_is_missing_the_mend_is_said(tmp_path: Path, engine: str, model: str, mend: str) -> None:
+    (message,) = refusals(tmp_path, engine, model)
+    assert message.endswith(mend)
 
 
 def test_a_file_of_an_installed_package_is_found_without_importing_it(tmp_path: Path) -> None:

@@ -55,9 +55,13 @@ def season(days: int = 20) -> History:
 
 moments = st.integers(0, 10**6).map(lambda minute: f"2026-{1 + minute % 12:02d}-{1 + minute % 28:02d}T03:00:00+00:00")
 figures = st.none() | st.floats(-1e6, 1e6)
+counts = st.integers(0, 900)
+references = st.builds(
+    Against, figures, st.none() | st.integers(1, 900), st.sampled_from(["", "aa"]), whole_mean=figures
+)
 points = st.builds(
     point, figures, st.sampled_from(["pass", "regression", "inconclusive"]), model=st.text(max_size=8),
-    task=st.text(max_size=8), error=st.none() | st.floats(0, 1e4),
+    task=st.text(max_size=8), error=st.none() | st.floats(0, 1e4), reference=references, n_max=counts,
 )  # fmt: skip
 runs = st.builds(
     lambda started, commit, checks, result: Run(started, commit, "pass", tuple(checks), "0.1.0", result),

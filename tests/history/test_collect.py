@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import NormalDist
@@ -194,6 +195,25 @@ class TestStandardError:
         bounds = Interval(quantile * 2.0, (-quantile * 2.0, quantile * 2.0))
         assert standard_error(verdict_of(sigma=None, interval=bounds)) == pytest.approx(2.0)
 
+    def test_where_nothing_changed_is_that_of_the_interval_at_the_alpha_it_was_made_at(self) -> None:
+        for alpha in (0.05, 0.01):
+            same = one_each([100.0] * 22)
+            verdict = compare_scores(same, same, Design("paired", alpha=alpha, theta=20.0))
+            assert verdict.interval is not None
+            low, high = verdict.interval.two_sided
+            assert verdict.sigma == 0.0
+            error = standard_error(verdict)
+            assert error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(1.0 - alpha))
+            assert error > 3.0
+
+    def test_of_samples_that_all_changed_by_the_same_is_unknown_and_never_0(self) -> None:
+        before = list(self.draw.uniform(10.0, 80.0, 50))
+        now = [value + 5.0 for value in before]
+        (same, moved) = (
+            compare_scores(one_each(before), one_each(x), Design("paired", theta=2.0)) for x in (before, now)
+        )
+        assert [standard_error(verdict) for verdict in (same, moved)] == [None, None]
+
     def test_of_a_target_has_the_candidate_s_alone(self) -> None:
         target = verdict_of(test="target", n=400, sigma=50.0, reference=ReferenceSummary(75.0, None))
         assert standard_error(target) == pytest.approx(2.5)
@@ -203,6 +223,10 @@ class TestStandardError:
             verdict_of(sigma=None),
             verdict_of(sigma=3.0, difference=None),
             verdict_of(sigma=3.0, n=0),
+            verdict_of(sigma=0.0),
+            verdict_of(sigma=0.0, interval=Interval(0.0, (0.0, 0.0))),
+            verdict_of(sigma=0.0, interval=Interval(math.inf, (-1.0, math.inf))),
+            verdict_of(test="two-sample", theta=0.0),
             verdict_of(test="two-sample", sigma=3.0, theta=None),
             verdict_of(sigma=3.0, alpha=0.6, alpha_applied=None),
             verdict_of(test="two-sample", sigma=3.0, theta=3.0, beta=0.0),

@@ -102,7 +102,7 @@ def test_a_chart_has_words_that_say_what_it_shows() -> None:
     assert "20 runs from 2026-01-01 to 2026-01-20" in words
     assert "between 71.00 and 76.50" in words
     assert "1 run regressed, the reference changed 1 time" in words
-    assert "pass, mean 76.50, reference 74.00 ± 1.00, a slow decline since the anchor" in words
+    assert "pass, mean 76.50, reference 74.00 ± 1.00, 400 samples, a slow decline since the anchor" in words
     page = html_page(season(20))
     for one in ("m/gsm8k", "m/mmlu"):
         assert chart(season(20), one).words in page

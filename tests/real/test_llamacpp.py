@@ -46,8 +46,9 @@ def engine(folder: Path, options: str, model: str = WEIGHTS) -> LlamaCppEngine:
     return made
 
 
-def refusal(made: LlamaCppEngine) -> str:
+def refusal(folder: Path, options: str, model: str = WEIGHTS) -> str:
     async def work() -> None:
+        made = engine(folder, options, model)
         try:
             await made.start()
         finally:
@@ -169,7 +170,7 @@ def test_the_http_server_inside_is_shut_to_those_without_the_key(
     ],
 )
 def test_an_option_that_llama_cpp_lacks_or_cannot_take_is_named(tmp_path: Path, options: str, message: str) -> None:
-    assert refusal(engine(tmp_path, options)).removeprefix(f"{tmp_path / 'accuracy.toml'}:").startswith(message)
+    assert refusal(tmp_path, options).removeprefix(f"{tmp_path / 'accuracy.toml'}:").startswith(message)
 
 
 @pytest.mark.parametrize("name", ["q4_0", "Q4_0"])
@@ -196,7 +197,7 @@ def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"no weights" * 100])
 def test_a_file_that_is_no_gguf_is_said_with_the_mend(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "w.gguf").write_bytes(content)
-    message = refusal(engine(tmp_path, "n_ctx = 64", "w.gguf"))
+    message = refusal(tmp_path, "n_ctx = 64", "w.gguf")
     assert message.startswith(f"llama.cpp cannot load {tmp_path / 'w.gguf'}: ")
     assert "Is it a GGUF file" in message
 

@@ -71,7 +71,7 @@ def test_marks_stand_where_the_axis_puts_them_and_in_the_order_of_their_figures(
         (float(given["data-value"]), float(given["x1"])) for tag, given in picture.elements if "data-value" in given
     ]
     places = [x for _, x in sorted(lines)]
-    assert len(lines) == 3 + (picture.figure("gamma") is not None)
+    assert len(lines) == 3 + (picture.figure("gamma") is not None) + (name == "stopped")
     assert places == sorted(places)
     inside = [(value, x) for value, x in sorted(lines) if 52 < x < WIDTH - 12]
     scale = {round((b[1] - a[1]) / (b[0] - a[0]), 0) for a, b in zip(inside, inside[1:]) if b[0] - a[0] > 0.5}  # noqa: B905, RUF007
@@ -111,7 +111,7 @@ def test_of_another_test_the_areas_are_said_beside_its_own_rates() -> None:
     error = picture.figure("error")
     assert picture.figure("shaded-alpha") == pytest.approx(norm.cdf(verdict.gamma, verdict.reference.mean, error))
     assert chart is not None
-    assert f"alpha is 0.05 by the test and {picture.figure('shaded-alpha'):.4f} by the area" in chart.notes[0]
+    assert f"alpha is 0.05 in the test and {picture.figure('shaded-alpha'):.4f} in the picture" in chart.notes[0]
 
 
 def test_where_nothing_changed_the_curves_have_the_error_at_which_theta_is_seen() -> None:
@@ -230,13 +230,27 @@ def test_alpha_is_shaded_beyond_gamma_and_beta_before_it(name: str) -> None:
     if verdict.gamma is None:
         assert picture.all("path", "shade") == []
         return
-    (gamma,) = (float(keys["x1"]) for keys in picture.all("line", "gamma"))
+    (gamma,) = (float(keys["x1"]) for keys in picture.all("line", "limit" if name == "stopped" else "gamma"))
     for class_, worse in (("alpha", True), ("beta", False)):
         for area in picture.all("path", class_):
             places = [float(x) for x, _ in re.findall(r"(-?[\d.]+) (-?[\d.]+)", area["d"])]
             left = worse == verdict.higher_is_better
             assert max(places) <= gamma + 0.1 if left else min(places) >= gamma - 0.1
     assert picture.all("path", "beta")
+
+
+def test_a_run_that_stopped_early_is_drawn_on_the_whole_run_whose_areas_are_its_rates() -> None:
+    verdict = VERDICTS["stopped"]()
+    picture = drawn(distribution_chart(verdict, "k"))
+    assert verdict.n_max is not None
+    assert verdict.n < verdict.n_max
+    assert picture.figure("shaded-alpha") == pytest.approx(verdict.alpha_applied)
+    assert picture.figure("shaded-beta") == pytest.approx(verdict.beta)
+    (bar,) = (keys for _, keys in picture.elements if "data-low" in keys)
+    assert verdict.interval is not None
+    assert verdict.reference.mean is not None
+    ends = [verdict.reference.mean + end for end in verdict.interval.two_sided]
+    assert [float(bar["data-low"]), float(bar["data-high"])] == pytest.approx(ends)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

@@ -61,11 +61,11 @@ def test_a_new_check_is_marked() -> None:
     assert [row[-1] for row in rows[1:]] == ["✅ pass (new)", "✅ pass"]
 
 
-def test_early_stops_say_what_they_saved() -> None:
+def test_early_stops_say_how_few_samples_decided() -> None:
     stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
     whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
     result = replace(result_of(stopped, whole), samples=290)
-    assert "Early stopping saved 110 of 400 samples (28%)." in page(result).text
+    assert "Early stopping: 290 of 400 samples decided (72%)." in page(result).text
     assert "Early stopping" not in page(replace(result, checks=(whole,))).text
 
 

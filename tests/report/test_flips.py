@@ -38,6 +38,7 @@ def test_each_flip_has_prompt_target_and_both_replies(project: Project) -> None:
         assert flip.expected is not None
         half = int(flip.expected) // 2
         assert (flip.prompt, flip.before, flip.got) == (f"What is {half} + {half}?", "good", "bad")
+        assert (flip.score_before, flip.score) == (100.0, 0.0)
 
 
 def test_as_many_are_shown_as_asked(project: Project) -> None:

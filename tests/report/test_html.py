@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,19 +125,25 @@ def test_both_colour_schemes_and_paper_are_there() -> None:
 @pytest.mark.parametrize(
     ("name", "keys", "said"),
     [
-        ("regression", {}, "no more than alpha = 0.05, so the check fails."),
+        ("regression", {}, "That is no more than 5% (alpha), so the check fails."),
         (
             "pass",
             {"p_adjusted": 0.4},
-            "the gate fails only under alpha = 0.05, and the run would have seen a drop of 3.00",
+            "the check fails at 5% (alpha) or less, so it passes. "
+            "It would have seen a drop of 3.00 points in 80% of runs.",
         ),
         ("inconclusive", {"p_adjusted": 0.4, "theta_target": 1.0}, "it should see 1.00: it needs more samples."),
-        ("pass", {"p_adjusted": 0.4, "higher_is_better": False}, "would have seen a rise of 3.00 points"),
+        (
+            "pass",
+            {"p_adjusted": 0.4, "higher_is_better": False},
+            "would have seen a rise of 3.00 points in 80% of runs",
+        ),
     ],
 )
-def test_the_reason_is_said_in_a_sentence_with_the_figures(name: str, keys: dict[str, object], said: str) -> None:
+def test_the_reason_is_said_in_a_sentence_with_the_figures(name: str, keys: dict[str, Any], said: str) -> None:
     text = why(verdict_of(name, p_value=0.01, **keys))
-    assert f"with probability p = {keys.get('p_adjusted', 0.02):.4f}" in text
+    p = keys.get("p_adjusted", 0.02)
+    assert f"bring a result this bad in {100 * p:g}% of runs (p = {p:.4f})" in text
     assert "The mean was 75.00 and is now 70.00 (-5.00 points) on 100 samples." in text
     assert said in text
 

@@ -75,7 +75,7 @@ def test_past_the_limit_flips_have_their_id_alone() -> None:
         rows = found.by_check[check]
         assert [flip.id for flip in rows] == [flip.id for flip in flips[check]]
         assert sum(flip.prompt is not None for flip in rows) == WITH_TEXT // 2
-        assert rows[-1].row == {"i": f"{check}-{WITH_TEXT - 1}", "k": [False, False]}
+        assert rows[-1].row == {"i": f"{check}-{WITH_TEXT - 1}", "k": [False, False], "b": 1}
 
 
 @pytest.mark.parametrize(("before", "got"), [(None, "now"), ("then", None), (None, None)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accgate.report.charts.axes import BOTTOM, across, frame, upward
 from accgate.report.charts.svg import LETTER, WIDTH, Chart, drawing, element, label, legend, path, pixel
 from accgate.report.words import number
-from accgate.stats.power import quantile_sum
+from accgate.stats.power import quantile, quantile_sum
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -23,11 +23,19 @@ REACH = 3.6  # standard errors of a curve that are drawn
 FURTHEST = 14.0  # standard errors to what is marked; further off it stands at the edge
 
 
+def stopped_early(verdict: Verdict) -> bool:
+    """Whether a sequential test ended before its last sample, so that the picture is that of the whole run."""
+    return verdict.stop is not None and verdict.n_max is not None and verdict.n < verdict.n_max and bool(verdict.theta)
+
+
 def standard_error(verdict: Verdict) -> tuple[float, bool] | None:
     """Standard error of the difference in points, and whether it is what the run measured; None where none is known.
 
-    Where the samples show no spread it is the one at which theta has its power: theta / (z_{1-alpha} + z_{1-beta}).
+    Where the samples show no spread, or the run stopped early, it is the one at which theta has its power:
+    theta / (z_{1-alpha} + z_{1-beta}).
     """
+    if stopped_early(verdict) and verdict.theta:
+        return verdict.theta / quantile_sum(_alpha(verdict), verdict.beta), True
     if verdict.sigma is not None and verdict.sigma > 0.0 and verdict.n > 0:
         two = verdict.test == "two-sample" and verdict.reference.n
         inverse = 1.0 / verdict.n + (1.0 / verdict.reference.n if two and verdict.reference.n else 0.0)
@@ -48,33 +56,44 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
     error, measured = known
     sign = 1.0 if verdict.higher_is_better else -1.0
     dropped = None if verdict.theta is None else reference - sign * verdict.theta
-    gamma = verdict.gamma
+    early = stopped_early(verdict)
+    limit = reference + sign * quantile(_alpha(verdict)) * error if early else verdict.gamma
     marks = [("reference", "reference", reference), ("candidate", "candidate", mean)]
     if dropped is not None:
-        marks.append(("dropped", f"reference {'-' if sign > 0 else '+'} theta", dropped))
-    if gamma is not None:
-        marks.append(("gamma", "gamma", gamma))
+        marks.append(("dropped", f"{'drop' if sign > 0 else 'rise'} of theta:", dropped))
+    if verdict.gamma is not None:
+        marks.append(("gamma", f"gamma after {verdict.n:,}:" if early else "gamma", verdict.gamma))
+    if early and limit is not None:
+        marks.append(("limit", f"gamma after {verdict.n_max:,}:", limit))
     curves = [reference] + ([] if dropped is None else [dropped])
     ends = [c + side * REACH * error for c in curves for side in (-1, 1)]
-    near = [v for _, _, v in marks if min(abs(v - c) for c in curves) <= FURTHEST * error]
+    bar = _interval(verdict, reference) if early else None
+    near = [v for v in [*(v for _, _, v in marks), *(bar or ())] if min(abs(v - c) for c in curves) <= FURTHEST * error]
     x = across(min(ends + near), max(ends + near))
     y = upward(0.0, 1.05, top=14.0 + ROW * len(marks))
-    shaded = _areas(reference, dropped, gamma, error, sign)
+    shaded = _areas(reference, dropped, limit, error, sign)
     parts = [frame(x, None, x_words=f"{verdict.statistic or 'mean'} of a run, points")]
-    parts += _shades(x, y, reference, dropped, gamma, error, sign)
+    parts += _shades(x, y, reference, dropped, limit, error, sign)
     parts.append(path(_curve(x, y, reference, error), "line null", data_center=reference, data_error=error))
     if dropped is not None:
         parts.append(path(_curve(x, y, dropped, error), "line other", data_center=dropped, data_error=error))
     parts += _marks(x, marks)
+    if bar is not None:
+        low, high = (min(max(x.at(end), x.start), x.end) for end in bar)
+        level = BOTTOM - 9
+        parts.append(
+            element("line", x1=pixel(low), x2=pixel(high), y1=level, y2=level, class_="mark candidate",
+                    data_low=bar[0], data_high=bar[1])
+        )  # fmt: skip
     entries = [("line", "line null", "no change")]
-    entries += [("line", "line other", "change of theta")] if dropped is not None else []
-    entries += [("area", "shade alpha", "alpha")] if gamma is not None else []
-    entries += [("area", "shade beta", "beta")] if gamma is not None and dropped is not None else []
+    entries += [("line", "line other", f"{'drop' if sign > 0 else 'rise'} of theta")] if dropped is not None else []
+    entries += [("area", "shade alpha", "alpha")] if limit is not None else []
+    entries += [("area", "shade beta", "beta")] if limit is not None and dropped is not None else []
     parts.append(legend(entries))
-    title = "What chance alone does to the mean, and what the candidate scored"
+    title = "Where the mean falls by chance, and where the candidate is"
     description = _description(verdict, error)
     svg = drawing(
-        key, "distribution", title, description, *parts, data_gamma=gamma, data_theta=verdict.theta,
+        key, "distribution", title, description, *parts, data_gamma=verdict.gamma, data_theta=verdict.theta,
         data_reference=reference, data_candidate=mean, data_alpha=verdict.alpha_applied, data_beta=verdict.beta,
         data_error=error, data_shaded_alpha=shaded[0], data_shaded_beta=shaded[1],
     )  # fmt: skip
@@ -162,11 +181,13 @@ def _rows(
 
 
 def _description(verdict: Verdict, error: float) -> str:
-    worse = "below" if verdict.higher_is_better else "above"
+    worse, kind = ("below", "drop") if verdict.higher_is_better else ("above", "rise")
     gamma = verdict.gamma
+    if stopped_early(verdict):
+        return _early_description(verdict, worse, kind)
     parts = [
         f"Two bell curves of standard error {number(error)}: around the reference, {number(verdict.reference.mean)}, "
-        f"where nothing changed, and around a change of theta, {number(verdict.theta)} points, from it."
+        f"where nothing changed, and around a {kind} of theta, {number(verdict.theta)} points, from it."
     ]
     if gamma is not None:
         failed = verdict.verdict == "regression"
@@ -179,18 +200,42 @@ def _description(verdict: Verdict, error: float) -> str:
     return " ".join(parts)
 
 
+def _early_description(verdict: Verdict, worse: str, kind: str) -> str:
+    failed = verdict.gamma is not None and verdict.verdict == "regression"
+    there = f", {worse} the {number(verdict.gamma)} under which it fails there" if failed else ""
+    there = there.replace("under which", "over which") if worse == "above" else there
+    level = f"{100 * (1 - 2 * _alpha(verdict)):.4g}%"
+    bar = "" if verdict.interval is None else f"; the bar is its {level} interval"
+    return (
+        f"The whole run, of up to {verdict.n_max:,} samples: one curve around the reference, "
+        f"{number(verdict.reference.mean)}, were nothing changed, and one around a {kind} of theta, "
+        f"{number(verdict.theta)} points. The candidate had {number(verdict.candidate.mean)} after {verdict.n:,} "
+        f"samples{there}{bar}."
+    )
+
+
+def _interval(verdict: Verdict, reference: float) -> tuple[float, float] | None:
+    """Limits of the candidate's mean, from those of its difference to the reference."""
+    if verdict.interval is None:
+        return None
+    low, high = verdict.interval.two_sided
+    return reference + low, reference + high
+
+
 def _notes(verdict: Verdict, measured: bool, shaded: tuple[float | None, float | None]) -> tuple[str, ...]:
+    if stopped_early(verdict):
+        return (
+            "The limit of a sample before the last is stricter, so that alpha and beta hold for all looks together.",
+        )
     notes = []
     if verdict.test not in NORMAL or abs((shaded[0] or _alpha(verdict)) - _alpha(verdict)) > NEAR:
         areas = [
-            f"{name} is {given:g} by the test and {area:.4f} by the area"
+            f"{name} is {given:g} in the test and {area:.4f} in the picture"
             for name, given, area in zip(("alpha", "beta"), (_alpha(verdict), verdict.beta), shaded, strict=True)
             if area is not None
         ]
         said = f": {', '.join(areas)}" if areas else ""
-        notes.append(f"The test is not a normal one; the curves are the normal picture of its standard error{said}.")
-        if verdict.gamma is not None and verdict.n_max is not None and verdict.n < verdict.n_max:
-            notes.append("Gamma is that of the sample it stopped at, where only a part of alpha may be spent.")
+        notes.append(f"The bell curves are an approximation, by which the test does not decide{said}.")
     if not measured:
         notes.append("No spread was measured; the curves have the standard error at which theta is seen.")
     if verdict.gamma is None:

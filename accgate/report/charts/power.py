@@ -51,7 +51,7 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
     powers = [power_at(verdict, effect) for effect in effects]
     x, y = across(0.0, most), upward(0.0, 100.0)
     kind = "drop" if verdict.higher_is_better else "rise"
-    parts = [frame(x, y, x_words=f"true {kind}, points", y_words="seen with probability, %")]
+    parts = [frame(x, y, x_words=f"true {kind}, points", y_words="fails the check, %")]
     parts.append(path([(x.at(e), y.at(100.0 * p)) for e, p in zip(effects, powers, strict=True)], "line null"))
     wanted = 100.0 * (1.0 - verdict.beta)
     level = pixel(y.at(wanted))
@@ -70,8 +70,11 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
     parts.append(legend(entries))
     title = f"How large a {kind} this run could see"
     largest = min(verdict.theta, 100.0) if is_exact(verdict) else verdict.theta  # few samples have a theta past 100
-    shown = f"a {kind} of {number(largest)} points with {100 * power_at(verdict, largest):.0f}% probability"
-    description = f"Power rises with the size of the true change: {shown}."
+    half, often = _effect_of_half(verdict, largest), 100 * power_at(verdict, largest)
+    description = (
+        f"A true {kind} of {number(largest)} points fails the check {often:.0f}% of the time, "
+        f"one of {number(half)} half of the time."
+    )
     rows = [
         (number(e), f"{100 * p:.1f}")
         for e, p in zip(effects[:: STEPS // TABLE], powers[:: STEPS // TABLE], strict=True)
@@ -80,13 +83,22 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
         key, "power", title, description, *parts, data_theta=verdict.theta, data_theta_target=target,
         data_beta=verdict.beta, data_power_at_theta=power_at(verdict, verdict.theta),
     )  # fmt: skip
-    headings = (f"True {kind}, points", "Seen with probability, %")
+    headings = (f"True {kind}, points", "Fails the check, %")
     return Chart("power", title, description, svg, headings, tuple(rows), _notes(verdict))
+
+
+def _effect_of_half(verdict: Verdict, most: float) -> float:
+    """The change, in points, that fails the check half of the time."""
+    low, high = 0.0, most
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if power_at(verdict, middle) < 0.5 else (low, middle)
+    return high
 
 
 def _notes(verdict: Verdict) -> tuple[str, ...]:
     if is_exact(verdict):
         return (f"Exact, at this run's {100 * (verdict.discordance or 0):.1f}% of samples that changed.",)
     if verdict.stop is not None:
-        return ("The curve goes through what the sequential design guarantees: alpha at 0 and 1 - beta at theta.",)
+        return ("It is that of the whole run, with all its looks: alpha at 0 and 1 - beta at theta.",)
     return ()

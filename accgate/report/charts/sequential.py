@@ -24,12 +24,12 @@ WHY = {
 
 def sequential_chart(verdict: Verdict, walk: SequentialPath, key: str) -> Chart:
     """The running sum of differences against the samples used, with the boundaries at which the run fails or passes."""
-    n_max = verdict.n_max or verdict.n
+    n_max, exact = verdict.n_max or verdict.n, walk.points == 100.0
     last = min(n_max, 3 * verdict.n)  # a run that stopped at once would be a dot else
     values = [*walk.total, 0.0, *(v for _, v in walk.fails), *(v for _, v in walk.passes)]
     room = 0.06 * (max(values) - min(values) or 1.0)
     x, y = across(0.0, float(last)), upward(min(values) - room, max(values) + room)
-    parts = [frame(x, y, x_words="samples, in the fixed order", y_words=walk.unit, whole=walk.points == 100.0)]
+    parts = [frame(x, y, x_words="samples, in the fixed order", y_words=walk.unit, whole=exact)]
     entries = [("line", "line candidate", "this run")]
     for name, class_, bound in (("fails", "line bad", walk.fails), ("passes", "line good", walk.passes)):
         if bound:
@@ -41,13 +41,14 @@ def sequential_chart(verdict: Verdict, walk: SequentialPath, key: str) -> Chart:
     run = list(zip([0, *walk.n], [0.0, *walk.total], strict=True))
     parts.append(path([(x.at(n), y.at(v)) for n, v in thinned(run)], "line candidate"))
     end = x.at(verdict.n), y.at(run[-1][1])
-    parts.append(element("circle", cx=pixel(end[0]), cy=pixel(end[1]), r=4, class_="dot candidate"))
+    parts.append(element("circle", cx=pixel(end[0]), cy=pixel(end[1]), r=6, class_="dot candidate"))
     parts.append(legend(entries))
     title = "The way to the verdict, sample by sample"
     why = WHY.get(verdict.stop or "", "it ended")
+    so_far = "How many more samples got better than worse so far" if exact else "The sum of the differences so far"
     description = (
-        f"The sum of the differences so far; worse is down. After {verdict.n:,} of at most {n_max:,} samples the "
-        f"difference was {signed(verdict.difference)} points: {why}."
+        f"{so_far}; worse is down. After {verdict.n:,} of at most {n_max:,} samples the difference was "
+        f"{signed(verdict.difference)} points: {why}."
     )
     svg = drawing(
         key, "sequential", title, description, *parts, data_n=verdict.n, data_n_max=n_max, data_stop=verdict.stop,

@@ -1,7 +1,7 @@
 // The report's table and its browser of flips. Replies are only ever set as text.
 "use strict";
 (() => {
-  const PAGE = 10; // flips shown at once: a check may have thousands
+  const PAGE = 5; // flips shown at once: a check may have thousands
   const data = JSON.parse(document.getElementById("data").textContent);
   const each = (selector, within = document) => [...within.querySelectorAll(selector)];
   each(".tools").forEach((tools) => { tools.hidden = false; });
@@ -103,6 +103,10 @@
     const made = card.cloneNode(true);
     const [before, got] = flip.k || [true, true];
     const part = (name) => made.querySelector(name);
+    made.classList.toggle("brief", Boolean(flip.b));
+    const [scored, scores] = flip.s || ["", ""];
+    part(".scored").textContent = scored === "" ? "" : ` (${scored} points)`;
+    part(".scores").textContent = scores === "" ? "" : ` (${scores} points)`;
     part("code").replaceChildren(marked(flip.i, words));
     fill(part(".prompt"), flip.p !== undefined, flip.p === undefined ? [] : [[0, flip.p]], words);
     fill(part(".expected"), flip.e !== undefined, flip.e === undefined ? [] : [[0, flip.e]], words);

@@ -1,0 +1,143 @@
+"""validate, init and run check the options of every engine in one way, without weights, a server or a cluster."""
+
+from __future__ import annotations
+
+import sys
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from accgate.cli import main
+from accgate.engines.openai_options import Options, faults_of, url_fault
+
+URL = "http://127.0.0.1:8000/v1"
+TASK = "[tasks.arithmetic]\nnum_samples = 9\n"
+llamacpp = pytest.mark.skipif(util.find_spec("xllamacpp") is None, reason="needs xllamacpp")
+WRONG = 'n_ctxx = 8192, n_ctx = "8192", cache_type_k = "q3", cpuparams = { n_thread = 1 }'
+OF_LLAMACPP = (
+    "n_ctxx: llama.cpp has no such parameter; did you mean 'n_ctx'?",
+    "n_ctx: is '8192', which llama.cpp does not take (",
+    "cache_type_k: is 'q3'; did you mean 'q3_k'?",
+    "cpuparams.n_thread: llama.cpp has no such parameter; did you mean 'n_threads'?",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.gguf").write_bytes(b"no weights: nothing here may load them")
+    (tmp_path / "s.jsonl").write_text('{"id": "a", "score": 100}\n')
+    return tmp_path
+
+
+def written(folder: Path, engine: str, model: str, options: str) -> None:
+    """A file whose options stand on line 4."""
+    table = f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n'
+    (folder / "accuracy.toml").write_text(table + TASK)
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command wrote to standard output, on one line."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+CASES = [
+    pytest.param("llamacpp", "w.gguf", WRONG, OF_LLAMACPP, id="llamacpp", marks=llamacpp),
+    pytest.param(
+        "ray", "w.gguf", f'engine = "llamacpp", options = {{ {WRONG} }}',
+        tuple(f"options.{fault}" for fault in OF_LLAMACPP), id="ray over llamacpp", marks=llamacpp,
+    ),
+    pytest.param("openai", "x", "base_url = 'localhost:8000', timeuot = 1", (
+        "timeuot: unknown key; did you mean 'timeout'?",), id="openai"),
+    pytest.param("openai", "x", "base_url = 'localhost:8000'", (
+        "base_url: is 'localhost:8000', which does not begin with http",), id="openai's URL"),
+    pytest.param("ray", "x", "engine = 'openai', options = { base_url = 'nonsense url' }", (
+        "options.base_url: is 'nonsense url', which does not begin with http",), id="ray over openai"),
+    pytest.param("ray", "x", "engine = 'openai', replica = 2", (
+        "replica: unknown key; did you mean 'replicas'?",), id="ray"),
+    pytest.param("recorded", "s.jsonl", "sclae = 1", ("sclae: unknown key; did you mean 'scale'?",), id="recorded"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "model", "options", "faults"), CASES)
+@pytest.mark.parametrize("command", ["validate", "run", "record"])
+def test_wrong_options_are_refused_with_line_and_key_before_anything_is_loaded(
+    folder: Path, capsys, command: str, engine: str, model: str, options: str, faults: tuple[str, ...]
+) -> None:
+    written(folder, engine, model, options)
+    assert main([command]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(faults)
+    for line, fault in zip(lines, faults, strict=True):
+        assert line.startswith(f"accgate: accuracy.toml:4: models.m.options.{fault}")
+
+
+def test_the_options_of_a_judge_are_checked_too(folder: Path, capsys) -> None:
+    written(folder, "openai", "x", f"base_url = '{URL}'")
+    path = folder / "accuracy.toml"
+    path.write_text(path.read_text() + "[judges.j]\nmodel = 'y'\noptions = { base_url = 'h/v1' }\n")
+    assert main(["validate"]) == 2
+    assert "accuracy.toml:9: judges.j.options.base_url: is 'h/v1', which does not begin" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "key"), [("llamacpp", "", "engine"), ("ray", "engine = 'llamacpp'", "options.engine")]
+)
+def test_without_xllamacpp_a_note_says_that_its_options_were_not_checked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys, engine: str, options: str, key: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    written(folder, engine, "w.gguf", options)
+    assert main(["validate"]) == 0
+    line = 2 if engine == "llamacpp" else 4
+    note = f"accuracy.toml:{line}: models.m.{key}: is llamacpp, whose options were not checked: engine llamacpp needs "
+    assert f"{note}xllamacpp; pip install 'accgate[llamacpp]'" in printed(capsys)
+
+
+def test_without_ray_a_note_says_how_to_install_it(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    written(folder, "ray", "x", f"engine = 'openai', options = {{ base_url = '{URL}' }}")
+    assert main(["validate"]) == 0
+    before = printed(capsys)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["validate"]) == 0
+    note = "accuracy.toml:2: models.m.engine: is ray, which is not installed here; pip install 'accgate[ray]'"
+    assert note in printed(capsys)
+    if util.find_spec("ray") is not None:
+        assert note not in before
+
+
+@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
+@pytest.mark.parametrize("engine", ["vllm", "ray"])
+def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray(
+    folder: Path, capsys, engine: str
+) -> None:
+    assert main(["init", "--engine", engine]) == 0
+    assert "is vllm, which is not installed here, so that its options were not checked" in printed(capsys)
+
+
+@pytest.mark.parametrize(
+    "url", [URL, "https://api.example/v1/", "HTTP://h", "http://[::1]:8000/v1", "http://user:pw@h:1/v1", "http://ü.de"]
+)
+def test_a_url_of_a_server_is_taken(url: str) -> None:
+    assert url_fault(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "h", "localhost:8000", "//h/v1", "ftp://h/v1", "nonsense url", "http://", "http:///v1", "http://:80/v1",
+     "http://h:port/v1", "http://h:99999/v1", "http://h:0/v1", "http://[::1/v1", "http://a b/v1", "http://h/v1\n"],
+)  # fmt: skip
+def test_what_is_no_url_of_a_server_is_refused_with_an_example(url: str) -> None:
+    fault = url_fault(url)
+    assert fault is not None
+    assert fault.startswith(f"is {url!r}, which ")
+    assert fault.endswith("; write it as http://127.0.0.1:8000/v1")
+
+
+def test_the_port_of_a_server_to_start_is_no_fault_of_its_url() -> None:
+    served = Options(serve=("serve", "{port}"), base_url="http://127.0.0.1:{port}/v1")
+    assert list(faults_of(served)) == []
+    assert list(faults_of(Options(serve=("serve", "{port}")))) == []
+    named = [option for option, _ in faults_of(Options(serve=("serve", "{port}"), base_url="127.0.0.1:{port}"))]
+    assert named == ["base_url"]

@@ -1,0 +1,234 @@
+"""Runs that stopped after different samples stand on one level: that of the whole reference."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from accgate.cli import main
+from accgate.decide import compare_scores
+from accgate.design import Design
+from accgate.history.badge import badge_of
+from accgate.history.cells import HEADINGS, cells
+from accgate.history.chart import chart_of
+from accgate.history.file import history_of, merged, parsed
+from accgate.history.level import levels
+from accgate.history.page import html_page
+from accgate.history.run import Against, Point, read_line, standard_error
+from accgate.history.series import series_of
+from accgate.history.store import read_history
+from accgate.history.text import as_rows
+from accgate.verdict import CandidateSummary
+from tests.decisions import one_each
+from tests.gates import RIGHT, WRONG, Project, right_but
+from tests.history.made import point, run
+
+# As accgate wrote it before it kept the whole reference's mean and n_max.
+OLD = (
+    b'{"id":"01a834ac153f5eaa","accgate":"0.1.0","checks":[{"candidate":{"errors":0,"mean":30.927835051546392,"n":97},'
+    b'"difference":-17.52577319587629,"drift":null,"error":5.286123732960536,"gamma":31.95876288659794,'
+    b'"higher_is_better":true,"model":"smollm2-kv-q4","n":97,"reference":{"date":"","digest":"",'
+    b'"mean":48.45360824742268,"n":97},"sigma":52.06228096862792,"statistic":null,"task":"arithmetic","test":"gsprt",'
+    b'"theta":8.0,"verdict":"regression"}],"commit":"0ffe64c6bb08155766499a8846ddbc48263c802c",'
+    b'"result":"0ac887a89b76868e","started":"2026-11-21T11:17:06+00:00","verdict":"regression"}'
+)
+
+
+def early(n: int, reference: float, difference: float, **keys: object) -> Point:
+    """A check that was decided on the first n of 400 samples, of which the reference has 76 on all."""
+    against = Against(reference, n, "aa" * 8, "2026-01-01", whole_mean=76.0)
+    mean = reference + difference
+    plain = point(mean, test="gsprt", n=n, n_max=400, reference=against, candidate=CandidateSummary(mean, n))
+    return replace(plain, difference=difference, gamma=reference - 6.0, error=100.0 / n, **keys)
+
+
+def test_runs_with_one_difference_stand_on_one_level_whatever_samples_they_took() -> None:
+    one, two = levels(early(93, 31.0, -2.0)), levels(early(22, 36.0, -2.0))
+    assert one.mean == two.mean == pytest.approx(74.0)
+    assert one.reference == two.reference == 76.0
+    assert one.gamma == two.gamma == pytest.approx(70.0)
+
+
+def test_a_run_that_took_all_samples_is_on_the_level_of_its_own_mean() -> None:
+    own = levels(early(400, 76.0, -2.5))
+    assert (own.reference, own.mean, own.gamma) == (76.0, 73.5, 70.0)
+
+
+def test_without_the_whole_reference_s_mean_the_run_s_own_figures_stand() -> None:
+    bare = early(22, 36.0, 5.0)
+    own = levels(replace(bare, reference=replace(bare.reference, whole_mean=None)))
+    assert (own.reference, own.mean, own.gamma) == (36.0, 41.0, 30.0)
+    none = levels(replace(bare, reference=Against(None, None, whole_mean=76.0)))
+    assert (none.reference, none.mean, none.gamma) == (None, 41.0, 30.0)
+
+
+def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
+    line = read_line(OLD)
+    assert line is not None
+    assert line.text == OLD
+    assert line.run is not None
+    (check,) = line.run.checks
+    assert (check.reference.whole_mean, check.n_max) == (None, None)
+    own = levels(check)
+    assert (own.reference, own.mean, own.gamma) == (48.45360824742268, 30.927835051546392, 31.95876288659794)
+
+
+def test_old_and_new_lines_joined_in_either_order_are_the_same_bytes() -> None:
+    old, new = parsed(OLD + b"\n", "old"), history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))])
+    assert merged(old, new).content == merged(new, old).content
+    assert OLD + b"\n" in merged(old, new).content
+    assert parsed(merged(new, old).content, "h").runs == (*new.runs, *old.runs)
+
+
+def test_the_chart_draws_marks_reference_and_gamma_on_that_level() -> None:
+    (one,) = series_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0)), run(3, early(400, 76.0, -2.0))])
+    made = chart_of(one)
+    assert made is not None
+    assert len({dot.y for dot in made.dots}) == 1
+    (reference,) = {float(y) for y in re.findall(r"V([\d.]+)", made.reference)}
+    (gamma,) = {float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)", made.gamma)}
+    assert reference < made.dots[0].y < gamma
+    assert "mean 74.00, reference 76.00 ± 4.55, 22 of 400 samples" in made.dots[1].text
+    assert "between 74.00 and 74.00" in made.words
+
+
+def test_each_run_has_a_band_of_its_own_width() -> None:
+    (one,) = series_of([run(1, early(100, 31.0, -2.0)), run(2, early(25, 36.0, -2.0))])
+    made = chart_of(one)
+    assert made is not None
+    tops = [float(y) for y in re.findall(r"V([\d.]+)", made.band)]
+    middle = float(re.findall(r"V([\d.]+)", made.reference)[0])
+    narrow, wide = middle - tops[0], middle - tops[1]
+    assert wide == pytest.approx(4.0 * narrow, rel=0.02)
+
+
+def test_table_badge_page_and_json_show_the_same_level() -> None:
+    runs = [run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))]
+    (one,) = series_of(runs)
+    first, second = (dict(zip(HEADINGS, cells(step), strict=True)) for step in one.steps)
+    for name in ("Reference", "Mean", "Gamma", "Difference"):
+        assert first[name] == second[name]
+    assert (first["Reference"], first["Mean"], first["Gamma"]) == ("76.00", "74.00", "70.00")
+    assert badge_of(runs, "m/gsm8k").message == "74.0 ± 4.5"
+    shown = as_rows([one])[0]["runs"][1]
+    assert shown["level"] == {"reference": 76.0, "mean": pytest.approx(74.0), "gamma": pytest.approx(70.0)}
+    assert (shown["candidate"]["mean"], shown["n_max"]) == (34.0, 400)
+    page = " ".join(html_page(history_of(runs)).split())
+    assert "the reference's mean on all its samples plus the run's difference" in page
+    assert "74.00</td>" in page
+    assert "34.00</td>" not in page
+
+
+def test_the_samples_of_a_run_that_stopped_early_are_told_from_those_of_one_that_did_not() -> None:
+    steps = series_of([run(1, early(93, 31.0, 0.0)), run(2, early(400, 76.0, 0.0)), run(3)])[0].steps
+    assert [dict(zip(HEADINGS, cells(step), strict=True))["n"] for step in steps] == ["93 of 400", "400", "400"]
+
+
+SAME = right_but(40, start=10)
+
+
+class TestOfRealGates:
+    """The reference is wrong on 40 samples of 200 near the beginning, so that the mean of a beginning says little."""
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Project:
+        project = Project(tmp_path, theta=8.0)  # of which 158 samples are planned, and recorded
+        project.write(early_stopping=True)
+        assert project.record(SAME) == 0
+        return project
+
+    @pytest.fixture
+    def whole(self, tmp_path: Path) -> Project:
+        """A project whose runs take all 200 samples."""
+        project = Project(tmp_path)
+        assert project.record(SAME) == 0
+        return project
+
+    def added(self, project: Project, scores: list[float], day: int) -> Point:
+        project.run(scores)
+        path = project.out / "accgate.json"
+        path.write_text(json.dumps(project.result | {"started": f"2026-03-{day:02d}T03:00:00+00:00"}))
+        file = project.folder / "h.jsonl"
+        assert main(["history", "add", str(path), "--file", str(file), "--config", str(project.config)]) == 0
+        return read_history(file).runs[-1].checks[0]
+
+    def test_a_run_that_changed_nothing_and_one_that_stopped_later_are_on_one_level(self, project: Project) -> None:
+        swapped = [WRONG if i == 5 else RIGHT if i == 12 else value for i, value in enumerate(SAME)]
+        first, second = self.added(project, SAME, 1), self.added(project, swapped, 2)
+        assert (first.difference, second.difference) == (0.0, 0.0)
+        assert second.n_max is not None
+        assert first.n < second.n < second.n_max == first.n_max
+        assert first.candidate.mean != pytest.approx(second.candidate.mean, abs=1.0)  # raw, as the run had them
+        assert [levels(check).mean for check in (first, second)] == pytest.approx([100.0 * 118 / 158] * 2)
+
+    def test_without_any_change_the_error_is_that_of_the_run_s_interval(self, project: Project) -> None:
+        check = self.added(project, SAME, 1)
+        low, high = project.check["interval"]["two_sided"]
+        assert check.sigma == 0.0
+        assert check.error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
+
+    def test_a_run_of_all_samples_keeps_its_mean(self, whole: Project) -> None:
+        check = self.added(whole, right_but(43), 1)
+        assert check.reference.whole_mean == 80.0
+        assert levels(check).mean == check.candidate.mean == 78.5
+
+    def test_a_reference_that_was_replaced_since_the_run_does_not_move_it(self, whole: Project) -> None:
+        project = whole
+        project.run(right_but(41))
+        result = (project.out / "accgate.json").read_text()
+        assert project.record(right_but(60), args=["--reason", "other hardware"]) == 0
+        (project.folder / "r.json").write_text(result)
+        file = project.folder / "h.jsonl"
+        at = ["--file", str(file), "--config", str(project.config)]
+        assert main(["history", "add", str(project.folder / "r.json"), *at]) == 0
+        (check,) = read_history(file).runs[-1].checks
+        assert check.reference == Against(80.0, 200)
+
+    @pytest.mark.parametrize(
+        ("told", "mean"), [({"test": "bootstrap", "statistic": "f1"}, None), ({"n": 201}, None), ({"n": 150}, 80.0)]
+    )
+    def test_only_a_mean_of_scores_of_this_very_reference_has_a_level(
+        self, whole: Project, told: dict[str, object], mean: float | None
+    ) -> None:
+        whole.run(right_but(43))
+        result, path = whole.result, whole.out / "accgate.json"
+        check = result["checks"][0] | told
+        check["reference"] |= {"n": check["n"]}
+        path.write_text(json.dumps(result | {"checks": [check]}))
+        file = whole.folder / "h.jsonl"
+        assert main(["history", "add", str(path), "--file", str(file), "--config", str(whole.config)]) == 0
+        (made,) = read_history(file).runs
+        assert made.checks[0].reference.whole_mean == mean
+
+    def test_of_two_means_the_reference_has_no_level(self, whole: Project) -> None:
+        whole.tasks["sums"]["test"] = "two-sample"
+        whole.write()
+        check = self.added(whole, right_but(43), 1)
+        assert check.test == "two-sample"
+        assert check.reference.whole_mean is None
+        assert check.reference.digest
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.05, 0.93), (0.3, 0.87)])
+def test_about_19_of_20_healthy_runs_that_may_stop_early_lie_within_their_bands(share: float, least: float) -> None:
+    """Measured on 2,000: 96% where 5% of the samples change, 91% where 30% do."""
+    draw = np.random.default_rng(4)
+    inside = 0
+    for _ in range(400):
+        changed, right = draw.random(1319) < share, draw.random(1319) < 0.5
+        before = np.where(changed & ~right, WRONG, RIGHT)
+        now = np.where(changed & right, WRONG, RIGHT)
+        verdict = compare_scores(
+            one_each(list(before)), one_each(list(now)), Design(theta=4.0, early_stopping=True), as_given=True
+        )
+        error = standard_error(verdict)
+        assert verdict.difference is not None
+        assert error is not None
+        inside += abs(verdict.difference) <= 2.0 * error
+    assert least <= inside / 400 <= 0.99

@@ -1,0 +1,105 @@
+"""The history in terminals of any width: what does not fit as a table is a paragraph, and nothing is cut."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from accgate.history.cells import HEADINGS, cells
+from accgate.history.file import History, history_of
+from accgate.history.run import Against
+from accgate.history.series import series_of, sparkline
+from accgate.history.text import print_history
+from accgate.report.console import PlainConsole
+from accgate.verdict import CandidateSummary
+from tests.history.made import declining, point, run, season
+
+LONG = history_of([
+    run(day, point(100.0 - day, "inconclusive", model="a-model-with-quite-a-long-name@gpu=H200,kv=fp8,quant=int4",
+                   task="t" * 70, test="gsprt", n=1093, n_max=14_042, drift=declining(), candidate=CandidateSummary(
+                       100.0 - day, 1093), reference=Against(76.0, 1093, f"{day}", "2026-01-01", 71.5)))
+    for day in range(1, 29)
+])  # fmt: skip
+KINDS = {"season": season(28), "long": LONG, "one": history_of([run(1)])}
+
+
+def shown(history: History, width: int) -> str:
+    console = PlainConsole(file=io.StringIO(), width=width, highlight=False)
+    print_history(console, series_of(history.runs), last=20)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+def test_nothing_is_cut_and_nothing_is_wider_than_the_terminal(kind: str, width: int) -> None:
+    text = shown(KINDS[kind], width)
+    assert "…" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
+    words = " ".join(text.split())
+    whole = "".join(text.split())
+    for one in series_of(KINDS[kind].runs):
+        assert "".join(one.name.split()) in whole
+        for step in one.steps[-20:]:
+            row = cells(step)
+            assert " ".join(row[:2]) in words or " / ".join(row[:2]) in words
+            assert all(cell in words for cell in row)
+    assert all(heading in words for heading in HEADINGS[2:])
+
+
+def test_a_narrow_terminal_has_a_paragraph_for_each_run() -> None:
+    assert shown(history_of([run(1)]), 60).splitlines()[2:] == [
+        "2026-01-01 / 000000000",
+        "  n 400, Reference 76.00, Mean 75.00, ± error 1.00,",
+        "  Difference -1.00, Gamma 74.00, Drift -, Verdict pass",
+    ]
+
+
+def test_the_bars_stand_on_one_line_with_the_latest_runs() -> None:
+    bars = [line for line in shown(season(28), 20).splitlines() if line and set(line) <= set("▁▂▃▄▅▆▇█·")]
+    latest = [sparkline([step.levels.mean for step in one.steps[-20:]]) for one in series_of(season(28).runs)]
+    assert bars == latest
+
+
+def test_the_bars_are_of_the_comparable_means() -> None:
+    whole = [Against(mean, 90, "aa", "2026-01-01", 76.0) for mean in (31.0, 36.0)]
+    points = [point(one.mean, reference=one, candidate=CandidateSummary(one.mean, 90)) for one in whole]
+    assert "▄▄  76.00 to 76.00, 2 runs" in shown(history_of([run(1, points[0]), run(2, points[1])]), 120)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_the_command_at_a_real_terminal_cuts_nothing(tmp_path: Path, width: int) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(season(28).content)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "accgate", "history", "show", str(path), "--last", "3"]
+    process = subprocess.Popen(
+        command, stdout=theirs, stdin=theirs, stderr=theirs, env=environment | {"NO_COLOR": "1", "TERM": "xterm"}
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # Linux says so where the other side has closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    assert process.wait() == 0
+    text = said.decode()
+    assert "…" not in text
+    assert "Verdict pass" in " ".join(text.split())
