@@ -64,7 +64,7 @@ def reported(arguments: argparse.Namespace, result: Result) -> int:
     """The result written for people beside accgate.json, and shown; its exit code."""
     from accgate.report.flips import flips_of_result
     from accgate.report.markdown import render
-    from accgate.result import HTML, REPORT
+    from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
     write(str(arguments.out / REPORT), render(result, flips))
@@ -74,7 +74,9 @@ def reported(arguments: argparse.Namespace, result: Result) -> int:
         write(str(arguments.out / HTML), html_report(result, flips, arguments.out))
     show_result(arguments, result, flips)
     if not arguments.json and not getattr(arguments, "quiet", False):  # merge has no progress to be quiet about
-        more = f"More: {arguments.out / REPORT}; `accgate explain` says how a verdict came about."
+        check = " CHECK" if len(result.checks) > 1 else ""
+        where = "" if arguments.out == Path("accgate-out") else f" {arguments.out / NAME}"
+        more = f"More: {arguments.out / REPORT}; `accgate explain{check}{where}` says how a verdict came about."
         console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)
     return result.exit_code
 

@@ -67,7 +67,7 @@ class LlamaCppEngine:
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
         params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [secrets.token_hex()], False
-        if (faults := list(_applied(params, self._options, self._key))) and False:
+        if faults := list(_applied(params, self._options, self._key)):
             raise located(self._source, faults)
         params.model.path = str(self._path)
         return params
