@@ -90,7 +90,7 @@ def listed(names: Sequence[str], width: int) -> str:
     families: dict[str, list[str]] = {"": []}
     for name in names:
         family = name.partition("_")[0]
-        families.setdefault(family if counts[family] >= 50 else "", []).append(name)
+        families.setdefault(family if counts[family] >= FAMILY else "", []).append(name)
     wrapper = TextWrapper(max(width, 3), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     wrapper.break_long_words = False
     return "\n".join(wrapper.fill(", ".join(family)) for family in families.values() if family)

@@ -275,6 +275,8 @@ def test_a_bad_task_value_names_line_key_and_mend(tmp_path: Path, line: str, mes
         ("[models.m]\nengine='vllm'\nmodel='x'\n[task.arithmetic]", ["4: task: unknown key; did you mean 'tasks'?"]),
         ("[model.m]\nengine='vllm'\n[task.arithmetic]", [
             "1: model: unknown key; did you mean 'models'?", "3: task: unknown key; did you mean 'tasks'?"]),
+        ("tasks = 1\n[models.m]\nengine='vllm'\nmodel='x'\n[task.x]", [
+            "1: tasks: is 1, a whole number; write a table", "5: task: unknown key; did you mean 'tasks'?"]),
         ("[zzz]\n[models.m]\nmodle='x'\nengine='vllm'", [
             "1: tasks: is missing; add it: a table [tasks.NAME]",
             "1: zzz: unknown key; known are gate, judges, models, report, tasks",
