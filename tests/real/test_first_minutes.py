@@ -34,7 +34,9 @@ def test_from_an_empty_repository_to_a_passing_gate(tmp_path: Path) -> None:
     assert "not ready yet" not in started
     assert "record one with `accgate record`" in " ".join(accgate(tmp_path, "validate").split())
     recorded = accgate(tmp_path, "record")
-    assert re.search(r"model / arithmetic: mean \d+\.\d\d\nrecorded references/model/arithmetic\.toml\nNext: ", recorded)
+    assert re.search(
+        r"model / arithmetic: mean \d+\.\d\d\nrecorded references/model/arithmetic\.toml\nNext: ", recorded
+    )
     passed = accgate(tmp_path, "run")
     assert "No accuracy regression found in 1 check." in passed
     assert re.search(r"model / arithmetic: mean \d+\.\d\d, difference [-+]?\d+\.\d\d\n", passed)
