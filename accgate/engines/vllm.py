@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import itertools
 from dataclasses import replace
@@ -78,6 +79,8 @@ class VllmEngine:
             self._failed = False
             raise
         self._failed = False
+        gc.collect()
+        gc.freeze()  # what was loaded stays: looking through all of it again would hold every reply up
         self._watch.started()
         if self._options.own.concurrency is None:
             # A quarter more than run at once wait in the engine, so that it never waits for accgate.
@@ -245,6 +248,7 @@ class VllmEngine:
         """End the engine and its processes; what is in flight is lost."""
         engine, self._engine = self._engine, None
         if engine is not None:
+            gc.unfreeze()
             await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
         if self._log is not None and self._watch is not None:
             end(children() - self._before)

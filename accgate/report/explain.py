@@ -28,7 +28,7 @@ MEANING = {
 }
 NEXT = {
     "pass": "Nothing is to be done.",
-    "regression": "Look at the samples that got worse (`accgate report --html report.html`), mend the change, and run "
+    "regression": "Look at the samples that got worse (`accgate report --html report.html`), fix the change, and run "
     "again. If you accept the drop, record a new reference with `accgate record --reason '...'`.",
     "inconclusive": "Take more samples, record a reference with per-sample scores, or ask for a larger theta; "
     "`accgate plan` says how many samples see what.",

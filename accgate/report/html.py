@@ -29,7 +29,8 @@ DRAWN = 40  # checks with charts; of more, those that did not pass come first
 class Section:
     """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
 
-    `steps` tell how the verdict came about, each under a heading; of `advice` every second part is a command.
+    `steps` tell how the verdict came about, each under a heading; of `advice` every second part is a command. `marked`
+    says whether words are marked that differ between two replies.
     """
 
     number: int
@@ -40,6 +41,7 @@ class Section:
     pictures: Pictures
     flips: tuple[ShownFlip, ...]
     all_flips: int
+    marked: bool
 
     @property
     def cells(self) -> list[tuple[str, str]]:
@@ -111,7 +113,8 @@ def _sections(
         own = shown.by_check.get(at, ())
         _, *steps, (_, advice) = explanation(result, verdict)
         parts = tuple(advice.replace(HERE, " below" if own else "").split("`"))
-        sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own)))
+        sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own),
+                                any(flip.alike for flip in own)))  # fmt: skip
     return sections, shown.data
 
 

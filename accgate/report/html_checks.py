@@ -96,11 +96,12 @@ def why(verdict: Verdict) -> str:
     name = verdict.statistic or "mean"
     moved = (
         f"The {name} was {number(verdict.reference.mean)} and is now {number(verdict.candidate.mean)} "
-        f"({signed(verdict.difference)} points) on {verdict.n:,} samples."
+        f"({signed(verdict.difference)} points{_interval(verdict)}) on {verdict.n:,} samples."
     )
     kind = "drop" if verdict.higher_is_better else "rise"
     p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
-    chance = f"If nothing had changed, chance alone would bring a result this bad in {_often(p)}"
+    looks = ", all looks counted" if verdict.stop is not None else ""
+    chance = f"A harmless change would look this bad in {_often(p, looks)}"
     limit = f"{100 * verdict.alpha:g}% (alpha)"
     if verdict.verdict == "regression":
         return f"{moved} {chance}. That is no more than {limit}, so the check fails."
@@ -116,11 +117,18 @@ def why(verdict: Verdict) -> str:
     return moved
 
 
-def _often(p: float) -> str:
+def _interval(verdict: Verdict) -> str:
+    if verdict.interval is None or verdict.statistic is not None:
+        return ""
+    low, high = map(signed, verdict.interval.two_sided)
+    return f"; {100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}% interval {low} to {high}"
+
+
+def _often(p: float, looks: str = "") -> str:
     """A p-value as a share of runs, with the letter that the tables have.
 
     >>> _often(0.0022), _often(1e-9)
     ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
     """
     share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"
-    return f"{share} of runs (p {p_relation(p)})"
+    return f"{share} of runs (p {p_relation(p)}{looks})"

@@ -57,6 +57,11 @@ class ShownFlip:
             row["b"] = 1
         return row
 
+    @property
+    def alike(self) -> bool:
+        """Whether the replies have anything in common, so that marking what differs tells something."""
+        return any(part[0] == SAME and part[1].strip() for part in self.parts)
+
     def side(self, kind: int) -> list[Part]:
         """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's."""
         return [part for part in self.parts if part[0] in (SAME, kind)]

@@ -158,11 +158,11 @@ def _stopped(verdict: Verdict) -> str:
 
 def can_see(verdict: Verdict) -> str:
     """What the check could have missed."""
-    kind = "drop" if verdict.higher_is_better else "rise"
-    return (
-        f"A {kind} of {number(verdict.theta)} points or more would have been seen with "
-        f"{100 * (1 - verdict.beta):g}% probability"
-    )
+    kind, often = "drop" if verdict.higher_is_better else "rise", f"with {100 * (1 - verdict.beta):g}% probability"
+    seen = f"{kind} of {number(verdict.theta)} points or more"
+    if verdict.stop == "regression" and verdict.n_max is not None and verdict.n < verdict.n_max:
+        return f"The whole run would have seen a {seen} {often}"
+    return f"A {seen} would have been seen {often}"
 
 
 def changed(verdict: Verdict) -> str | None:
@@ -179,7 +179,7 @@ def set_differently(verdict: Verdict) -> str | None:
     if not known:
         return None
     more = f"; and {len(known) - SETTINGS_SHOWN} more" if len(known) > SETTINGS_SHOWN else ""
-    return f"Not as when the reference was recorded: {'; '.join(known[:SETTINGS_SHOWN])}{more}"
+    return f"Settings changed since the reference: {'; '.join(known[:SETTINGS_SHOWN])}{more}"
 
 
 def drifted(verdict: Verdict) -> str | None:

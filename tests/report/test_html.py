@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from accgate import compare
 from accgate.errors import BadInput
 from accgate.records import paths_of
 from accgate.report import words
@@ -18,9 +19,10 @@ from accgate.report.flips import Flip
 from accgate.report.html import DRAWN, html_report, sort_keys
 from accgate.report.html_checks import why
 from accgate.result import read_result
+from accgate.verdict import Verdict
 from tests.gates import Project, right_but
 from tests.report.hostile import hostile
-from tests.report.html_pages import Document, document, keep_reference_scores, page_of, written_run
+from tests.report.html_pages import Document, changed, document, keep_reference_scores, page_of, written_run
 from tests.report.runs import result_of, verdict_of
 
 SVG = {"svg", "g", "line", "path", "rect", "circle", "text", "title", "desc"}
@@ -143,7 +145,7 @@ def test_both_colour_schemes_and_paper_are_there() -> None:
 def test_the_reason_is_said_in_a_sentence_with_the_figures(name: str, keys: dict[str, Any], said: str) -> None:
     text = why(verdict_of(name, p_value=0.01, **keys))
     p = keys.get("p_adjusted", 0.02)
-    assert f"bring a result this bad in {100 * p:g}% of runs (p = {p:.4f})" in text
+    assert f"A harmless change would look this bad in {100 * p:g}% of runs (p = {p:.4f})" in text
     assert "The mean was 75.00 and is now 70.00 (-5.00 points) on 100 samples." in text
     assert said in text
 
@@ -208,3 +210,23 @@ def test_the_data_is_json_in_ascii(tmp_path: Path) -> None:
     found = read(text)
     assert found.data.isascii()
     assert json.loads(found.data)["0"][0]["p"] == "</script><script>alert(1)</script>"
+
+
+def test_an_early_stop_says_its_interval_and_that_all_its_looks_count() -> None:
+    verdict = compare(*changed(900, 0.15, 0.02), theta=4.0, early_stopping=True)
+    assert verdict.verdict == "regression"
+    assert verdict.interval is not None
+    low, high = (f"{end:+.2f}" for end in verdict.interval.two_sided)
+    text = why(verdict)
+    assert f" points; 90% interval {low} to {high}) on {verdict.n:,} samples." in text
+    assert re.search(r"\(p [=<] [\d.]+, all looks counted\)\.", text)
+
+
+def test_of_one_check_the_page_shows_all_and_of_several_those_that_did_not_pass() -> None:
+    def opened(*verdicts: Verdict) -> list[bool]:
+        page = html_report(result_of(*verdicts))
+        return [" open" in tag for tag in re.findall(r'<details class="check[^>]*>', page)]
+
+    passed, failed = verdict_of(), verdict_of("regression", task="u")
+    assert opened(passed) == [True]
+    assert opened(passed, failed) == [False, True]

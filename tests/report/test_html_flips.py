@@ -94,3 +94,17 @@ def test_work_is_bounded_whatever_the_number_of_flips() -> None:
 
 def test_line_breaks_stay_and_controls_do_not() -> None:
     assert plain("a\r\n\tb\x07\u202ec") == "a\n\tb\ufffd\ufffdc"
+
+
+def test_replies_that_share_nothing_are_shown_without_marks_of_what_differs() -> None:
+    flips = [Flip("a", "p", "20", "20", "18"), Flip("b", "p", "20", "It is 20.", "It is 18.")]
+    one, two = flips_of_report({0: flips}).by_check[0]
+    assert (one.alike, two.alike) == (False, True)
+    assert (one.brief, flips_of_report({0: [Flip("c", "p", "e", "b" * 61, "g")]}).by_check[0][0].brief) == (True, False)
+
+
+def test_both_scores_are_texts_in_points_where_they_are_known() -> None:
+    flips = [Flip("a", "p", "e", "b", "g", 100.0, 33.333333), Flip("b", "p", "e", "b", "g")]
+    one, two = flips_of_report({0: flips}).by_check[0]
+    assert (one.scores, one.row["s"]) == (("100", "33.33"), ["100", "33.33"])
+    assert (two.scores, "s" in two.row) == (("", ""), False)

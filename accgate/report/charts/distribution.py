@@ -62,14 +62,14 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
     if dropped is not None:
         marks.append(("dropped", f"{'drop' if sign > 0 else 'rise'} of theta:", dropped))
     if verdict.gamma is not None:
-        marks.append(("gamma", f"gamma after {verdict.n:,}:" if early else "gamma", verdict.gamma))
+        marks.append(("gamma", f"gamma at {verdict.n:,}:" if early else "gamma", verdict.gamma))
     if early and limit is not None:
-        marks.append(("limit", f"gamma after {verdict.n_max:,}:", limit))
+        marks.append(("limit", f"gamma at {verdict.n_max:,}:", limit))
     curves = [reference] + ([] if dropped is None else [dropped])
     ends = [c + side * REACH * error for c in curves for side in (-1, 1)]
     bar = _interval(verdict, reference) if early else None
     near = [v for v in [*(v for _, _, v in marks), *(bar or ())] if min(abs(v - c) for c in curves) <= FURTHEST * error]
-    x = across(min(ends + near), max(ends + near))
+    x = _with_room(min(ends + near), max(ends + near), marks)
     y = upward(0.0, 1.05, top=14.0 + ROW * len(marks))
     shaded = _areas(reference, dropped, limit, error, sign)
     parts = [frame(x, None, x_words=f"{verdict.statistic or 'mean'} of a run, points")]
@@ -146,6 +146,19 @@ def _shades(
             base = [(points[-1][0], y.at(0.0)), (points[0][0], y.at(0.0))]
             parts.append(path([*points, *base], class_, closed=True))
     return parts
+
+
+def _with_room(low: float, high: float, marks: Sequence[tuple[str, str, float]]) -> Axis:
+    """An axis that ends so far to the right that the names of its marks stand there, where no line crosses them."""
+    x = across(low, high)
+    for _ in range(12):
+        ends = [
+            x.at(value) + 5 + LETTER * len(f"{words} {number(value)}") for _, words, value in marks if value <= high
+        ]
+        if max(ends, default=0.0) <= WIDTH:
+            break
+        x = across(low, x.high + 0.06 * (high - low))
+    return x
 
 
 def _marks(x: Axis, marks: Sequence[tuple[str, str, float]]) -> list[str]:

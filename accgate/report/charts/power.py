@@ -59,8 +59,8 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
     entries = [("line", "line null", "power"), ("line", "mark dropped", "theta")]
     marks = [("dropped", verdict.theta)]
     if target is not None and abs(target - verdict.theta) > 1e-9:
-        marks.append(("gamma", target))
-        entries.append(("line", "mark gamma", "theta to be seen"))
+        marks.append(("asked", target))
+        entries.append(("line", "mark asked", "theta asked for"))
     for class_, value in marks:
         place = pixel(x.at(value))
         parts.append(

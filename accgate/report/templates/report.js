@@ -84,7 +84,7 @@
     return made;
   }
 
-  function fill(place, known, parts, words) {
+  function fill(place, known, parts, words, marks = true) {
     place.replaceChildren();
     if (!known) {
       const unknown = document.createElement("span");
@@ -93,7 +93,7 @@
       place.append(unknown);
     }
     for (const [kind, text] of parts) {
-      const part = kind === 0 ? place : document.createElement(kind < 0 ? "del" : "ins");
+      const part = kind === 0 || !marks ? place : document.createElement(kind < 0 ? "del" : "ins");
       part.append(marked(text, words));
       if (part !== place) place.append(part);
     }
@@ -110,8 +110,9 @@
     part("code").replaceChildren(marked(flip.i, words));
     fill(part(".prompt"), flip.p !== undefined, flip.p === undefined ? [] : [[0, flip.p]], words);
     fill(part(".expected"), flip.e !== undefined, flip.e === undefined ? [] : [[0, flip.e]], words);
-    fill(part(".before"), before, before ? sideOf(flip, -1) : [], words);
-    fill(part(".got"), got, got ? sideOf(flip, 1) : [], words);
+    const alike = (flip.d || []).some(([kind, text]) => kind === 0 && text.trim() !== "");
+    fill(part(".before"), before, before ? sideOf(flip, -1) : [], words, alike);
+    fill(part(".got"), got, got ? sideOf(flip, 1) : [], words, alike);
     return made;
   }
 
