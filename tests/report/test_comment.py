@@ -234,7 +234,7 @@ def test_a_report_without_a_web_address_is_not_linked(url: str | None) -> None:
 def everywhere(text: str) -> list[str]:
     """Comments with this text wherever content can stand."""
     flips = [Flip(text or "id", text, text, text, text), Flip("b", None, None, None, None)]
-    keys: dict[str, Any] = {"model": text, "task": text, "reasons": (text, "second")}
+    keys: dict[str, Any] = {"model": text, "task": text, "reasons": (text, "second"), "settings_changed": (text, text)}
     drift = Drift(text, 3, -5.0, 0.01, 0.05, True)
     bad = verdict_of("regression", flips=("a", "b", "c"), test=text, drift=drift, **keys)
     undecided = verdict_of("error", **(keys | {"model": "m", "p_value": None}))

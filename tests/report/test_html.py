@@ -50,14 +50,15 @@ def read(text: str) -> Document:
 
 @cache
 def harmless() -> Document:
-    bad = verdict_of("regression", flips=("a", "b", "c"))
+    bad = verdict_of("regression", flips=("a", "b", "c"), settings_changed=("options.x: 1 → 2",))
     return read(html_report(result_of(bad, verdict_of("error", p_value=None)), {("m", "t"): []}))
 
 
 @pytest.mark.parametrize("text", hostile()[::3])
 def test_hostile_content_is_text_in_a_page_of_the_same_shape(text: str) -> None:
     flips = [Flip(text or "id", text, text, text, text[::-1]), Flip("b", None, None, None, None)]
-    bad = verdict_of("regression", model=text, task=text, flips=("a", "b", "c"), reasons=(text, "second"))
+    keys: dict[str, Any] = {"model": text, "task": text, "reasons": (text, "second"), "settings_changed": (text, text)}
+    bad = verdict_of("regression", flips=("a", "b", "c"), **keys)
     result = replace(result_of(bad, verdict_of("error", task=text, p_value=None)), beside=(bad,), correction=text)
     page = html_report(result, {(text, text): flips})
     found, plain = read(page), harmless()

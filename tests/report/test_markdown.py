@@ -23,7 +23,10 @@ from tests.report.runs import result_of, verdict_of
 def rendered(text: str, *, html: bool = True) -> Page:
     """A report with this text wherever content can stand."""
     flips = [Flip(text or "id", text, text, text, text), Flip("b", None, None, None, None)]
-    verdict = verdict_of("regression", model=text, task=text, flips=(text or "id", "b", "c"), reasons=(text, "second"))
+    verdict = verdict_of(
+        "regression", model=text, task=text, flips=(text or "id", "b", "c"), reasons=(text, "second"),
+        settings_changed=(text, text),
+    )  # fmt: skip
     undecided = verdict_of("error", model="m", task=text, p_value=None, reasons=(text,))
     result = result_of(verdict, undecided)
     markdown = render(result, {(text, text): flips})

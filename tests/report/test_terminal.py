@@ -69,10 +69,18 @@ def test_a_missing_reference_says_how_to_record_one() -> None:
 
 
 def test_markup_and_control_characters_are_text() -> None:
-    verdict = replace(REGRESSION, model="[red]m[/red]", task="[/]", reasons=("[bold]\x1b[2J\u202e",))
+    verdict = replace(REGRESSION, model="[red]m[/red]", task="[/]", reasons=("[bold]\x1b[2J\u202e",),
+                      settings_changed=("[i]x: 1\x1b[1m",))  # fmt: skip
     flip = Flip("id", "[link=http://x]prompt", "\x1b[31mright", "[/]", "\x07now")
     text = shown(verdict, flips={(verdict.model, "[/]"): [flip]}, width=200)
-    for part in ("[red]m[/red]", "[bold]\ufffd[2J\ufffd", "[link=http://x]prompt", "\ufffd[31mright", "\ufffdnow"):
+    for part in (
+        "[red]m[/red]",
+        "[bold]\ufffd[2J\ufffd",
+        "[i]x: 1\ufffd[1m",
+        "[link=http://x]prompt",
+        "\ufffd[31mright",
+        "\ufffdnow",
+    ):
         assert part in text
     assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", text)
 
