@@ -14,7 +14,7 @@ from accgate.errors import BadInput
 from accgate.plan import ASSUMED_DISCORDANCE, fixed_n, maximum_n, plan
 from accgate.references import Reference, ReferenceFile, mismatch
 from accgate.scores import Scores
-from accgate.stats.names import PAIRED_TESTS, TestName
+from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
 from accgate.stats.power import two_sample_n
 from accgate.tasks.definition import DefinitionFile
 from accgate.tasks.samples import Task
@@ -122,5 +122,6 @@ def cut(task: Task, sizing: Sizing, found: Reference | None, config: Config) -> 
         planned = sizing.planned(sizing.design.theta)
         if planned is None or planned > len(task.samples):
             needs = "more samples than any reference of this size allows" if planned is None else f"{planned:,} samples"
-            notes = (f"theta = {sizing.design.theta:g} needs {needs}; there are {len(task.samples):,}",)
+            takes = "can take" if sizing.test in SEQUENTIAL_TESTS and planned is not None else "needs"
+            notes = (f"theta = {sizing.design.theta:g} {takes} {needs}; there are {len(task.samples):,}",)
     return task, notes

@@ -106,6 +106,13 @@ def test_a_dataset_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     assert check_of(project_with(tmp_path, theta=20.0, recorded=False)).notes != check.notes
 
 
+def test_a_test_that_stops_early_only_can_take_so_many(tmp_path: Path) -> None:
+    project = project_with(tmp_path, recorded=True, theta=2.0)
+    project.write(early_stopping=True)
+    (note,) = check_of(project).notes
+    assert re.fullmatch(r"theta = 2 can take [\d,]+ samples; there are 100", note)
+
+
 def test_a_dataset_smaller_than_num_samples_is_refused(tmp_path: Path) -> None:
     message = refusal(project_with(tmp_path, num_samples=N + 1))
     assert re.search(r"accuracy\.toml:\d+: tasks\.sums\.num_samples: is 101, but the dataset has 100 samples", message)
