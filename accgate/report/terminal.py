@@ -61,7 +61,9 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
         )  # fmt: skip
     console.print(table)
     if len(verdict.flips) > TABLE_FLIPS:
-        console.print(Text(f" and {len(verdict.flips) - TABLE_FLIPS:,} more in report.md and report.html"))
+        console.print(
+            Text(f" and {len(verdict.flips) - TABLE_FLIPS:,} more, which the HTML report shows (`accgate run --html`)")
+        )
 
 
 def shown(text: str) -> str:

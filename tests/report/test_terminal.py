@@ -147,3 +147,11 @@ def test_names_are_not_markup_in_the_bar() -> None:
     bar.ended()
     assert isinstance(console.file, io.StringIO)
     assert "[red]m / [/]" in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue())
+
+
+def test_flips_past_the_first_five_are_counted() -> None:
+    verdict = replace(REGRESSION, flips=tuple(f"id{i}" for i in range(1_207)))
+    text = shown(verdict, flips={(verdict.model, verdict.task): FLIPS}, width=200)
+    assert "question 4" in text
+    assert "question 5" not in text
+    assert " and 1,202 more, which the HTML report shows" in text
