@@ -85,7 +85,8 @@ class ProgressBar:
         tally = self._tally
         failed = f", {tally.failed} failed" if tally.failed else ""
         difference = f", difference {words.signed(tally.difference)}" if tally.difference is not None else ""
-        self._say(f"{tally.name}: mean {words.number(tally.mean)}{difference}{failed}")
+        answered = f", of all {tally.done:,} answered" if tally.done < tally.total else ""  # more than decide
+        self._say(f"{tally.name}: mean {words.number(tally.mean)}{difference}{failed}{answered}")
 
     def _look(self, progress: _Bar) -> None:
         """Show how near a decision is; a look that took long is not soon repeated."""

@@ -80,6 +80,17 @@ def test_the_difference_is_to_the_mean_where_only_that_is_known() -> None:
     assert log([RIGHT, WRONG], reference=30.0)[-1] == "m / t: mean 50.00, difference +20.00"
 
 
+def test_the_mean_of_a_run_that_stopped_early_is_said_to_be_of_all_that_was_answered() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    bar = ProgressBar(console, clock=Clock())
+    bar.started("m", "t", 3, [])
+    for score in (RIGHT, WRONG):
+        bar.finished(record_of(score))
+    bar.ended()
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[-1] == "m / t: mean 50.00, of all 2 answered"
+
+
 def test_failed_samples_count_in_no_mean_and_no_difference() -> None:
     assert log([None, RIGHT, None], reference={"a": WRONG})[-1] == "m / t: mean 100.00, difference +100.00, 2 failed"
 
