@@ -19,7 +19,7 @@ from accgate.tables import id_of, read_table, repeat_of, score_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
-    "prompt_tokens", "completion_tokens", "samples_per_second",
+    "prompt_tokens", "completion_tokens", "samples_per_second", "settings",
 )  # fmt: skip
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
 OF_MEAN = ("mean", "n")

@@ -220,6 +220,15 @@ def test_where_and_when_a_reference_was_recorded_is_no_rule(pair: Trees, key: st
     assert pair.changes() == ()
 
 
+@pytest.mark.parametrize("text", ["", '[settings]\nmodel = "other.jsonl"\n'])
+def test_the_settings_that_a_reference_tells_are_no_rule(pair: Trees, text: str) -> None:
+    path = pair.head.store / "m/sums.toml"
+    before = path.read_text()
+    path.write_text(before[: before.index("[settings]")] + text)
+    assert path.read_text() != before
+    assert pair.changes() == ()
+
+
 def test_replies_beside_a_reference_are_no_rule(pair: Trees) -> None:
     (pair.head.store / "m/sums.replies.jsonl.gz").write_bytes(b"anything")
     assert pair.changes() == ()
