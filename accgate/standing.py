@@ -119,9 +119,8 @@ def _gsprt(units: Units, discordance: float | None, *, theta: float, alpha: floa
 def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) -> _Near:
     from accgate.stats.group_sequential import LOOKS, group_design, group_sequential, next_look
 
-    design = group_design(min(LOOKS, units.n_max), alpha, beta)
     result = group_sequential(units, theta=theta, alpha=alpha, beta=beta)
-    look = next_look(units, design, theta=theta, alpha=alpha)
+    look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, beta), theta=theta, alpha=alpha)
     changed, total = int(look.changed[0]), float(units.totals.sum())
     enough = changed > 0 and (units.exact or changed >= FEWEST_CHANGES)
     scale, steps = units.lattice()
@@ -135,9 +134,7 @@ def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) 
 def _e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> _Near:
     from accgate.stats.betting import betting_path
 
-    left = units.n_max - int(units.sizes.sum())
-    planned = np.append(units.sizes, left) if left > 0 else units.sizes
-    path = betting_path(units.totals, planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
+    path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
     assert path.log_sound is not None
     share = min(max(float(path.log_sound[-1]) / -math.log(beta), 0.0), 1.0)
     return _Near(path.p_value, alpha, math.nan, share)

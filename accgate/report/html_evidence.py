@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from accgate.report.html_path import units_of_sides
 from accgate.stats.betting import betting_path
 
@@ -36,10 +34,8 @@ def evidence_of(verdict: Verdict, sides: Sides) -> Bets | None:
         return None
     if not units.bounded or not len(units.totals):
         return None
-    left = units.n_max - int(units.sizes.sum())
-    planned = np.append(units.sizes, left) if left > 0 else units.sizes
     rates = {"alpha": verdict.alpha_applied, "beta": verdict.beta}
-    path = betting_path(units.totals, planned, bound=BOUND, theta=theta, **rates)
+    path = betting_path(units.totals, units.planned, bound=BOUND, theta=theta, **rates)
     if (path.stop, STOPS[path.decision]) != (len(units.totals), verdict.stop) or path.log_sound is None:
         return None
     if verdict.p_value is None or not math.isclose(path.p_value, verdict.p_value, rel_tol=1e-9):

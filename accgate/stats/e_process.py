@@ -43,15 +43,13 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
     """
     if not len(units.totals):
         return nothing_yet(units)
-    left = units.n_max - int(units.sizes.sum())
-    planned = np.append(units.sizes, left) if left > 0 else units.sizes
-    path = betting_path(units.totals, planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
+    path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
     stop = stops[path.decision]
     n = int(units.samples[used - 1])
     difference = float(units.totals[:used].sum()) / n
-    interval = confidence_sequence(units.totals, planned, bound=bound, alpha=alpha, stop=used, theta=theta)
+    interval = confidence_sequence(units.totals, units.planned, bound=bound, alpha=alpha, stop=used, theta=theta)
     threshold = difference - interval.one_sided  # where the upper limit would be 0
     if (stop == "regression") != (difference < threshold):
         threshold = float(np.nextafter(difference, math.inf if stop == "regression" else -math.inf))
@@ -69,5 +67,5 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
         n=n,
         n_max=units.n_max,
         stop=stop,
-        open=stop == "end" and left > 0,
+        open=stop == "end" and int(units.sizes.sum()) < units.n_max,
     )

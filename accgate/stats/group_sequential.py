@@ -206,9 +206,7 @@ class Looks:
 
 def looks_of(units: Units, design: GroupDesign, *, theta: float, alpha: float) -> Looks:
     """The looks that a run has come to."""
-    count = len(design.fractions)
-    wanted = np.ceil(np.arange(1, count + 1) * units.n_max / count)
-    unit = np.searchsorted(units.samples, wanted)  # that completes each look's share of the samples
+    unit = np.searchsorted(units.samples, _samples_at(units, design))  # that completes each look's share
     unit = unit[unit < len(units.totals)]
     n, spent = units.samples[unit].astype(float), obrien_fleming_spending(design.fractions, alpha)[: len(unit)]
     changed = np.searchsorted(units.events, unit, side="right")
@@ -220,12 +218,18 @@ def next_look(units: Units, design: GroupDesign, *, theta: float, alpha: float) 
 
     `n` is that of the look, `unit` the last there is; `most` is in proportion to the samples there are.
     """
-    now, count = int(units.samples[-1]), len(design.fractions)
-    wanted = np.ceil(np.arange(1, count + 1) * units.n_max / count)
+    now, wanted = int(units.samples[-1]), _samples_at(units, design)
     look = [int(np.searchsorted(wanted, min(now, units.n_max)))]
     unit, changed = np.array([len(units.totals) - 1]), np.array([len(units.events)])
     most = _most_lost(units, design.futility[look], np.array([float(now)]), changed, theta)
     return Looks(unit, wanted[look], changed, obrien_fleming_spending(design.fractions[look], alpha), most)
+
+
+def _samples_at(units: Units, design: GroupDesign) -> Floats:
+    """Samples after which each look comes."""
+    count = len(design.fractions)
+    wanted: Floats = np.ceil(np.arange(1, count + 1) * units.n_max / count)
+    return wanted
 
 
 def _most_lost(units: Units, futility: Floats, n: Floats, changed: Ints, theta: float) -> Floats:

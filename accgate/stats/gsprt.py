@@ -250,13 +250,18 @@ class Passing:
 
     def actually(self) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
-        total, drop = -np.cumsum(self.units.totals), self.theta * self.plan.n
-        ratio = drop * (total - drop / 2.0) / self.plan.variance
-        unseen = self._unseen(np.arange(len(total)))
+        ratio = self._normal_ratio()
+        unseen = self._unseen(np.arange(len(ratio)))
         if self.units.bounded:  # a drop may be made of whole losses, of which small changes tell nothing
             return unseen & (ratio <= self.plan.bound)
         unchanged = np.cumsum(self.units.totals != 0.0) == 0
         return np.where(unchanged, unseen, ratio <= self.plan.bound)
+
+    def _normal_ratio(self) -> Floats:
+        """The log likelihood ratio after each unit, of a sum that is taken for normal."""
+        total, drop = -np.cumsum(self.units.totals), self.theta * self.plan.n
+        ratio: Floats = drop * (total - drop / 2.0) / self.plan.variance
+        return ratio
 
     def seen(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes before each event, and before its end; for scores other than 0/100.
@@ -304,8 +309,7 @@ class Passing:
             lost, n = float(np.count_nonzero(totals < 0.0)), np.maximum(self.plan.n[[unit]], changed)
             ratio = float(trinomial_llr(np.array([lost]), np.array([changed - lost]), n, theta=self.theta)[0])
         else:
-            drop = self.theta * float(self.plan.n[unit])
-            ratio = drop * (-float(totals.sum()) - drop / 2.0) / float(self.plan.variance[unit])
+            ratio = float(self._normal_ratio()[unit])
         share = min(max(ratio / float(self.plan.bound[unit]), 0.0), 1.0)
         return share if self.units.exact or not self.units.bounded else min(share, unseen)
 

@@ -41,6 +41,12 @@ class Units:
         return np.cumsum(self.sizes)
 
     @property
+    def planned(self) -> Ints:
+        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
+        left = self.n_max - int(self.sizes.sum())
+        return np.append(self.sizes, left) if left > 0 else self.sizes
+
+    @property
     def events(self) -> Ints:
         """Indices of the units that changed."""
         return np.flatnonzero(self.totals)
