@@ -38,7 +38,7 @@ def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: 
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
         console.print(Text(LEGEND))
-    for name, body in together([(check.model, check.task.name, _body(check)) for check in checks]):
+    for name, body in together([(check.model, check.task.name, plan_sentence(check)) for check in checks]):
         console.print(Text(f"{name}: {body}"))
 
 
@@ -93,11 +93,7 @@ UNKNOWN = "nothing is known of its standard deviation: set sigma"
 
 
 def plan_sentence(check: Check) -> str:
-    """What a check's plan means, in words."""
-    return f"{check.model} / {check.task.name}: {_body(check)}"
-
-
-def _body(check: Check) -> str:
+    """What a check's plan means, in words that follow its name."""
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.aggregate

@@ -20,7 +20,7 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 def sentence(folder: Path, **keys: object) -> str:
     project = Project(folder, n=200, **keys)
     (check,) = plan_checks(load_config(project.config))
-    return plan_sentence(check)
+    return f"{check.model} / {check.task.name}: {plan_sentence(check)}"
 
 
 def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
