@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accgate.plan import Plan, plan
+from accgate.planning.samples import Plan, plan
 
 if TYPE_CHECKING:
     from accgate import metrics
-    from accgate.aggregate import compare_statistic
-    from accgate.config import Config, load_config
-    from accgate.decide import Verdict, compare
+    from accgate.config.config import Config, load_config
+    from accgate.decision.comparison import Verdict, compare
+    from accgate.decision.statistic import compare_statistic
     from accgate.gate import run
     from accgate.result import Result
 

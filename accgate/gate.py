@@ -10,26 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate import metrics
-from accgate.assignment import Evaluation, Observer
-from accgate.base import Rulings
-from accgate.checks import Check, plan_checks
-from accgate.config import Config
-from accgate.decide import Verdict
+from accgate.config.config import Config
+from accgate.decision.comparison import Verdict
 from accgate.engines import EngineInfo
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluating import Silent, evaluate_checks, failures
-from accgate.merge import join, keep_union, refuse_own_output
-from accgate.recorded_with import settings_told
-from accgate.recording import add_run, check_addition, check_replacement, figures, is_added, write_reference
-from accgate.records import paths_of, write_gzip_lines
-from accgate.references import Reference, ReferenceFile, reference_path, scores_of
-from accgate.result import HTML, NAME, REPORT, Result, write_result
-from accgate.ruled import Ruled, refuse_unknown_samples, ruled_checks
-from accgate.shard_runs import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
-from accgate.shards import Shard
+from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.run import Silent, evaluate_checks, failures
+from accgate.evaluation.shards.merge import join, keep_union, refuse_own_output
+from accgate.evaluation.shards.run import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
+from accgate.evaluation.shards.shard import Shard
+from accgate.guard.base import Rulings
+from accgate.planning.checks import Check, plan_checks
+from accgate.records.file import paths_of, write_gzip_lines
+from accgate.references.settings import settings_told
+from accgate.references.store import Reference, ReferenceFile, reference_path, scores_of
+from accgate.references.write import add_run, check_addition, check_replacement, figures, is_added, write_reference
+from accgate.report.result_file import write_result
+from accgate.result import HTML, NAME, REPORT, Result
+from accgate.run_plan import Ruled, refuse_unknown_samples, ruled_checks
 
 if TYPE_CHECKING:
-    from accgate.cached_engine import Cache
+    from accgate.evaluation.cache.engine import Cache
 
 
 SCORES_KEPT = 100_000  # scores of a reference that are put beside a run; its report draws no more samples
@@ -65,7 +66,13 @@ def run(
     ruled = ruled_checks(config, rulings, bootstrap=bootstrap)
     refuse_unknown_samples(ruled)
     evaluated, infos = evaluate_checks(
-        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), judges=ruled.judges(), cache=cache
+        config,
+        ruled.judged,
+        out=out,
+        resume=resume,
+        observer=observer or Silent(),
+        watches=ruled.watches(),
+        cache=cache,
     )
     result = ruled.decided(evaluated, infos)
     return _written(replace(result, **time_of()), ruled, out)
@@ -96,7 +103,8 @@ def run_shard(
     refuse_unknown_samples(ruled)
     begun = begin_shard(shard, plan_of(ruled.parts), ruled.judged, out, resume=resume)
     evaluated, _ = evaluate_checks(
-        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(), shard=shard, cache=cache
+        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(),
+        watches=ruled.watches(stops=False), shard=shard, cache=cache
     )
     done = replace(ended_shard(begun, evaluated), **time_of())
     write_shard(done, out)

@@ -2,54 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy.typing as npt
-
-from accgate.design import Design, Mean, Target
 from accgate.errors import VerdictName
-from accgate.scores import Codes, Scores
 from accgate.stats.result import Interval
 
-Rows = npt.NDArray[Any]
 Stop = Literal["regression", "futility", "end"]
-
-
-@dataclass(frozen=True)
-class SampleStatistic:
-    """A statistic that is no mean of scores: what it needs of each sample on both sides, row by row."""
-
-    function: Callable[[Rows], float]
-    reference: Rows
-    candidate: Rows
-    method: Literal["influence", "bootstrap"] = "influence"
-    name: str = "statistic"
-    higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What one check is decided on.
-
-    A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
-    metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
-    candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
-    With a `statistic` that is decided on, and not the scores' mean.
-    """
-
-    candidate: Scores
-    reference: Scores | Mean | Target
-    design: Design
-    model: str | None = None
-    task: str | None = None
-    worst: float | None = 0.0
-    best: float | None = 100.0
-    clusters: Codes | None = None
-    n_max: int | None = None
-    binary: bool = True
-    statistic: SampleStatistic | None = None
 
 
 @dataclass(frozen=True)

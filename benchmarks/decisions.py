@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from accgate.plan import plan
+from accgate.planning.samples import plan
 from accgate.stats.betting import betting_path
 from accgate.stats.group_sequential import group_sequential
 from accgate.stats.gsprt import gsprt

@@ -22,12 +22,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from accgate.engines.base import Request
-from accgate.engines.openai import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluate import Assignment, Sampling, evaluate
-from accgate.evaluating import Silent
-from accgate.records import paths_of
-from accgate.tasks.samples import Task, load_task
+from accgate.evaluation.check import Assignment, Sampling, evaluate
+from accgate.evaluation.run import Silent
+from accgate.records.file import paths_of
+from accgate.tasks.task import Task, load_task
 from benchmarks.bare_client import seconds_for
 
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import accgate
-from accgate.order import order_key
+from accgate.records.order import order_key
 from accgate.stats.power import quantile
 
 DOCS = Path(__file__).parents[1] / "docs"

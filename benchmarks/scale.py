@@ -21,14 +21,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import Engine, EngineInfo, Reply, Request
-from accgate.engines.ray import Options, RayEngine
-from accgate.engines.ray_actors import Spec
-from accgate.evaluate import Assignment, Sampling, evaluate
-from accgate.evaluating import Silent
-from accgate.records import paths_of
-from accgate.tasks.samples import Task, load_task
-from accgate.tomlfile import TomlFile
+from accgate.engines.base import Engine, Reply, Request
+from accgate.engines.ray.actors import Spec
+from accgate.engines.ray.engine import Options, RayEngine
+from accgate.evaluation.check import Assignment, Sampling, evaluate
+from accgate.evaluation.run import Silent
+from accgate.inputs.toml import TomlFile
+from accgate.records.file import paths_of
+from accgate.result import EngineInfo
+from accgate.tasks.task import Task, load_task
 
 # Loopback, but not 127.0.0.1, for which Ray takes the address of the network card.
 NODE = {"node_ip_address": "127.0.0.2", "object_store_memory": 80_000_000}

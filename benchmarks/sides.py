@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import Engine, Request, create
-from accgate.engines.served import free_port
-from accgate.engines.vllm_process import Log
+from accgate.engines.openai.served import free_port
+from accgate.engines.vllm.process import Log
 from accgate.engines.wire import body_of, json_bytes
-from accgate.tasks.samples import Sample, Task
-from accgate.tomlfile import parsed_toml
+from accgate.inputs.toml import parsed_toml
+from accgate.tasks.task import Sample, Task
 
 
 @dataclass(frozen=True)

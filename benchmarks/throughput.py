@@ -33,12 +33,12 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, where it is not installed
 
-from accgate.assignment import Assignment, Sampling
 from accgate.engines import Engine
 from accgate.errors import AccgateError
-from accgate.evaluate import evaluate
-from accgate.records import Record, paths_of
-from accgate.tasks.samples import Sample, Task, load_task
+from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.check import evaluate
+from accgate.records.file import Record, paths_of
+from accgate.tasks.task import Sample, Task, load_task
 from benchmarks.sides import Turn, offline_side, server_side
 
 CHATS = Path(__file__).with_name("chats.toml")

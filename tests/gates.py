@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
-from accgate.tasks.samples import load_task
+from accgate.cli.main import main
+from accgate.tasks.task import load_task
 
 N = 200
 RIGHT, WRONG = 100.0, 0.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from tests.gates import Project, right_but
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import BASE, HEAD, REPOSITORY

@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.errors import (
-    SEVERITY,
-    AccgateError,
-    BadInput,
-    CannotEvaluate,
-    VerdictName,
-    exit_code,
-    worst,
-)
+from accgate.errors import SEVERITY, AccgateError, BadInput, CannotEvaluate, VerdictName, exit_code, worst
 
 verdicts = st.sampled_from(SEVERITY)
 

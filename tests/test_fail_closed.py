@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from accgate import load_config
-from accgate.checks import engine_of, plan_checks
-from accgate.cli import main
-from accgate.evaluating import missing_records
+from accgate.cli.main import main
+from accgate.evaluation.run import missing_records
+from accgate.planning.checks import engine_of, plan_checks
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200

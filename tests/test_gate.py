@@ -10,7 +10,7 @@ from scipy.stats import binomtest, norm
 from accgate import load_config
 from accgate import run as run_gate
 from accgate.errors import BadInput
-from accgate.tasks.samples import load_task
+from accgate.tasks.task import load_task
 from tests.gates import RIGHT, Project, right_but, write_lines, write_task
 
 N = 200

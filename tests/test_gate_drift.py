@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from accgate.report import words
-from accgate.result import read_result
+from accgate.report.result_file import read_result
 from tests.gates import Project, right_but
 
 

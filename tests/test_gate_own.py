@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
-from accgate.records import read_records
-from accgate.tasks.samples import load_task
+from accgate.cli.main import main
+from accgate.records.file import read_records
+from accgate.tasks.task import load_task
 from tests.gates import said, table, write_lines, write_task
 from tests.servers import Server, sums
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from accgate import metrics
-from accgate.cli import main
-from accgate.records import read_records
+from accgate.cli.main import main
+from accgate.records.file import read_records
 from tests.gates import Project, questions, said, write_lines, write_task
 
 N = 400
@@ -105,7 +105,7 @@ def test_precision_and_recall_count_answers_so_that_the_reference_keeps_them(tmp
 
 
 def _targets(project: Project) -> list[str]:
-    from accgate.tasks.samples import load_task
+    from accgate.tasks.task import load_task
 
     return [sample.target for sample in load_task("sums", file=project.folder / "sums.toml").samples]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.records import Record, numbered_records, to_line
-from accgate.tasks.samples import Sample
+from accgate.records.file import Record, numbered_records, to_line
+from accgate.tasks.task import Sample
 from benchmarks import million
 
 

@@ -10,10 +10,11 @@ import jsonschema
 import pytest
 
 from accgate import compare
-from accgate.cli import main
-from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
+from accgate.cli.main import main
+from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import BadInput
-from accgate.result import Result, read_result, result_of_verdict, result_schema, to_json, write_result
+from accgate.report.result_file import read_result, result_schema, write_result
+from accgate.result import Result, result_of_verdict, to_json
 from tests.gates import RIGHT, Project, right_but
 
 N = 100

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from accgate.config import load_config
-from accgate.guard import RuleChange
-from accgate.metrics.registry import Entry, Metric, entries
-from accgate.rules import changed_rules
+from accgate.config.config import load_config
+from accgate.guard.changes import changed_rules
+from accgate.guard.state import RuleChange
+from accgate.metrics.metric import Entry, Metric
+from accgate.metrics.registry import entries
 from tests.gates import Project
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines.base import Engine, EngineInfo, Reply, Request, RequestFailed
+from accgate.engines.base import Engine, Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.result import EngineInfo
 
 if TYPE_CHECKING:
-    from accgate.tomlfile import TomlFile
+    from accgate.inputs.toml import TomlFile
 
 __all__ = ["Engine", "EngineInfo", "Reply", "Request", "RequestFailed", "create", "unchecked"]
 
@@ -28,11 +29,11 @@ def create(
     CannotEvaluate
         When the engine is not installed, or the weights are not there.
     """
-    from accgate.shapes import validated
+    from accgate.inputs.typed import validated
 
     key = (table, name)
     if engine == "openai":
-        from accgate.engines import openai
+        from accgate.engines.openai import engine as openai
 
         return openai.from_file(model, source, key)
     if engine == "llamacpp":
@@ -40,11 +41,11 @@ def create(
 
         return LlamaCppEngine(model, options, source=source, key=key)
     if engine == "ray":
-        from accgate.engines import ray
+        from accgate.engines.ray import engine as ray
 
         return ray.from_file(name, model, source)
     if engine == "vllm":
-        from accgate.engines.vllm import VllmEngine
+        from accgate.engines.vllm.engine import VllmEngine
 
         return VllmEngine(model, source=source, key=key)
     from accgate.engines import recorded

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from accgate.result import EngineInfo
+
 
 @dataclass(frozen=True)
 class Request:
@@ -51,15 +53,6 @@ class Reply:
     logprobs: tuple[float, ...] | None = None
     confidence: float | None = None
     attacked: float | tuple[float | None, ...] | None = None
-
-
-@dataclass(frozen=True)
-class EngineInfo:
-    """What ran: engine, its version, and the hardware it ran on."""
-
-    name: str
-    version: str
-    hardware: str
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tomlfile import Key, TomlFile, located, nearest
+from accgate.inputs.toml import Key, TomlFile, located
+from accgate.result import EngineInfo
+from accgate.text import nearest
 
 PACKAGE = "package://"
 OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts

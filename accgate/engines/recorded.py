@@ -11,10 +11,11 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines.base import Reply, Request, RequestFailed
 from accgate.errors import BadInput
-from accgate.shapes import CLOSED, Number
-from accgate.tables import read_table
+from accgate.inputs.rows import read_table
+from accgate.inputs.typed import CLOSED, Number
+from accgate.result import EngineInfo
 
 KIND = "a JSONL or CSV file with id and score or reply"
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish, CannotRead, NotFound
 from accgate.github.check_runs import check_runs
-from accgate.github.client import Client
 from accgate.github.event import Event
-from accgate.github.failures import CannotPublish, CannotRead, NotFound
 
 APPROVAL_LABEL = "accgate-approved"
 _WRITERS = ("write", "maintain", "admin")

@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from accgate.drift import anchor_beside
 from accgate.errors import BadInput
-from accgate.recording import figures
-from accgate.records import file_name
-from accgate.references import Reference, find_reference, reference_path
+from accgate.records.file import file_name
+from accgate.references.anchor import anchor_beside
+from accgate.references.store import Reference, find_reference, reference_path
+from accgate.references.write import figures
 
 MOST_FILES = 2_000
 FILE_LIMIT = 25_000_000  # bytes

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from accgate.github.client import Client
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotReach, NotFound, Uncertain, Unreadable
+from accgate.github.api.fields import number_at
 from accgate.github.event import Event
-from accgate.github.failures import CannotReach, NotFound, Uncertain, Unreadable
-from accgate.github.fields import number_at
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"]
 Level = Literal["notice", "warning", "failure"]

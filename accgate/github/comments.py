@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from accgate.github.client import Client
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain
+from accgate.github.api.fields import number_at, text_at
 from accgate.github.event import Event
-from accgate.github.failures import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain
-from accgate.github.fields import number_at, text_at
 
 When = Literal["always", "on-change", "on-failure", "never"]
 

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.annotations import in_repository, remarks_on
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish, CannotRead
 from accgate.github.approvals import Approval, find_approval
 from accgate.github.approved import by_rules_in_force
 from accgate.github.check_runs import Annotation, finish_check_run
-from accgate.github.client import Client
 from accgate.github.commands import append_summary, command, inert, write_outputs
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name, find_pull_request
-from accgate.github.failures import CannotPublish, CannotRead
 from accgate.github.outcome import FAIL_ON, Outcome, conclusion, final_exit_code, read_outcome
 from accgate.github.summary import headline_of, json_of
 from accgate.github.trees import Trees, guard_of, template_of
-from accgate.guard import Guard
+from accgate.guard.state import Guard
 from accgate.report.comment import About, comment
 from accgate.report.flips import flips_of_result
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from accgate.github.client import Client
+from accgate.github.api.client import Client
+from accgate.github.api.failures import Unreadable
 from accgate.github.event import Event
-from accgate.github.failures import Unreadable
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import re
 from contextlib import suppress
 from typing import Literal
 
-from accgate.github.client import Client
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish, Uncertain
 from accgate.github.comments import State, comment_key, put_comment
 from accgate.github.event import Event
-from accgate.github.failures import CannotPublish, Uncertain
 from accgate.report.markdown import cell
 
 TEXT_LIMIT = 2000  # characters

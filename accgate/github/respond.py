@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from accgate.errors import PASSED
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish, NotFound, Uncertain
 from accgate.github.approvals import first_look, is_writer, moment, moved_since
 from accgate.github.check_runs import check_runs
-from accgate.github.client import Client
 from accgate.github.commands import inert, write_outputs
 from accgate.github.event import Event, read_event
-from accgate.github.failures import CannotPublish, NotFound, Uncertain
 from accgate.github.pulls import Head, promised, read_head
 from accgate.github.reply import react, reply, said, try_reply
 from accgate.github.slash import IssueComment, read_issue_comment

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accgate.errors import BadInput
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotPublish
 from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import open_check_run
-from accgate.github.client import Client
 from accgate.github.commands import command
 from accgate.github.event import Event, check_run_name
-from accgate.github.failures import CannotPublish
 
 PULL_REQUEST_TARGET = (
     "pull_request_target runs with the repository's token and secrets, and the gate runs what the pull request brings: "

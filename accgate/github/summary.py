@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accgate.github.outcome import Outcome
-from accgate.guard import Guard
+from accgate.guard.state import Guard
 from accgate.report.headline import headline
 from accgate.report.words import visible
 from accgate.verdict import Verdict

@@ -79,7 +79,7 @@ def series_of(runs: Sequence[Run], check: str | None = None) -> tuple[Series, ..
             found.setdefault((point.model, point.task), []).append((run, point))
     named = {key: rows for key, rows in found.items() if check is None or check in _names(*key)}
     if not named:
-        from accgate.tomlfile import nearest
+        from accgate.text import nearest
 
         known = [f"{model}/{task}" for model, task in found]
         raise BadInput(f"the history has no check {check!r}; {nearest(check or '', known)}")

@@ -11,13 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from accgate import __version__
+from accgate._version import __version__
 from accgate.errors import BadInput
 from accgate.interop.imported import sample_mean
-from accgate.interop.points import FRACTIONS
-from accgate.records import ENDINGS, Record, json_line, read_gzip_lines, read_records, write_atomically
-from accgate.scores import collect
-from accgate.tasks.samples import sample_id
+from accgate.records.file import ENDINGS, Record, json_line, read_gzip_lines, read_records, write_atomically
+from accgate.records.scores import collect
+from accgate.tasks.points import FRACTIONS
+from accgate.tasks.task import sample_id
 
 FILTER = "none"
 

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.kept import write_settings
-from accgate.records import Record, RecordPaths, paths_of, read_records, to_line, write_atomically, write_gzip_lines
-from accgate.scores import shown
+from accgate.records.file import (
+    Record,
+    RecordPaths,
+    paths_of,
+    read_records,
+    to_line,
+    write_atomically,
+    write_gzip_lines,
+)
+from accgate.records.settings import write_settings
+from accgate.text import shown
 
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError)  # what parts of another kind than expected end in
 TOLERANCE = 1e-9  # relative: another order of summation, no more

@@ -9,13 +9,13 @@ from reprlib import repr as brief
 from typing import Any, TypeVar
 
 from accgate.errors import BadInput
-from accgate.interop.identity import fingerprint_of, numbered_ids
 from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.inspect_files import Log, read_log
 from accgate.interop.inspect_text import message_text, prompt_text
-from accgate.interop.points import scale_of
-from accgate.records import Record
-from accgate.scores import shown
+from accgate.records.file import Record
+from accgate.tasks.identity import fingerprint_of, numbered_ids
+from accgate.tasks.points import scale_of
+from accgate.text import shown
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}

@@ -10,9 +10,9 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.interop.imported import Imported, unscored
 from accgate.interop.trtllm import SuiteReference
-from accgate.recording import check_replacement, figures, write_reference
-from accgate.references import ReferenceFile, reference_path, write_toml
-from accgate.scores import collect
+from accgate.records.scores import collect
+from accgate.references.store import ReferenceFile, reference_path, write_toml
+from accgate.references.write import check_replacement, figures, write_reference
 
 
 def keep_records(

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from accgate.metrics.aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
-from accgate.metrics.registry import BadOption, Entry, Kind, Metric, UnknownMetric, entries, get, names
+from accgate.metrics.metric import BadOption, Entry, Kind, Metric, UnknownMetric
+from accgate.metrics.registry import entries, get, names
 
 __all__ = [
     "BadOption",

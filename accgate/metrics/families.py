@@ -15,7 +15,7 @@ from accgate.metrics import (
     structured,
     translation,
 )
-from accgate.metrics.registry import Entry
+from accgate.metrics.metric import Entry
 
 FAMILIES: tuple[tuple[Entry, ...], ...] = (
     match.ENTRIES,

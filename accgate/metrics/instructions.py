@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from accgate.metrics.instruction_checks import CHECKS
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 Level = Literal["prompt", "instruction"]
 

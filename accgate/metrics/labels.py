@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 # a letter or a number alone, or before what it labels: "(B)", "B.", "B) Paris", "**B**: Paris"
 _LABEL = re.compile(r"[\W_]*(?P<label>[^\W\d_]|\d{1,2})(?:[\W_]*|\s*[).:\]]\W*\s\S.*)", re.DOTALL)

@@ -16,7 +16,7 @@ from functools import cache
 from itertools import combinations
 from typing import Literal
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 Language = Literal["en", "zh"]
 Split = Callable[[str], list[str]]

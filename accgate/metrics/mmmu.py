@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Iterator
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 HINTS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
 TRIVIAL = tuple(":,.!?;'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 Per = Literal["token", "word", "byte"]
 

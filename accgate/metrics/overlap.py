@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 from accgate.metrics.shares import Matched, in_common
 from accgate.metrics.tokens import Tokenizer, squad_form, tokenizer
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accgate.metrics.registry import BadOption, Metric
+from accgate.metrics.metric import BadOption, Metric
 
 GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the function behind it
 

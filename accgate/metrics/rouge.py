@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from accgate.metrics.lcs import lcs_length, lcs_positions
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 from accgate.metrics.rouge_skip import skip_bigrams
 from accgate.metrics.rouge_weighted import weighted_lcs
 from accgate.metrics.shares import Matched, Measure, in_common, n_grams

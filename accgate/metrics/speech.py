@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from accgate.metrics import tokens
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 Words = Literal["spaces", tokens.Tokenizer]  # "spaces" is jiwer's own way
 

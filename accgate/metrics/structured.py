@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 Kind = Literal["any", "object", "array"]
 

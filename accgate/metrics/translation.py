@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from accgate.metrics.registry import Entry, Metric
+from accgate.metrics.metric import Entry, Metric
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accgate.clusters import codes_of
-from accgate.decide import decide
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import BadInput, exit_code, worst
 from accgate.questionnaire.key import Key
 from accgate.questionnaire.ratings import Ratings, by_answer, missing_of
 from accgate.questionnaire.wording import Item
+from accgate.records.clusters import codes_of
+from accgate.records.scores import Floats, Scores
 from accgate.result import Result
-from accgate.scores import Floats, Scores, shown
 from accgate.stats.agreement import krippendorff_alpha
 from accgate.stats.names import Correction
-from accgate.verdict import Evidence
+from accgate.text import shown
 
 TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentative conclusions can rest on
 
@@ -109,7 +110,7 @@ def judgement(
         )
         for item in key.items
     )  # fmt: skip
-    from accgate import __version__
+    from accgate._version import __version__
 
     names = [check.verdict for check in checks]
     left = sum(map(len, missing))

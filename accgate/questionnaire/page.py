@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from importlib.resources import files
 from typing import Any
 
-# In a script element these could end it or begin a comment; in JSON the escapes mean the same.
-ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+from accgate.report.html.inline import embedded, policy_hash
 
 
 def page_html(page: dict[str, Any]) -> str:
@@ -27,7 +23,7 @@ def page_html(page: dict[str, Any]) -> str:
     )  # fmt: skip
     style, script = _part("page.css"), _part("page.js")
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
+        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     html = environment.get_template("page.html.j2").render(
@@ -37,20 +33,6 @@ def page_html(page: dict[str, Any]) -> str:
     return html.encode("ascii", "xmlcharrefreplace").decode()
 
 
-def embedded(value: Any) -> str:
-    r"""JSON that a script element can hold: plain ASCII in which no text can end the element.
-
-    >>> embedded({"answer": "</script>"})
-    '{"answer": "\\u003c/script\\u003e"}'
-    """
-    return "".join(ESCAPES.get(character, character) for character in json.dumps(value))
-
-
 def _part(name: str) -> str:
     text = files("accgate.questionnaire").joinpath("templates", name).read_text(encoding="ascii")
     return "\n" + text
-
-
-def _hash(text: str) -> str:
-    """A text as the page's policy names it."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -13,7 +13,8 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.questionnaire.key import Key, read_object
-from accgate.scores import Floats, shown
+from accgate.records.scores import Floats
+from accgate.text import shown
 
 KIND = "accgate ratings"
 WANTED = "a file that the questionnaire's page saved"

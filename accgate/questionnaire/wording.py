@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.shapes import CLOSED, Flag, Text, Texts, validated
-from accgate.tomlfile import Key, located, read_toml
+from accgate.inputs.toml import Key, located, read_toml
+from accgate.inputs.typed import CLOSED, Flag, Text, Texts, validated
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (

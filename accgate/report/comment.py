@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accgate import __version__
+from accgate._version import __version__
 from accgate.report import words
 from accgate.report.flips import opening
 from accgate.report.headline import headline, is_bootstrap
@@ -41,7 +41,7 @@ from accgate.report.markdown import filled, tail, values_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard
+    from accgate.guard.state import Guard
     from accgate.result import Result
 
 SMALLEST = 8_000  # bytes that the smallest comment may need

@@ -11,7 +11,7 @@ from rich.text import Text
 from accgate.errors import BadInput
 from accgate.report import words
 from accgate.report.console import print_paragraph
-from accgate.tomlfile import nearest
+from accgate.text import nearest
 
 if TYPE_CHECKING:
     from accgate.result import Result

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from accgate.report import words
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard
+    from accgate.guard.state import Guard
     from accgate.result import Result
 
 APPROVAL = "loosens the gate: approval needed"

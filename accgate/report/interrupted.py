@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from accgate.report.markdown import cell
 
 if TYPE_CHECKING:
-    from accgate.checks import Check
-    from accgate.evaluating import Evaluated
+    from accgate.evaluation.run import Evaluated
+    from accgate.planning.checks import Check
 
 HEADINGS = ("Model", "Task", "Evaluated", "Failed")
 

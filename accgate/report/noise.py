@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.noise import Noise
+from accgate.planning.noise import Noise
 from accgate.report import words
 from accgate.stats.noise import Estimate
 

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.annotation import AnnotationPlan
-from accgate.checks import Check
-from accgate.config import Config
-from accgate.plan import ASSUMED_DISCORDANCE
+from accgate.config.config import Config
+from accgate.planning.annotation import AnnotationPlan
+from accgate.planning.checks import Check
+from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report import words
 from accgate.report.console import print_table
 from accgate.report.costs import cost_sentence, total_sentence
 from accgate.stats.power import one_sample_n
 
 if TYPE_CHECKING:
-    from accgate.cost import Estimate
+    from accgate.planning.cost import Estimate
 
 
 def gate_sentence(config: Config, checks: int) -> str:

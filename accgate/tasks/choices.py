@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.tasks.definition import Choices
 from accgate.tasks.prompts import CannotRender, rendered
+from accgate.tasks.schema import Choices
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from accgate.inputs.rows import Row
 from accgate.metrics.own import code_digest
-from accgate.tables import Row
-from accgate.tasks.definition import Definition, Mode
+from accgate.tasks.definition import Definition
+from accgate.tasks.schema import Mode
 
 
 def fingerprint_of(definition: Definition, rows: Sequence[Row], examples: Sequence[Row], mode: Mode) -> dict[str, str]:

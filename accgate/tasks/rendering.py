@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.tables import Row
-from accgate.tasks.attacks import CannotAttack, attacked, attacked_row
+from accgate.inputs.rows import Row
+from accgate.tasks.attacks.attack import CannotAttack, attacked, attacked_row
 from accgate.tasks.choices import Option, options_of
-from accgate.tasks.definition import AttackFile, Definition, DefinitionFile
-from accgate.tasks.definition_faults import as_attack
+from accgate.tasks.definition import Definition
+from accgate.tasks.faults import as_attack
 from accgate.tasks.images import digests, images_of
 from accgate.tasks.prompts import CannotRender, rendered
 from accgate.tasks.sample import Sample, sample_id
+from accgate.tasks.schema import AttackFile, DefinitionFile
 
 
 def rendered_samples(

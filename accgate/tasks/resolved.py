@@ -7,7 +7,8 @@ from dataclasses import replace
 from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.metrics.own import own_metric
-from accgate.tasks.definition import ChosenBy, Definition
+from accgate.tasks.definition import Definition
+from accgate.tasks.schema import ChosenBy
 
 
 def metric_of(definition: Definition) -> metrics.Metric:

@@ -6,8 +6,9 @@ import re
 import sys
 from pathlib import Path
 
-from accgate.tasks.definition import Dataset, DefinitionFile, read_definition
+from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
+from accgate.tasks.schema import Dataset, DefinitionFile
 
 START, END = "<!-- library: written by python -m accgate.tasks.table -->", "<!-- end of the library -->"
 HEADER = (

@@ -10,10 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from accgate.guard import Guard
+from accgate.guard.state import Guard
 from accgate.report.comment import About, comment
 from accgate.report.flips import flips_of_result
-from accgate.result import NAME, read_result
+from accgate.report.result_file import read_result
+from accgate.result import NAME
 from tests.browser.chromium import Browser, Page
 from tests.browser.github import shown
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.guard import Guard, RuleChange
+from accgate.guard.state import Guard, RuleChange
 from accgate.report.comment import About, comment
 from accgate.report.flips import flips_of_result
 from tests.browser.chromium import Browser, Page

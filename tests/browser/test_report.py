@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accgate.report.flips import Flip
-from accgate.report.html import html_report
+from accgate.report.html.page import html_report
 from accgate.result import Result
 from tests.browser.chromium import Browser, Page
 from tests.report.hostile import hostile

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accgate.cli import main
-from accgate.tasks.samples import load_task
+from accgate.cli.main import main
+from accgate.tasks.task import load_task
 from tests.docs.blocks import ROOT
 from tests.gates import Project, right_but, write_lines
 from tests.interop.lm_eval_logs import generated, write_log

@@ -12,10 +12,10 @@ import pytest
 import tomli_w
 import yaml
 
-from accgate.config import load_config
+from accgate.config.config import load_config
+from accgate.inputs.toml import tomllib
 from accgate.questionnaire.wording import read_wording
 from accgate.tasks.definition import read_definition
-from accgate.tomlfile import tomllib
 from tests.docs.blocks import ROOT, Block, blocks
 
 CONFIG = {"gate", "models", "tasks", "judges", "report"}

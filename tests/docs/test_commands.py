@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from accgate.arguments import parser
-from accgate.cli import main
-from accgate.tomlfile import tomllib
+from accgate.cli.arguments import parser
+from accgate.cli.main import main
+from accgate.inputs.toml import tomllib
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, Block, blocks, commands, read
 from tests.docs.python_blocks import check_python
 from tests.docs.scenes import SCENES

@@ -10,9 +10,9 @@ import pytest
 import tomli_w
 from pydantic import TypeAdapter
 
-from accgate.cli import main
-from accgate.interop.lm_eval_tasks import LmEvalOptions
-from accgate.tomlfile import tomllib
+from accgate.cli.main import main
+from accgate.inputs.toml import tomllib
+from accgate.tasks.lm_eval.tasks import LmEvalOptions
 from tests.docs.blocks import Block, blocks
 from tests.gates import write_lines
 

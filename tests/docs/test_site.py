@@ -10,7 +10,7 @@ from urllib.parse import unquote, urldefrag
 import cmarkgfm
 import pytest
 
-from accgate.tomlfile import tomllib
+from accgate.inputs.toml import tomllib
 from benchmarks.pictures import PICTURES
 from tests.docs.blocks import OPTIONS, PAGES, ROOT, SITE
 from tests.docs.site import build

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import Reply, Request, create
-from accgate.engines.openai import OpenAIEngine
-from accgate.tomlfile import read_toml
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.inputs.toml import read_toml
 from tests.gates import toml
 from tests.servers import sums
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from accgate.checks import engine_of, validate
-from accgate.config import load_config
+from accgate.config.config import load_config
 from accgate.engines import Engine, Request, RequestFailed, base, create
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai import OpenAIEngine
+from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tomlfile import read_toml
+from accgate.inputs.toml import read_toml
+from accgate.planning.checks import engine_of, validate
 
 URL = "http://127.0.0.1:8000/v1"
 

@@ -15,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines import openai as engine_module
-from accgate.engines.client import proxy_of, retry_after
-from accgate.engines.openai import OpenAIEngine, Options
+from accgate.engines.openai import engine as engine_module
+from accgate.engines.openai.client import proxy_of, retry_after
+from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.errors import BadInput, CannotEvaluate
 from tests.servers import Fault, Server
 

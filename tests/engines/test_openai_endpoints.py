@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.engines import Reply, Request, RequestFailed, endpoints
-from accgate.engines import openai as engine_module
-from accgate.engines.endpoints import FIRST_REST, LONGEST_REST, Endpoints
-from accgate.engines.openai import OpenAIEngine, Options
+from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines.openai import endpoints
+from accgate.engines.openai import engine as engine_module
+from accgate.engines.openai.endpoints import FIRST_REST, LONGEST_REST, Endpoints
+from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.errors import BadInput, CannotEvaluate
 from tests.servers import Fault, Server
 

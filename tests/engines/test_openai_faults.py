@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
-from accgate.engines import endpoints
-from accgate.engines import openai as engine_module
-from accgate.records import Record, read_records
+from accgate.cli.main import main
+from accgate.engines.openai import endpoints
+from accgate.engines.openai import engine as engine_module
+from accgate.records.file import Record, read_records
 from tests.servers import Fault, Server, sums
 
 SAMPLES, IN_FLIGHT = 300, 16

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from accgate.engines import Request, RequestFailed
-from accgate.engines import openai as engine_module
 from accgate.engines.base import LogProbs
-from accgate.engines.echo import Echoed, first_token
-from accgate.engines.openai import OpenAIEngine, Options
+from accgate.engines.openai import engine as engine_module
+from accgate.engines.openai.echo import Echoed, first_token
+from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.errors import CannotEvaluate
 from tests.servers import Fault, Server, echoed
 

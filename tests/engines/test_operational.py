@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import llamacpp, openai_options, ray, vllm_options
+from accgate.engines import llamacpp
+from accgate.engines.openai import options as openai_options
 from accgate.engines.operational import parted
+from accgate.engines.ray import engine as ray
+from accgate.engines.vllm import options as vllm_options
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli import main
-from accgate.engines.openai_options import Options, faults_of, url_fault
+from accgate.cli.main import main
+from accgate.engines.openai.options import Options, faults_of, url_fault
 
 URL = "http://127.0.0.1:8000/v1"
 TASK = "[tasks.arithmetic]\nnum_samples = 9\n"

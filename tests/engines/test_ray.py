@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from accgate.engines import Engine, create
-from accgate.engines.ray import RayEngine, value_of
-from accgate.engines.ray_actors import Host
-from accgate.engines.ray_cluster import cause_of, probe
+from accgate.engines.ray.actors import Host
+from accgate.engines.ray.cluster import cause_of, probe
+from accgate.engines.ray.engine import RayEngine, value_of
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tomlfile import read_toml
+from accgate.inputs.toml import read_toml
 
 URL = "http://127.0.0.1:8000/v1"
 INNER = f'engine = "openai", options = {{ base_url = "{URL}"'

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from accgate.engines.ray_head import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
+from accgate.engines.ray.head import EVERY, LIMIT, Lifeline, Patience, Place, listening, lost, outlive, within
 from accgate.errors import CannotEvaluate
 
 HEAD, NODE = ("10.0.0.1", 6379), ("10.0.0.2", 4000)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from accgate.engines.base import EngineInfo, RequestFailed
-from accgate.engines.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combined
+from accgate.engines.base import RequestFailed
+from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combined
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.result import EngineInfo
 
 INFO = EngineInfo("toy", "1", "CPU")
 

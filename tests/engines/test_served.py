@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import served
-from accgate.engines.client import Client
+from accgate.engines.openai import served
+from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
 from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited
 from tests.servers import Fault, Server

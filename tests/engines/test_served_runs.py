@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from tests.engines.serving import FAMILY, ROOT, TOY, lives, made, pids, script, waited
 
 

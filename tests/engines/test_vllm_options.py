@@ -18,15 +18,16 @@ from typing import Any, Literal
 import pytest
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from accgate.checks import validate
-from accgate.config import load_config
-from accgate.engines import create, vllm_process
-from accgate.engines.vllm_failures import cause
-from accgate.engines.vllm_options import checked_arguments, checked_sampling, own_options, weights
-from accgate.engines.vllm_process import Log
+from accgate.config.config import load_config
+from accgate.engines import create
+from accgate.engines.vllm import process as vllm_process
+from accgate.engines.vllm.failures import cause
+from accgate.engines.vllm.options import checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm.process import Log
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.shapes import CLOSED
-from accgate.tomlfile import TomlFile, read_toml
+from accgate.inputs.toml import TomlFile, read_toml
+from accgate.inputs.typed import CLOSED
+from accgate.planning.checks import validate
 
 KEY = ("models", "m", "options")
 EXTRA = ("models", "m", "sampling", "extra")

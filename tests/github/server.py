@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from accgate.github.client import Client
+from accgate.github.api.client import Client
 from accgate.github.event import Event
 from tests.github import shapes
 from tests.github.routes import Asked, Refusal, not_found, perform

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from accgate.github.api.failures import CannotRead
 from accgate.github.approvals import APPROVAL_LABEL, Approval, find_approval, fork_is_allowed
-from accgate.github.failures import CannotRead
 from tests.github.server import GitHub
 from tests.github.store import HEAD
 from tests.servers import Fault

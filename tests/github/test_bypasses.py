@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.github import publish as publishing
-from accgate.references import digest
+from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
 from tests.github.server import GitHub
 from tests.github.test_publish import Gate

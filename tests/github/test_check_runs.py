@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from accgate.github.api.failures import CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
-from accgate.github.failures import CannotReach, MissingPermission, Refused, Unreadable
 from tests.github.server import SECONDARY, GitHub
 from tests.servers import Fault
 

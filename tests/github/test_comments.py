@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from accgate.github.api.failures import CannotReach, MissingPermission, Refused
 from accgate.github.comments import State, comment_key, own_login, put_comment
-from accgate.github.failures import CannotReach, MissingPermission, Refused
 from tests.github.server import SECONDARY, TOKEN, GitHub
 from tests.github.store import BOT
 from tests.servers import Fault

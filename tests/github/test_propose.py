@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.failures import CannotPublish, CannotReach, Refused
+from accgate.github.api.failures import CannotPublish, CannotReach, Refused
 from accgate.github.propose import Options, commit_message, propose
-from accgate.references import digest, find_reference
+from accgate.references.store import digest, find_reference
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
 from tests.github.server import SECONDARY, GitHub

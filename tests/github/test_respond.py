@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.failures import CannotPublish, CannotReach, MissingPermission
+from accgate.github.api.failures import CannotPublish, CannotReach, MissingPermission
 from accgate.github.respond import respond
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput, VerdictName
 from accgate.history.badge import COLOURS, DRIFTING, Badge, badge_of, svg
 from accgate.history.file import history_of

@@ -13,16 +13,16 @@ import pytest
 from scipy.stats import t as stats_t
 from scipy.stats import ttest_ind
 
-from accgate.cli import main
-from accgate.decide import Evidence, compare_scores, decide
+from accgate.cli.main import main
+from accgate.decision.comparison import Evidence, compare_scores, decide
 from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.history.collect import run_of
 from accgate.history.run import Run, standard_error
 from accgate.history.series import series_of
 from accgate.history.store import read_history
+from accgate.records.scores import Scores
 from accgate.result import Result, result_of_verdict
-from accgate.scores import Scores
 from accgate.stats.result import Interval
 from accgate.verdict import ReferenceSummary
 from tests.decisions import one_each

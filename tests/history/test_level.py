@@ -11,8 +11,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from accgate.cli import main
-from accgate.decide import compare_scores
+from accgate.cli.main import main
+from accgate.decision.comparison import compare_scores
 from accgate.design import Design
 from accgate.history.badge import badge_of
 from accgate.history.cells import HEADINGS, cells

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.history.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
 from accgate.history.file import History, history_of
@@ -20,7 +20,7 @@ from accgate.history.run import Against
 from accgate.history.series import series_of
 from tests.history.made import declining, point, run, runs, season
 from tests.report.hostile import hostile
-from tests.report.test_html import Document
+from tests.report.html.test_page import Document
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

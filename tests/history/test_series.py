@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.history.run import Against
 from accgate.history.series import series_of, sparkline

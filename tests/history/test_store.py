@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.history.file import history_of, merged, parsed
 from accgate.history.run import Run

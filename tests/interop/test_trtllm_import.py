@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import norm
 
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs.toml import parsed_toml
 from accgate.interop.store import keep_means, task_tables
 from accgate.interop.trtllm import SuiteReference, read_suite, suite_files
-from accgate.references import find_reference
+from accgate.references.store import find_reference
 from accgate.stats.unpaired import two_sample_z
-from accgate.tomlfile import parsed_toml
 
 GSM8K = """
 meta-llama/Llama-3.1-8B-Instruct:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from tests.gates import write_lines
 
 N = 12

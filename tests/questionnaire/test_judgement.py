@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import permutation_test
 
-from accgate.cli import main
-from accgate.report.html import html_report
-from accgate.result import read_result
+from accgate.cli.main import main
+from accgate.report.html.page import html_report
+from accgate.report.result_file import read_result
 from tests.questionnaire.made import Made, always, answers
 
 ITEMS = ("correct", "on_topic", "fluent", "clear_reasoning", "breaks_rules", "shared_values")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from tests.gates import table
 
 pytestmark = pytest.mark.real

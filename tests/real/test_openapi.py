@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotReach, Refused
 from accgate.github.approvals import APPROVAL_LABEL, Approval, find_approval, fork_is_allowed
 from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
-from accgate.github.client import Client
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
-from accgate.github.failures import CannotReach, Refused
+from accgate.github.history_branch import BRANCH, Place, push, refuse_other_branch
 from accgate.github.propose import Options, propose
 from accgate.github.respond import respond
-from accgate.history.branch import BRANCH, Place, push, refuse_other_branch
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub

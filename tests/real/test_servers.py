@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.engines import Request, RequestFailed, create
-from accgate.engines.openai import OpenAIEngine
+from accgate.engines.openai.engine import OpenAIEngine
 from accgate.errors import CannotEvaluate
-from accgate.records import Record, read_records
-from accgate.tomlfile import read_toml
+from accgate.inputs.toml import read_toml
+from accgate.records.file import Record, read_records
 from tests.gates import toml
 
 SETUP = Path(__file__).parents[3] / "shared" / "vllm-cpu" / "setup"

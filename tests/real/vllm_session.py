@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import Request, RequestFailed, create
-from accgate.engines.vllm import VllmEngine
-from accgate.tomlfile import parsed_toml
+from accgate.engines.vllm.engine import VllmEngine
+from accgate.inputs.toml import parsed_toml
 
 QUESTIONS = {
     "chat": Request("a", 0, "What is the capital of France?", max_tokens=12),

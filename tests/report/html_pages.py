@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from accgate import compare
-from accgate.order import order_key
-from accgate.records import Record, paths_of, read_gzip_lines, to_line, write_gzip_lines
-from accgate.report.html import html_report
-from accgate.result import Result, read_result, write_result
+from accgate.records.file import Record, paths_of, read_gzip_lines, to_line, write_gzip_lines
+from accgate.records.order import order_key
+from accgate.report.html.page import html_report
+from accgate.report.result_file import read_result, write_result
+from accgate.result import Result
 from accgate.verdict import Verdict
 from tests.gates import Project, write_lines
 from tests.report.runs import result_of

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from accgate.guard import Guard, RuleChange
+from accgate.guard.state import Guard, RuleChange
 from accgate.report import words
 from accgate.report.comment import SMALLEST, About, Failure, comment
 from accgate.report.flips import Flip, flips_of_result
-from accgate.result import Result, read_result
+from accgate.report.result_file import read_result
+from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
 from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from accgate.errors import BadInput
-from accgate.records import paths_of
+from accgate.records.file import paths_of
 from accgate.report.flips import Flip, excerpt, flips_of, flips_of_result, opening
-from accgate.result import read_result
+from accgate.report.result_file import read_result
 from tests.gates import RIGHT, Project, right_but, write_lines
 
 N = 40

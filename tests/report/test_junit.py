@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate import compare
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.errors import exit_code, worst
 from accgate.report.junit import junit
-from accgate.result import Result, write_result
+from accgate.report.result_file import write_result
+from accgate.result import Result
 from tests.gates import RIGHT, right_but
 
 

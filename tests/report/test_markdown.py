@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accgate import compare
-from accgate.cli import main
+from accgate.cli.main import main
 from accgate.report import words
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render

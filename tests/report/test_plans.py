@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from accgate import load_config, plan
-from accgate.checks import plan_checks
-from accgate.config import config_schema
+from accgate import load_config
+from accgate.config.config import config_schema
+from accgate.planning import samples as plan
+from accgate.planning.checks import plan_checks
 from accgate.report.console import print_table
 from accgate.report.plans import plan_sentence, print_plan
 from tests.gates import Project

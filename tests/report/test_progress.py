@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 import pytest
 from rich.console import Console
 
-from accgate.assignment import ComparingObserver
-from accgate.records import Record
+from accgate.evaluation.assignment import ComparingObserver, Comparison, Limits
+from accgate.records.file import Record
 from accgate.report.progress import ProgressBar
-from accgate.standing import Comparison, Limits
 from tests.gates import RIGHT, WRONG
 
 

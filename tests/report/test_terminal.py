@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from accgate import compare
-from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
+from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import exit_code, worst
-from accgate.records import Record
+from accgate.records.file import Record
 from accgate.report.flips import Flip
 from accgate.report.terminal import ProgressBar, print_result
 from accgate.result import Result

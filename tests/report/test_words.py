@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate import compare
-from accgate.decide import CandidateSummary, ReferenceSummary, Verdict
+from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import SEVERITY, exit_code, worst
 from accgate.report import words
 from accgate.result import Result

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.decide import compare
+from accgate.decision.comparison import compare
 from accgate.errors import BadInput
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.e_process import e_process

@@ -9,9 +9,9 @@ import regex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accgate.tasks.attacks import DISTRACTORS, STYLES, Attack, CannotAttack, attacked, attacked_row
-from accgate.tasks.attacks_edits import NEIGHBOURS
-from accgate.tasks.attacks_shape import shape_of
+from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attacked, attacked_row
+from accgate.tasks.attacks.edits import NEIGHBOURS
+from accgate.tasks.attacks.shape import shape_of
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
 WAYS = [(kind, style) for kind in PERTURBING for style in ("any", *STYLES[kind])]

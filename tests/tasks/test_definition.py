@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.metrics import names
-from accgate.tasks.definition import Columns, Dataset, Definition, Extract, FewShot, read_definition
+from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.library import library_file, library_names
+from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
 
 FULL = """\
 description = "Sums"

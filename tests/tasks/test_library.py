@@ -11,11 +11,12 @@ import pytest
 from accgate.errors import CannotEvaluate
 from accgate.metrics.modelled import perplexity
 from accgate.tasks.choices import chosen, continuation, options_of
-from accgate.tasks.definition import DefinitionFile, read_definition
+from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.prompts import rendered
-from accgate.tasks.samples import Task, load_task
+from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.table import with_table
+from accgate.tasks.task import Task, load_task
 from tests.tasks.test_library_rows import CASES, GENERATED, Row
 
 CODE = ("humaneval", "humaneval_instruct", "mbpp")

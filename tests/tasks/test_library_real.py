@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.tasks.samples import Task, load_task
+from accgate.tasks.task import Task, load_task
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 BBH = ("boolean_expressions", "causal_judgement", "date_understanding", "navigate", "object_counting")

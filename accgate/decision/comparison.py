@@ -1,0 +1,249 @@
+"""The verdicts of a run: `compare` for two sets of scores, `decide` for several checks together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from accgate.decision.check import in_order, judged, settled
+from accgate.decision.evidence import Evidence
+from accgate.design import Design, Mean, chosen_test, sequential_test
+from accgate.errors import BadInput
+from accgate.records.clusters import cluster_labels, codes_of
+from accgate.records.order import order_key
+from accgate.records.scores import LARGEST, Floats, Scores, check_range, from_python, in_points
+from accgate.stats.multiplicity import adjusted_p_values, applied_share
+from accgate.stats.names import Correction, TestName
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+
+__all__ = ["CandidateSummary", "Evidence", "ReferenceSummary", "Verdict", "compare", "compare_scores", "decide"]
+
+
+def compare(
+    reference: Mapping[Any, float] | Sequence[float] | Floats,
+    candidate: Mapping[Any, float] | Sequence[float] | Floats,
+    *,
+    test: TestName = "auto",
+    alpha: float = 0.05,
+    beta: float = 0.2,
+    sigma: float | None = None,
+    theta: float | None = None,
+    discordance: float | None = None,
+    early_stopping: bool = False,
+    clusters: Mapping[Any, Any] | Sequence[Any] | None = None,
+    seed: int = 0,
+    scale: float | None = None,
+    higher_is_better: bool = True,
+) -> Verdict:
+    """Decide whether the candidate's scores are lower than the reference's.
+
+    Parameters
+    ----------
+    reference, candidate : mapping of id to score, or array of shape (n,)
+        Scores in points, or in another unit with `scale`. Arrays pair in the order given.
+    test : str
+        `auto` pairs by id: exact for 0/100 scores, else t, or a resampling test where the differences ask for it.
+        The others are `paired`, `permutation`, `bootstrap`, the sequential `gsprt`, `group-sequential` and `e-process`,
+        and `two-sample`, which compares means.
+    alpha, beta : float
+        Type I and type II error rates.
+    sigma : float, optional
+        Standard deviation of one score, points, for two-sample; estimated where it is not given.
+    theta : float, optional
+        The drop (points) that must be detectable; without it nothing is inconclusive.
+    scale : float, optional
+        Factor to points: 100 for fractions, 1 for points.
+    discordance : float, optional
+        Share of samples expected to change. It shapes the bounds of `gsprt`; no error rate depends on it.
+    early_stopping : bool
+        Take the samples in order (arrays as given, mappings in the fixed order of `seed`) and stop as soon as the
+        evidence allows; n is then the number used. Without `theta` the drop that all can show is looked for.
+    clusters : mapping of id to cluster, or sequence of shape (n,), optional
+        Samples of one cluster depend on each other; the cluster is then the unit of the test.
+    seed : int
+        Of the fixed order, and of the resampling tests.
+
+    Raises
+    ------
+    BadInput
+        For samples that are missing, extra, not finite or not in points, and for arguments out of range.
+
+    Examples
+    --------
+    >>> verdict = compare([100, 100, 0, 100] * 50, [100, 0, 0, 100] * 50)
+    >>> verdict.verdict, verdict.difference, verdict.gamma
+    ('regression', -25.0, 68.5)
+    """
+    left, right = in_points(from_python(reference, "reference"), from_python(candidate, "candidate"), scale)
+    design = Design(test, alpha, beta, sigma, theta, higher_is_better, discordance, early_stopping, seed)
+    return compare_scores(left, right, design, clusters=clusters, as_given=not isinstance(candidate, Mapping))
+
+
+def compare_scores(
+    reference: Scores,
+    candidate: Scores,
+    design: Design,
+    *,
+    clusters: Mapping[Any, Any] | Sequence[Any] | None = None,
+    as_given: bool = False,
+) -> Verdict:
+    """`compare` for scores already in points; clusters are the scores' own where none are given.
+
+    A sequential test takes samples in the fixed order, or `as_given`: a file's own order may be that in
+    which replies finished, which is biased.
+    """
+    unpaired = chosen_test(design.test, reference) == "two-sample"
+    labels = None if unpaired else cluster_labels(reference, candidate, clusters)
+    if not as_given and sequential_test(design, reference) is not None:
+        names = [None] * candidate.n if labels is None else [str(label) for label in labels]
+        rank = sorted(range(candidate.n), key=lambda i: order_key(design.seed, candidate.ids[i], names[i]))
+        candidate = candidate.taken([candidate.ids[i] for i in rank])
+        labels = None if labels is None else [labels[i] for i in rank]
+    codes = None if labels is None else codes_of(labels)
+    return decide([Evidence(candidate, reference, design, clusters=codes)])[0]
+
+
+def decide(
+    evidences: Sequence[Evidence], *, correction: Correction = "none", checks: int | None = None
+) -> tuple[Verdict, ...]:
+    """Verdicts of a run's checks, corrected for their number.
+
+    Where samples failed the checks are decided twice, with every failed sample at the worst and at the best
+    score: pass or regression stands only where both agree, else the verdict is `error`.
+
+    `checks` is the run's number of (model, task) pairs, those without evidence included; they count in the
+    correction as never rejected.
+
+    Raises
+    ------
+    BadInput
+        For a design that cannot be used on its evidence.
+    """
+    for evidence in evidences:
+        check_design(evidence.design)
+        chosen_test(evidence.design.test, evidence.reference)
+        _check_scores(evidence)
+    total = max(len(evidences), checks or 0)
+    at_worst = _decide_filled([_filled(e, e.worst) for e in evidences], correction, total)
+    if not any(e.candidate.failed for e in evidences):
+        return at_worst
+    at_best = _decide_filled([_filled(e, e.best) for e in evidences], correction, total)
+    return tuple(map(_both_ways, evidences, at_worst, at_best))
+
+
+def is_settled(evidence: Evidence, *, correction: Correction, checks: int) -> bool:
+    """Whether the beginning of a run of one of several checks decides it, whatever its failed samples would score."""
+    alpha = evidence.design.alpha / (1 if correction == "none" else checks)
+    cases = [_filled(evidence, score) for score in (evidence.worst, evidence.best)]
+    if any(np.isnan(case.candidate.values).any() for case in cases):
+        return False
+    return all(settled(case, alpha) for case in (cases if evidence.candidate.failed else cases[:1]))
+
+
+def check_design(design: Design) -> None:
+    """Refuse error rates and figures out of their range.
+
+    Raises
+    ------
+    BadInput
+        With every fault.
+    """
+    q = design.discordance
+    ranges = {
+        "alpha": (design.alpha, 0.0 < design.alpha < 0.5, "above 0 and below 0.5"),
+        "beta": (design.beta, 0.0 < design.beta <= 0.5, "above 0 and up to 0.5"),
+        "sigma": (design.sigma, design.sigma is None or 0.0 <= design.sigma < math.inf, "0 or more"),
+        "theta": (design.theta, design.theta is None or 0.0 < design.theta < math.inf, "above 0"),
+        "discordance": (q, q is None or 0.0 <= q <= 1.0, "from 0 to 1"),
+    }
+    faults = [f"{key} is {value}; give a number {rule}" for key, (value, ok, rule) in ranges.items() if not ok]
+    if faults:
+        raise BadInput(*faults)
+
+
+def _check_scores(evidence: Evidence) -> None:
+    check_range(evidence.candidate)
+    reference = evidence.reference
+    if isinstance(reference, Scores):
+        check_range(reference)
+        if reference.failed:
+            raise BadInput(f"the reference has {reference.failed} samples without a score; record it again")
+        return
+    if not (math.isfinite(reference.mean) and abs(reference.mean) <= LARGEST):
+        raise BadInput(f"the reference's mean is {reference.mean}; give a number of points")
+    if isinstance(reference, Mean) and reference.n < 1:
+        raise BadInput(f"the reference's number of samples is {reference.n}; give 1 or more")
+
+
+def _filled(evidence: Evidence, score: float | None) -> Evidence:
+    if not evidence.candidate.failed:
+        return evidence
+    return replace(evidence, candidate=evidence.candidate.filled(math.nan if score is None else score))
+
+
+def _decide_filled(evidences: Sequence[Evidence], correction: Correction, total: int) -> tuple[Verdict, ...]:
+    """The sequential checks each at their share of alpha; the others together, by the correction, at what is left."""
+    fixed = [i for i, e in enumerate(evidences) if sequential_test(e.design, e.reference) is None]
+    left = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
+    verdicts = dict(zip(fixed, _decide_fixed([evidences[i] for i in fixed], correction, left, total), strict=True))
+    parts = 1 if correction == "none" else total
+    for i, evidence in enumerate(evidences):
+        if i not in verdicts:
+            verdict = judged(evidence, evidence.design.alpha / parts)
+            p = verdict.p_value
+            verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p * parts))
+    return tuple(verdicts[i] for i in range(len(evidences)))
+
+
+def _decide_fixed(evidences: Sequence[Evidence], correction: Correction, count: int, total: int) -> list[Verdict]:
+    """One pass for the p-values, and one at the alphas that the correction leaves.
+
+    Of `total` checks, `count` are these and those without evidence; the sequential ones took their shares of alpha.
+    """
+    if not evidences:
+        return []
+    share_left = 1.0 if correction == "none" else count / total
+    undecided = count - len(evidences)
+    levels = np.array([e.design.alpha for e in evidences])
+    levels = share_left * np.append(levels, np.full(undecided, levels.min(initial=0.5)))
+    first = [judged(e, e.design.alpha) for e in evidences]
+    p_values = np.array([1.0 if v.p_value is None else v.p_value for v in first] + [1.0] * undecided)
+    adjusted = np.minimum(adjusted_p_values(p_values, correction, levels=levels) / share_left, 1.0)
+    shares = applied_share(p_values / levels, correction) * share_left
+    return [
+        replace(v if share == 1.0 else judged(e, float(e.design.alpha * share)), p_adjusted=_p(v, p))
+        for e, v, share, p in zip(evidences, first, shares, adjusted, strict=False)
+    ]
+
+
+def _p(verdict: Verdict, p_adjusted: float) -> float | None:
+    return None if verdict.p_value is None else float(p_adjusted)
+
+
+def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
+    """The verdict of a check with failed samples: the worst case's figures where both cases agree.
+
+    Of a run that stopped early, samples past its end do not count: they may or may not have finished.
+    """
+    used = max(at_worst.n, at_best.n)
+    failed = int(np.isnan(in_order(evidence).candidate.values[:used]).any(axis=1).sum())
+    summary = replace(at_worst.candidate, errors=failed)
+    if not failed:
+        return at_worst
+    worst, best = at_worst.candidate.mean, at_best.candidate.mean
+    if worst is None or best is None or math.isnan(worst + best):
+        reason = f"{failed} of {used} samples failed, and nothing bounds what they could score"
+        return replace(at_worst, verdict="error", candidate=replace(summary, mean=None), reasons=(reason,))
+    spread = f"the mean is {worst:.2f} at worst and {best:.2f} at best"
+    if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):
+        reason = f"{failed} of {used} samples failed; {spread}: the verdict is the same"
+        return replace(at_worst, candidate=summary, reasons=(*at_worst.reasons, reason))
+    reason = (
+        f"{failed} of {used} samples failed; {spread}: {at_worst.verdict} at worst, "
+        f"{at_best.verdict} at best. Evaluate them again with --resume"
+    )
+    return replace(at_worst, verdict="error", candidate=summary, reasons=(*at_worst.reasons, reason))

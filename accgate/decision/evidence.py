@@ -1,0 +1,130 @@
+"""What the records of a check say: the evidence that it is decided on, whole or as far as a run has come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate import metrics
+from accgate.design import Design, Mean, Target
+from accgate.errors import BadInput
+from accgate.planning.checks import Check
+from accgate.records.clusters import clusters_of
+from accgate.records.file import Record
+from accgate.records.scores import Codes, Scores
+from accgate.references.store import scores_of
+from accgate.tasks.task import Sample
+
+
+def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
+    """The evidence of a check; of a run that was stopped, that of its whole clusters.
+
+    Raises
+    ------
+    BadInput
+        When a sample has no record, or an uneven number of repeats.
+    """
+    assert check.reference is not None
+    samples: Sequence[Sample] = check.task.samples
+    if stopped:
+        samples = whole_clusters(samples, len(records) // check.repeats)
+        records = records[: len(samples) * check.repeats]
+    ids = [sample.id for sample in samples]
+    candidate = scores_of(records, check.task.of(samples))
+    reference = check.reference.taken(ids) if isinstance(check.reference, Scores) else check.reference
+    bracketed = check.task.aggregate is None
+    statistic = None if bracketed else _statistic(check, records, ids)
+    metric = check.task.metric
+    return Evidence(
+        candidate=candidate,
+        reference=reference,
+        design=check.design,
+        model=check.model,
+        task=check.task.name,
+        worst=metric.worst if bracketed else None,  # what a failed sample could do to a statistic, nobody knows
+        best=metric.best if bracketed else None,
+        clusters=clusters_of(reference, candidate, None) if isinstance(reference, Scores) else None,
+        n_max=len(check.task.samples),
+        binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.averaged(), (0.0, 100.0)).all()),
+        statistic=statistic,
+    )
+
+
+def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
+    """What the task's statistic needs of both sides; None where a sample failed, so that there is none.
+
+    Raises
+    ------
+    BadInput
+        When the records of a side lack what it needs.
+    """
+    assert check.task.aggregate is not None
+    assert check.recorded is not None
+    if any(record.score is None for record in records):
+        return None
+    aggregate = metrics.aggregate(check.task.aggregate, **check.task.aggregate_options)
+    wanted = set(ids)
+    known = [record for record in check.recorded.records() if record.id in wanted]
+    try:
+        candidate, reference = aggregate.encode(records, known)
+    except metrics.UnusableRecords as error:
+        raise BadInput(f"{check.model} / {check.task.name}: {error}") from error
+    method: Literal["influence", "bootstrap"] = "bootstrap" if check.design.test == "bootstrap" else "influence"
+    return SampleStatistic(
+        aggregate.statistic,
+        reference,
+        candidate,
+        method,
+        aggregate.name,
+        higher_score_is_better=check.task.metric.higher_is_better,
+    )
+
+
+def whole_clusters(samples: Sequence[Sample], count: int) -> Sequence[Sample]:
+    """The first samples without those of a cluster that goes on past them."""
+    if count < len(samples) and samples[count].cluster is not None:
+        while count and samples[count - 1].cluster == samples[count].cluster:
+            count -= 1
+    return samples[:count]
+
+
+Rows = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SampleStatistic:
+    """A statistic that is no mean of scores: what it needs of each sample on both sides, row by row."""
+
+    function: Callable[[Rows], float]
+    reference: Rows
+    candidate: Rows
+    method: Literal["influence", "bootstrap"] = "influence"
+    name: str = "statistic"
+    higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one check is decided on.
+
+    A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
+    metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
+    candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
+    With a `statistic` that is decided on, and not the scores' mean.
+    """
+
+    candidate: Scores
+    reference: Scores | Mean | Target
+    design: Design
+    model: str | None = None
+    task: str | None = None
+    worst: float | None = 0.0
+    best: float | None = 100.0
+    clusters: Codes | None = None
+    n_max: int | None = None
+    binary: bool = True
+    statistic: SampleStatistic | None = None

@@ -1,0 +1,113 @@
+"""The verdicts of a run's checks, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from accgate._version import __version__
+from accgate.config.config import Config
+from accgate.decision.comparison import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
+from accgate.decision.evidence import evidence_of
+from accgate.engines import EngineInfo
+from accgate.errors import BadInput, exit_code, worst
+from accgate.evaluation.run import Evaluated, failures
+from accgate.planning.checks import Check
+from accgate.references.anchor import drift_of
+from accgate.references.settings import changes
+from accgate.result import Result
+from accgate.stats.names import PAIRED_TESTS
+
+
+def decide_checks(
+    config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
+) -> tuple[Verdict, ...]:
+    """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
+    own = {(check.model, check.task.name) for check in checks}
+    done = {key: item for item in evaluated if (key := (item.check.model, item.check.task.name)) in own}
+    decidable: dict[tuple[str, str], Evidence] = {}
+    for key, item in done.items():
+        if item.evaluation is None or not item.evaluation.complete:
+            continue
+        try:
+            decidable[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
+        except BadInput as error:
+            if item.check.task.aggregate is None:
+                raise
+            done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
+    decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
+    verdicts = dict(zip(decidable, decided, strict=True))
+    return tuple(
+        _annotated(verdicts[key], decidable[key], check, config, infos.get(check.model))
+        if (key := (check.model, check.task.name)) in verdicts
+        else _undecided(check, done.get(key))
+        for check in checks
+    )
+
+
+def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Config, info: EngineInfo | None) -> Verdict:
+    """The verdict with what the reader should know of how it came about, and how far the run is from the anchor."""
+    temperature = config.models[check.model].sampling.temperature
+    notes = [*verdict.reasons, *check.notes]
+    recorded = 0 if check.recorded is None else check.recorded.about.repeats
+    if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
+        notes.append(
+            f"at temperature {temperature:g} pairing holds only for averages: {_more(check.repeats, recorded)}"
+        )
+    drift = None
+    if check.task.aggregate is None:  # an anchor keeps scores, and no statistic
+        drift = drift_of(
+            config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
+            higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
+        )  # fmt: skip
+    changed = () if check.recorded is None else changes(check.recorded.about, config.models[check.model], info)
+    return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
+
+
+def _more(repeats: int, recorded: int) -> str:
+    """How run and reference come to four repeats each."""
+    if repeats >= 4:
+        counted = "1 repeat" if recorded == 1 else f"{recorded} repeats"
+        return f"the reference has {counted} of each sample; add runs with `accgate record --add`"
+    return "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
+
+
+def _undecided(check: Check, item: Evaluated | None) -> Verdict:
+    design, n = check.design, len(check.task.samples)
+    if item is None:
+        return Verdict(
+            check.model, check.task.name, "no-reference", None, 0, ReferenceSummary(None, None),
+            CandidateSummary(None, 0), design.alpha, design.beta, theta_target=design.theta,
+            reasons=check.notes, higher_is_better=design.higher_is_better,
+        )  # fmt: skip
+    failed = len(item.evaluation.failed) if item.evaluation else 0
+    reason = item.problem or failures(item, "more than max_failed allows")
+    return Verdict(
+        check.model, check.task.name, "error", None, n, ReferenceSummary(check.reference_mean, check.reference_n),
+        CandidateSummary(None, n, failed), design.alpha, design.beta, theta_target=design.theta,
+        reasons=(reason,), higher_is_better=design.higher_is_better,
+    )  # fmt: skip
+
+
+def summary(
+    config: Config, verdicts: tuple[Verdict, ...], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
+) -> Result:
+    """The run's verdict and totals."""
+    names = [verdict.verdict for verdict in verdicts]
+    evaluations = [item.evaluation for item in evaluated if item.evaluation is not None]
+    records = [record for e in evaluations for record in (*e.records, *e.beyond)]
+    asked = [record for record in records if not record.cached]
+    return Result(
+        verdict=worst(names),
+        exit_code=exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn"),
+        checks=verdicts,
+        accgate=__version__,
+        seed=config.gate.seed,
+        correction=config.gate.correction,
+        on_inconclusive=config.gate.on_inconclusive,
+        samples=len(records),
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in asked),
+        completion_tokens=sum(r.completion_tokens or 0 for r in asked),
+        engines=dict(infos),
+        cached=len(records) - len(asked),
+    )

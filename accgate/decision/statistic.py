@@ -1,0 +1,87 @@
+"""The verdict on a statistic that is not a mean of scores, by the same alpha, beta, theta and gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.decision.check import filled_in
+from accgate.decision.comparison import check_design
+from accgate.design import Design
+from accgate.errors import BadInput
+from accgate.stats.influence import Rows, StatisticUndefined
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+
+if TYPE_CHECKING:
+    from accgate.stats.statistics import Method
+
+
+def compare_statistic(
+    reference: npt.ArrayLike,
+    candidate: npt.ArrayLike,
+    statistic: Callable[[Rows], float],
+    *,
+    alpha: float = 0.05,
+    beta: float = 0.2,
+    theta: float | None = None,
+    higher_is_better: bool = True,
+    clusters: npt.ArrayLike | None = None,
+    method: Method = "influence",
+    resamples: int = 9999,
+    seed: int = 0,
+) -> Verdict:
+    """Decide whether a statistic of the candidate is worse than that of the reference.
+
+    Parameters
+    ----------
+    reference, candidate : array of shape (n,) or (n, k)
+        What the statistic needs of each sample, such as (confidence, right), the same samples row by row.
+    statistic : callable
+        Takes such rows and returns the statistic in points.
+    alpha, beta : float
+        Type I and type II error rates.
+    theta : float, optional
+        The change for the worse (points) that must be detectable; without it nothing is inconclusive.
+    method : str
+        `influence`, or `bootstrap` for few or skewed samples.
+
+    Raises
+    ------
+    BadInput
+        For sides of different length, a statistic without a value, and arguments out of range.
+
+    Examples
+    --------
+    The attack success rate rose from 20% to 35%:
+
+    >>> before = np.repeat([1, 1, 0, 0], [34, 6, 36, 124])
+    >>> after = np.repeat([1, 0, 1, 0], [34, 6, 36, 124])
+    >>> verdict = compare_statistic(before, after, lambda rows: 100.0 * rows.mean(), higher_is_better=False)
+    >>> verdict.verdict, round(verdict.gamma, 2)
+    ('regression', 25.07)
+    """
+    from accgate.stats.statistics import statistic_test
+
+    design = Design("auto", alpha, beta, None, theta, higher_is_better)
+    check_design(design)
+    known, found = np.asarray(reference), np.asarray(candidate)
+    if known.shape != found.shape or not len(known):
+        raise BadInput(f"the sides have the shapes {known.shape} and {found.shape}; give the same samples, row by row")
+    try:
+        result = statistic_test(
+            known, found, statistic, alpha=alpha, beta=beta, higher_is_better=higher_is_better, clusters=clusters,
+            method=method, resamples=resamples, seed=seed,
+        )  # fmt: skip
+    except (StatisticUndefined, ValueError) as error:
+        raise BadInput(f"the statistic cannot be compared: {error}") from error
+    n, value = len(found), float(statistic(known))
+    difference = result.difference if higher_is_better else -result.difference
+    blank = Verdict(
+        None, None, "error", method, n, ReferenceSummary(value, n), CandidateSummary(value + difference, n),
+        alpha, beta, alpha_applied=alpha, p_adjusted=result.p_value, theta_target=theta,
+        higher_is_better=higher_is_better,
+    )  # fmt: skip
+    return filled_in(blank, result, design)

@@ -1,0 +1,233 @@
+"""One request to one server: a JSON body there and back, and what its failure means for further attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from accgate.engines.base import RequestFailed
+from accgate.engines.openai.listing import Listing, listing_of
+from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
+from accgate.errors import BadInput, CannotEvaluate
+
+T = TypeVar("T")
+
+RETRIED = frozenset({408, 409, 425, 429})  # and every 5xx
+FATAL = {
+    401: "the key is refused; check the variable that options.api_key_env names",
+    403: "the key may not use this model",
+    404: "no such model or path; check `model`, and that options.base_url ends in /v1",
+    405: "the path takes no POST; check that options.base_url ends in /v1",
+}
+CONNECT_SECONDS = 30.0
+HEALTH_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an attempt failed that may yet succeed; `asked` are seconds the server wants no other attempt.
+
+    `down`: the server took no connection, or still loads.
+    """
+
+    text: str
+    asked: float = 0.0
+    down: bool = False
+
+
+class Client:
+    """A session with any number of servers. `key` is sent to each of them and never shown."""
+
+    def __init__(self, *, connections: int, timeout: float, key: str = "") -> None:
+        import aiohttp
+
+        self._timeout = timeout
+        self._key = key
+        self._proxies: dict[str, str | None] = {}
+        headers = {"content-type": "application/json"}
+        self._session = aiohttp.ClientSession(
+            headers=headers | ({"authorization": f"Bearer {key}"} if key else {}),
+            connector=aiohttp.TCPConnector(limit=connections),  # over all servers: which is asked is not its business
+            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def post(self, base: str, path: str, payload: Any, read: Callable[[Any], T]) -> T | Fault:
+        """What `read` makes of the response to one POST, or a fault where another attempt may help.
+
+        Raises
+        ------
+        RequestFailed
+            When the server refuses this request.
+        CannotEvaluate
+            When it would refuse every request.
+        """
+        import aiohttp
+
+        url, sent = base + path, payload if isinstance(payload, bytes) else json_bytes(payload)
+        try:
+            async with self._session.post(
+                url, data=sent, allow_redirects=False, proxy=self._proxy_of(base)
+            ) as response:
+                raw = await response.read()
+                status, headers = response.status, response.headers
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            return Fault(f"cannot talk to {base}: {type(error).__name__}: {error}", down=True)
+        except asyncio.TimeoutError:
+            return Fault(f"no answer within {self._timeout:g} s")
+        except (aiohttp.ClientError, OSError) as error:
+            return Fault(f"cannot talk to {base}: {type(error).__name__}: {error}")
+        try:
+            body = json_value(raw)
+        except (ValueError, RecursionError):
+            body = raw[:300].decode(errors="replace")
+        if status == 200:
+            try:
+                return read(body)
+            except MalformedReply as error:
+                return Fault(self.shown(f"{base}: {error}"))
+        return self._refusal(base, status, headers, body)
+
+    def _refusal(self, base: str, status: int, headers: Any, body: Any) -> Fault:
+        said = error_text(body)
+        fault = self.shown(f"HTTP {status} from {base}: {said}")
+        if status in RETRIED or status >= 500:
+            asked = retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), time.time())
+            loading = status == 503 and "loading" in said.lower()  # as llama.cpp says it after a restart
+            return Fault(fault, asked, loading)
+        if 300 <= status < 400:
+            target = self.shown(str(headers.get("location")))
+            raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
+        if status in FATAL:
+            raise CannotEvaluate(f"{fault}; {FATAL[status]}")
+        raise RequestFailed(fault)
+
+    async def listing(self, base: str) -> Listing | Fault:
+        """What a server says it serves; a fault where it cannot be reached, or still loads.
+
+        Raises
+        ------
+        CannotEvaluate
+            When `base` is no URL.
+        """
+        import aiohttp
+
+        try:
+            async with self._session.get(base + "/models", proxy=self._proxy_of(base)) as response:
+                if response.status >= 500:  # still loading, as llama.cpp and vLLM say it
+                    return Fault(f"HTTP {response.status}", down=True)
+                raw = await response.read()
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+            raise CannotEvaluate(f"options.base_url {base!r} is not a URL") from error
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            return Fault(f"{type(error).__name__}: {error}", down=True)
+        try:
+            found = listing_of(json.loads(raw))
+        except (ValueError, RecursionError):
+            return Listing()  # it answers, but not with a list of models: not every server has one
+        return replace(found, version=await self._version(base)) if found.kind == "vllm" else found
+
+    async def _version(self, base: str) -> str:
+        """The version of vLLM's server, which its list of models lacks."""
+        import aiohttp
+
+        try:
+            async with self._session.get(root_of(base) + "/version", proxy=self._proxy_of(base)) as response:
+                return str(json.loads(await response.read())["version"])
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, LookupError, TypeError, RecursionError):
+            return ""
+
+    async def is_up(self, base: str) -> bool:
+        """Whether a server says that it is ready: `GET /health`, or where there is none the list of models."""
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=HEALTH_SECONDS)
+        try:
+            for url in (root_of(base) + "/health", base + "/models"):
+                async with self._session.get(url, timeout=limit, proxy=self._proxy_of(base)) as response:
+                    if response.status not in (404, 405, 501):
+                        return response.status == 200
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
+            pass
+        return False
+
+    def shown(self, text: str) -> str:
+        """A server's words, which may repeat the key, as they may be shown."""
+        return text.replace(self._key, "***") if self._key else text
+
+    def _proxy_of(self, base: str) -> str | None:
+        if base not in self._proxies:  # with each request: aiohttp before 3.11 takes none for the session
+            self._proxies[base] = proxy_of(base)
+        return self._proxies[base]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+
+def root_of(base: str) -> str:
+    """The URL of a server without the API's version: `/health` and `/version` stand there.
+
+    >>> root_of("http://127.0.0.1:8000/v1")
+    'http://127.0.0.1:8000'
+    """
+    return base.removesuffix("/v1")
+
+
+def key_of(variable: str) -> str:
+    """The key that an environment variable holds, without the newline that a file or secret store may end it with.
+
+    Raises
+    ------
+    BadInput
+        When there is none, or what it holds cannot stand in a header; the key itself is not shown.
+    """
+    key = os.environ.get(variable, "").strip()
+    named = f"environment variable {variable}, named by options.api_key_env,"
+    if not key:
+        raise BadInput(f"{named} is not set; set it to the server's key")
+    if not (key.isascii() and key.isprintable()):
+        raise BadInput(f"{named} holds no key: a key has printable ASCII characters only")
+    return key
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), looked up once.
+
+    aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate.
+    """
+    import urllib.request
+
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return None  # the first request says what is wrong with it
+    if not parts.hostname or parts.hostname == "localhost" or parts.hostname.startswith("127."):
+        return None  # no proxy reaches this machine's own servers
+    if urllib.request.proxy_bypass(parts.hostname):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
+
+
+def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:
+    """Seconds a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
+
+    >>> retry_after(None, "2", now=0.0), retry_after("1500", "9", now=0.0), retry_after(None, "soon", now=0.0)
+    (2.0, 1.5, 0.0)
+    """
+    import email.utils
+
+    for text, unit in ((milliseconds, 1000.0), (header, 1.0)):
+        try:
+            return max(0.0, float(text or "") / unit)
+        except ValueError:
+            continue
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header or "").timestamp() - now)
+    except (ValueError, TypeError, OverflowError):
+        return 0.0

@@ -1,0 +1,54 @@
+"""What a server says it serves, and whether several servers serve one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from accgate.text import nearest
+
+STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A server's kind and version, and the names of its models where it lists them."""
+
+    kind: str = "unknown"
+    models: tuple[str, ...] = ()
+    version: str = ""
+
+    @property
+    def described(self) -> str:
+        """Kind and version in one text."""
+        return f"{self.kind} {self.version}".strip()
+
+
+def listing_of(body: Any) -> Listing:
+    """The listing in the body of `GET /v1/models`, as far as it is one.
+
+    >>> listing_of({"data": [{"id": "toy", "owned_by": "vllm"}]})
+    Listing(kind='vllm', models=('toy',), version='')
+    """
+    data = body.get("data") if isinstance(body, dict) else None
+    rows = [row for row in data if isinstance(row, dict)] if isinstance(data, list) else []
+    kinds = [row["owned_by"] for row in rows if isinstance(row.get("owned_by"), str) and row["owned_by"]]
+    names = tuple(row["id"] for row in rows if isinstance(row.get("id"), str))
+    return Listing(kinds[0] if kinds else "unknown", names)
+
+
+def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[str, str]]:
+    """Why servers, by their URLs, cannot all be asked for a model, as (`model` or `base_url`, message)."""
+    named = any(model in listing.models for listing in listings.values())
+    for url, listing in listings.items():
+        if listing.models and model not in listing.models and (named or listing.kind in STRICT):
+            yield "model", f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
+    (first_url, first), *others = listings.items()
+    for url, listing in others:
+        if listing.described != first.described:
+            what = f"{first_url} is {first.described}, {url} is {listing.described}"
+            yield "base_url", f"names different servers: {what}; two versions of an engine answer differently"
+        elif not named and set(listing.models) != set(first.models):
+            what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"
+            yield "base_url", f"names servers of different models: {what}"

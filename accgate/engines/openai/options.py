@@ -1,0 +1,105 @@
+"""`[models.NAME.options]` of the openai engine, and the rules between its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, PlainValidator
+from pydantic.dataclasses import dataclass
+
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
+
+PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
+SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
+# Options that change no answer: --resume and merge allow that they differ. What a server is, its version says.
+OPERATIONAL = frozenset(
+    {
+        "base_url",
+        "api_key_env",
+        "concurrency",
+        "timeout",
+        "max_retries",
+        "max_outage",
+        "serve_timeout",
+        "serve_log",
+    }
+)
+EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
+
+
+def _urls(value: Any) -> str | tuple[str, ...]:
+    """One URL as text, or several in an array, as they stand in the file."""
+    if isinstance(value, str):
+        return value
+    urls = tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not urls or not all(isinstance(url, str) for url in urls):
+        raise ValueError(f"is {value!r}; write a URL in quotes, or an array of them: the servers of one model")
+    if len({url.rstrip("/") for url in urls}) < len(urls):
+        raise ValueError("names a server twice; write each once")
+    return urls
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Options:
+    """`[models.NAME.options]` of the openai engine."""
+
+    base_url: Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)] = Field(
+        default=None, description="the URL up to and with /v1, or several of servers of one model"
+    )
+    api_key_env: Text | None = Field(default=None, description="name of the environment variable with the key")
+    concurrency: Count = Field(default=64, description="most requests in flight, 1 or more")
+    timeout: Number = Field(default=600.0, gt=0, description="seconds until one attempt is given up, above 0")
+    max_retries: Whole = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
+    max_outage: Number = Field(
+        default=300.0, ge=0, description="seconds that no server may take a connection before the run ends, 0 or more"
+    )
+    serve: Texts = Field(default=(), description="command that serves the model, a word each, with {port} for its port")
+    serve_timeout: Number = Field(default=600.0, gt=0, description="seconds the command may take to answer, above 0")
+    serve_log: Text | None = Field(default=None, min_length=1, description="file of the command's output")
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The servers, without slashes at their ends; of a command to start, with its port still open."""
+        given = self.base_url or SERVED_URL
+        return tuple(url.rstrip("/") for url in ((given,) if isinstance(given, str) else given))
+
+
+def url_fault(url: str) -> str | None:
+    """What keeps a text from being the URL of a server; None where nothing does.
+
+    >>> url_fault("localhost:8000")
+    "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
+    """
+    mend = "write it as http://127.0.0.1:8000/v1"
+    if not url.lower().startswith(("http://", "https://")):
+        return f"is {url!r}, which does not begin with http:// or https://; {mend}"
+    try:
+        parts = urlsplit(url.replace(PORT, "1"))
+        whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number up to 65535, a bracket that stays open
+        whole = False
+    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is no URL; {mend}"
+
+
+def faults_of(options: Options) -> Iterator[tuple[str, str]]:
+    """What does not fit together, as (option, message)."""
+    yield from (("base_url", fault) for url in options.urls if (fault := url_fault(url)))
+    has_port = any(PORT in word for word in options.serve)
+    if not options.serve:
+        if options.base_url is None:
+            yield "base_url", f'is missing; {EXAMPLE}; or serve = ["vllm", "serve", "MODEL", "--port", "{PORT}"]'
+        elif any(PORT in url for url in options.urls):
+            yield "base_url", f"has {PORT}, which only a server that `serve` starts has; write the port"
+        if options.serve_log is not None:
+            yield "serve_log", "stands without serve; remove it"
+        return
+    if not options.serve[0].strip():
+        yield "serve", 'has an empty command; write its words, as in ["vllm", "serve", "MODEL", "--port", "{port}"]'
+    if len(options.urls) > 1:
+        yield "base_url", "names several servers beside serve, which starts one; keep one of the two"
+    elif has_port and not any(PORT in url for url in options.urls):
+        yield "base_url", f"has no {PORT}, but serve has; write {SERVED_URL}, or remove base_url"
+    elif not has_port and any(PORT in url for url in options.urls):
+        yield "serve", f'has no {PORT}; add it where the command takes its port, as in "--port", "{PORT}"'

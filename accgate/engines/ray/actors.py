@@ -1,0 +1,177 @@
+"""What runs on the nodes of a Ray cluster: an actor that holds an engine, and how it is asked from here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from accgate.engines import create
+from accgate.engines.base import Engine, Reply, Request, RequestFailed
+from accgate.engines.ray.cluster import cause_of, shown
+from accgate.engines.ray.head import Patience
+from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
+from accgate.errors import AccgateError, CannotEvaluate
+from accgate.inputs.toml import TomlFile
+
+CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
+MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The engine of every replica, as it travels to the nodes."""
+
+    name: str
+    kind: str
+    model: str
+    options: Mapping[str, Any]
+    source: TomlFile
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def engine(self) -> Engine:
+        """The engine, not yet started."""
+        return create(self.name, engine=self.kind, model=self.model, options=self.options, source=self.source)
+
+    def absolute(self) -> Spec:
+        """The same for a process with another working folder: paths start from the file's folder, wherever it runs."""
+        return replace(self, source=replace(self.source, path=self.source.path.absolute()))
+
+
+class Host:
+    """The actor: an engine in a process of a node. Its errors are returned, since Ray would wrap them in its own."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    async def start(self, spec: Spec) -> Ready | Exception:
+        """Load the model."""
+        os.environ.update(spec.env)
+        try:
+            self._engine = spec.engine()
+            await self._engine.start()
+            return Ready(self._engine.describe(), self._engine.concurrency)
+        except AccgateError as error:
+            return error
+
+    async def complete(self, request: Request) -> Reply | Exception:
+        """The engine's reply."""
+        assert self._engine is not None
+        try:
+            return await self._engine.complete(request)
+        except (RequestFailed, AccgateError) as error:
+            return error
+
+    async def score(self, request: Request, continuation: str) -> Any:
+        """The engine's log-probabilities."""
+        score = getattr(self._engine, "score", None)
+        if score is None:
+            return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
+        try:
+            return await score(request, continuation)
+        except (RequestFailed, AccgateError) as error:
+            return error
+
+    async def close(self) -> None:
+        """Free what the engine holds."""
+        if self._engine is not None:
+            await self._engine.close()
+
+
+@cache
+def _remote_host() -> Any:
+    """The actor's class, sent to the cluster once: every time waits for the head."""
+    import ray
+
+    return ray.remote(Host)
+
+
+class Actor:
+    """A replica on the cluster, seen from here."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        resources: Mapping[str, float],
+        bundles: Sequence[Mapping[str, float]],
+        timeout: float,
+        patience: Patience,
+    ) -> None:
+        self._spec, self._resources, self._bundles, self._timeout = spec, resources, bundles, timeout
+        self._patience = patience
+        self._actor: Any = None
+        self._group: Any = None
+
+    async def start(self) -> Ready:
+        """Place the actor on a node and load the model there."""
+        try:
+            return await asyncio.wait_for(self._placed(), self._timeout)
+        except asyncio.TimeoutError:
+            raise NeverReady(
+                f"a replica was not ready within {self._timeout:g} s: no node had {shown(self._resources)} free, or "
+                "the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
+            ) from None
+
+    async def _placed(self) -> Ready:
+        from ray.util.placement_group import placement_group
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        named = dict(self._resources)
+        options: dict[str, Any] = {"num_cpus": named.pop("CPU", 0), "num_gpus": named.pop("GPU", 0)}
+        if "memory" in named:
+            options["memory"] = named.pop("memory")
+        options |= {"resources": named, "max_concurrency": MOST_CALLS, "scheduling_strategy": "SPREAD"}
+        if self._bundles:
+            bundles = [dict(self._resources), *map(dict, self._bundles)]  # in a thread: it waits for the head
+            self._group = await asyncio.to_thread(placement_group, bundles, strategy="PACK")
+            await self._group.ready()
+            options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(
+                self._group, placement_group_bundle_index=0, placement_group_capture_child_tasks=True
+            )
+        self._actor = _remote_host().options(**options).remote()
+        ready: Ready = await self.call("start", self._spec)
+        return ready
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """What the engine's method returns or raises."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        reference = getattr(self._actor, method).remote(*arguments)
+        try:
+            outcome = await reference
+        except asyncio.CancelledError:
+            ray.cancel(reference, recursive=False)
+            raise
+        except RayTaskError as error:  # no error of an engine's, but a fault of its code or of its installation
+            raise CannotEvaluate(f"the replica's engine failed: {cause_of(error.cause or error)}") from error
+        except RayError as error:
+            raise ReplicaDied(cause_of(error)) from error
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def stop(self) -> None:
+        """Close the engine, then end the process."""
+        try:
+            await asyncio.wait_for(self.call("close"), CLOSING)
+        except (ReplicaDied, CannotEvaluate, asyncio.TimeoutError):
+            pass  # it is ended all the same
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process and give back what it held."""
+        import ray
+        from ray.util.placement_group import remove_placement_group
+
+        actor, self._actor = self._actor, None
+        group, self._group = self._group, None
+        if ray.is_initialized():
+            if actor is not None:
+                self._patience.wait(lambda: ray.kill(actor))
+            if group is not None:
+                self._patience.wait(lambda: remove_placement_group(group))

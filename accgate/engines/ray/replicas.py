@@ -1,0 +1,243 @@
+"""Replicas of one engine: which one gets the next request, and what follows when one dies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from accgate.engines.base import RequestFailed
+from accgate.errors import AccgateError, CannotEvaluate
+from accgate.result import EngineInfo
+
+# A request that takes its replica down is otherwise handed on until none is left; bad luck seldom hits so often.
+MOST_DEATHS = 4
+
+
+class ReplicaDied(Exception):
+    """The process of a replica is gone, and with it what it was asked; the message is the cause."""
+
+
+class NeverReady(CannotEvaluate):
+    """A replica did not come up in the time it had; another attempt would have no more room."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What a replica says once it can answer: what it is, and how many requests it takes at once."""
+
+    info: EngineInfo
+    slots: int
+
+
+class Replica(Protocol):
+    """One engine in a process of its own, wherever that is."""
+
+    async def start(self) -> Ready:
+        """Load the model; raises what the engine's `start` raises, `ReplicaDied` or `NeverReady`."""
+        ...
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """What the engine's method returns or raises, or `ReplicaDied`; cancelled there when it is cancelled here."""
+        ...
+
+    async def stop(self) -> None:
+        """Close the engine, then end the process; raises nothing."""
+        ...
+
+    def kill(self) -> None:
+        """End the process at once; raises nothing, also where it is gone already."""
+        ...
+
+
+@dataclass(eq=False)
+class _Live:
+    """A replica that answers, and how many requests it has."""
+
+    replica: Replica
+    slots: int
+    place: int
+    in_flight: int = 0
+
+
+class Replicas:
+    """A fixed number of places with a replica in each; one that dies is started again, `max_restarts` times a place.
+
+    A request goes to the replica with the fewest in flight. One whose replica died is asked again at another, and its
+    one answer is that of the last call: what a lost replica might still say is not listened to.
+    """
+
+    def __init__(self, make: Callable[[], Replica], count: int, *, max_restarts: int, warn: Callable[[str], None]):
+        self._make = make
+        self._count = count
+        self._max_restarts = max_restarts
+        self._warn = warn
+        self._live: dict[int, _Live] = {}
+        self._deaths = [0] * count
+        self._gone: dict[int, str] = {}  # places that are given up, with the cause
+        self._known: frozenset[EngineInfo] = frozenset()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._restarts: set[asyncio.Task[None]] = set()
+
+    @property
+    def slots(self) -> int:
+        """How many requests all live replicas take at once."""
+        return sum(live.slots for live in self._live.values())
+
+    async def start(self) -> list[EngineInfo]:
+        """Start every replica; what each is.
+
+        Raises
+        ------
+        AccgateError
+            The first engine's own, or `CannotEvaluate` where the processes do not stay up; nothing runs on then.
+        """
+        starts = [asyncio.create_task(self._started(place)) for place in range(self._count)]
+        try:
+            infos = await asyncio.gather(*starts)
+        except BaseException:
+            for task in starts:
+                task.cancel()
+            await asyncio.gather(*starts, return_exceptions=True)
+            await self.close()
+            raise
+        self._known = frozenset(infos)
+        return infos
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """What the engine's method gives at one of the replicas.
+
+        Raises
+        ------
+        RequestFailed
+            The engine's own, or that `MOST_DEATHS` replicas died while they were asked.
+        CannotEvaluate
+            The engine's own, or that no replica is left.
+        """
+        deaths = 0
+        while True:
+            live = await self._free()
+            try:
+                return await live.replica.call(method, *arguments)
+            except ReplicaDied as death:
+                self._lost(live, str(death))
+                deaths += 1
+                if deaths == MOST_DEATHS:
+                    raise RequestFailed(f"{deaths} replicas died while they were asked this: {death}") from death
+            finally:
+                live.in_flight -= 1
+                self._wake(1)
+
+    async def close(self) -> None:
+        """End every replica; safe to call twice."""
+        restarts, self._restarts = self._restarts, set()
+        for task in restarts:
+            task.cancel()
+        lives, self._live = [*self._live.values()], {}
+        await asyncio.gather(*(live.replica.stop() for live in lives), *restarts, return_exceptions=True)
+
+    async def _free(self) -> _Live:
+        """The replica with the fewest requests, with this one counted; waits where all have as many as they take."""
+        while True:
+            free = [live for live in self._live.values() if live.in_flight < live.slots]
+            if free:
+                chosen = min(free, key=lambda live: live.in_flight / live.slots)
+                chosen.in_flight += 1
+                return chosen
+            if len(self._gone) == self._count:
+                raise CannotEvaluate(self._end())
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._wake(1)  # the turn was given, and not used
+                raise
+
+    def _wake(self, count: int) -> None:
+        while count > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                count -= 1
+
+    def _lost(self, live: _Live, cause: str) -> None:
+        """Take a dead replica out, once, and start another in its place."""
+        if self._live.get(live.place) is not live:
+            return
+        del self._live[live.place]
+        live.replica.kill()  # one that only could not be reached must not go on working
+        self._deaths[live.place] += 1
+        if self._deaths[live.place] > self._max_restarts:
+            self._give_up(live.place, cause)
+            return
+        self._warn(f"replica {live.place + 1} of {self._count} died ({cause}); it is started again")
+        task = asyncio.create_task(self._restarted(live.place))
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
+
+    async def _restarted(self, place: int) -> None:
+        try:
+            await self._started(place)
+        except Exception as error:  # whatever it is: those who wait for this replica must hear of it
+            self._give_up(place, str(error) or type(error).__name__)
+
+    async def _started(self, place: int) -> EngineInfo:
+        """Fill a place with a live replica."""
+        while True:
+            replica = self._make()
+            try:
+                ready = await replica.start()
+                if self._known and ready.info not in self._known:
+                    raise ReplicaDied(f"it came back as {_words(ready.info)}, on which no sample was answered so far")
+            except (ReplicaDied, AccgateError) as error:
+                replica.kill()
+                own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
+                self._deaths[place] += 1
+                if own or isinstance(error, NeverReady):
+                    raise
+                if self._deaths[place] > self._max_restarts:
+                    raise CannotEvaluate(f"a replica died {self._deaths[place]} times; the last: {error}") from error
+            except BaseException:
+                replica.kill()
+                raise
+            else:
+                self._live[place] = _Live(replica, ready.slots, place)
+                self._wake(ready.slots)
+                return ready.info
+
+    def _give_up(self, place: int, cause: str) -> None:
+        self._gone[place] = cause
+        self._warn(f"replica {place + 1} of {self._count} is given up: {cause}")
+        if len(self._gone) == self._count:
+            self._wake(len(self._waiting))
+
+    def _end(self) -> str:
+        *_, last = self._gone.values()
+        return f"no replica of {self._count} is left; the last cause: {last}. Mend it, then go on with --resume"
+
+
+def combined(infos: Sequence[EngineInfo]) -> EngineInfo:
+    """What all replicas are, as one: hardware that is equal once, else all kinds of it.
+
+    Raises
+    ------
+    CannotEvaluate
+        When they are not the same engine in the same version.
+
+    Examples
+    --------
+    >>> combined([EngineInfo("vllm", "0.33.0", "H200"), EngineInfo("vllm", "0.33.0", "H100")]).hardware
+    'H100; H200'
+    """
+    kinds = sorted({_words(replace(info, hardware="")) for info in infos})
+    if len(kinds) > 1:
+        raise CannotEvaluate(f"the replicas are not the same: {'; '.join(kinds)}; install one version on every node")
+    return replace(infos[0], hardware="; ".join(sorted({info.hardware for info in infos})))
+
+
+def _words(info: EngineInfo) -> str:
+    return " ".join(part for part in (info.name, info.version, info.hardware and f"on {info.hardware}") if part)

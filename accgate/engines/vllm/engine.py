@@ -1,0 +1,258 @@
+"""vLLM in this process: its asynchronous engine, with the model's chat template and whole replies."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.util
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accgate.engines.base import LogProbs, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.vllm.failures import cause, one_line
+from accgate.engines.vllm.options import RENDERED, checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm.process import (
+    INSTALL,
+    Log,
+    Watch,
+    children,
+    end,
+    imported,
+    set_batch_invariant,
+    unreachable_by_ctrl_c,
+)
+from accgate.engines.wire import body_of
+from accgate.errors import CannotEvaluate
+from accgate.inputs.toml import Key, TomlFile
+from accgate.result import EngineInfo
+
+
+class VllmEngine:
+    """A model in vLLM, whose options are those of vLLM's AsyncEngineArgs and a few of accgate's."""
+
+    def __init__(self, model: str, *, source: TomlFile, key: Key) -> None:
+        self._options = own_options(source, (*key, "options"))
+        self._model = weights(model, source, (*key, "model"))
+        self.concurrency = self._options.own.concurrency or 256
+        if importlib.util.find_spec("vllm") is None:
+            fault = f"is vllm, which is not installed here, so that its options were not checked; {INSTALL}"
+            raise CannotEvaluate(source.error((*key, "engine"), fault))
+        self._arguments = self._checked(source, key)
+        self._engine: Any = None
+        self._log: Log | None = None
+        self._watch: Watch | None = None
+        self._failed = False
+        self._before: set[Any] = set()
+        self._count = itertools.count()
+
+    def _checked(self, source: TomlFile, key: Key) -> dict[str, Any]:
+        """vLLM's arguments, checked against its own classes, which takes some seconds to import."""
+        table: Any = source.data
+        for part in key:
+            table = table.get(part, {})
+        extra = table.get("sampling", {}).get("extra", {})
+        log = Log(None)
+        try:
+            with log.capturing():
+                arguments_class, sampling_class = imported(batch_invariant=self._options.own.batch_invariant)
+                arguments = checked_arguments(self._options, arguments_class, source, (*key, "options"))
+                checked_sampling(extra, sampling_class, source, (*key, "sampling", "extra"))
+                return arguments
+        finally:
+            log.close(failed=False)
+
+    async def start(self) -> None:
+        """Load the weights."""
+        self._log = Log(self._options.own.log)
+        self._failed = True  # until it runs
+        self._before = children()
+        self._watch = Watch()
+        loading = asyncio.get_running_loop().run_in_executor(None, self._load, self._log)
+        try:
+            await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            while not loading.done():  # it would go on for minutes; without its processes it fails
+                end(children() - self._before, patience=1.0)
+                await asyncio.wait([loading], timeout=0.2)
+            await asyncio.gather(loading, return_exceptions=True)
+            self._failed = False
+            raise
+        self._failed = False
+        gc.collect()
+        gc.freeze()  # what was loaded stays: looking through all of it again would hold every reply up
+        self._watch.started()
+        if self._options.own.concurrency is None:
+            # A quarter more than run at once wait in the engine, so that it never waits for accgate.
+            config = self._engine.vllm_config
+            at_once = config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
+            self.concurrency = max(1, at_once * 5 // 4)
+
+    def _load(self, log: Log) -> None:
+        with log.capturing(), unreachable_by_ctrl_c():
+            try:
+                set_batch_invariant(self._options.own.batch_invariant)
+                from vllm.engine.arg_utils import AsyncEngineArgs
+                from vllm.usage.usage_lib import UsageContext
+                from vllm.v1.engine.async_llm import AsyncLLM
+
+                arguments = AsyncEngineArgs(model=self._model, **self._arguments)
+                # Batches as large as LLM's own; those of a server are smaller, for short waits.
+                self._engine = AsyncLLM.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+                self._prepare()
+            except Exception as error:
+                raise self._cannot(f"vLLM cannot load {self._model}", error) from error
+
+    def _prepare(self) -> None:
+        """What every request shares: the chat template's parameters, the tokenizer's, and the adapter."""
+        from vllm.lora.request import LoRARequest
+        from vllm.renderers import ChatParams
+        from vllm.utils.mistral import is_mistral_tokenizer
+
+        own, renderer = self._options.own, self._engine.renderer
+        template = None if own.chat_template is None else Path(own.chat_template).read_text(encoding="utf-8")
+        self._tokenizes = bool(
+            is_mistral_tokenizer(renderer.tokenizer) or self._engine.model_config.enable_prompt_embeds
+        )
+        self._template = template
+        self._chat_tokens = renderer.default_chat_tok_params.with_kwargs(add_special_tokens=False)
+        self._lora = None if own.lora is None else LoRARequest(Path(own.lora).name, 1, own.lora)
+        renderer.warmup(ChatParams(chat_template=template))
+
+    def _cannot(self, what: str, error: BaseException) -> CannotEvaluate:
+        self._failed = True
+        assert self._log is not None
+        return CannotEvaluate(f"{what}: {cause(error, self._log.text())} (vLLM's log: {self._log.path})")
+
+    async def complete(self, request: Request) -> Reply:
+        """Answer one prompt; a cancelled one is aborted in the engine."""
+        final = await self._final(request, await self._rendered(request), self._sampling(request))
+        output = final.outputs[0]
+        if output.finish_reason in ("abort", "error"):
+            raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
+        logprobs = None
+        if request.logprobs:
+            pairs = zip(output.logprobs, output.token_ids, strict=True)
+            logprobs = tuple(row[token].logprob for row, token in pairs)
+        counts = len(final.prompt_token_ids), len(output.token_ids)
+        return Reply(output.text, output.finish_reason, *counts, logprobs=logprobs)
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        """The natural log-probabilities of the continuation's tokens, right after the request's prompt.
+
+        The prompt's tokens are those that `complete` would send; the continuation's are those of both texts together,
+        or its own where a token would reach over the boundary.
+        """
+        begins = request.mode == "completion" and not request.prompt and not request.system
+        rendered = await self._rendered(replace(request, prompt=" ") if begins else request)
+        prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
+        tokens = await asyncio.get_running_loop().run_in_executor(
+            None, self._continuation, prompt, "" if begins else rendered.get("prompt"), continuation
+        )
+        if not tokens:
+            raise RequestFailed("the continuation has no token")
+        parameters = self._sampling(request, max_tokens=1, prompt_logprobs=0)
+        final = await self._final(request, {**rendered, "prompt_token_ids": [*prompt, *tokens]}, parameters)
+        found = [row[token] for row, token in zip(final.prompt_logprobs[-len(tokens) :], tokens, strict=True)]
+        texts = tuple(entry.decoded_token or "" for entry in found)
+        return LogProbs(texts, tuple(entry.logprob for entry in found), all(entry.rank == 1 for entry in found))
+
+    def _beginning(self) -> int:
+        """The token before a text's first: as lm-evaluation-harness has it, that of a beginning, or else of an end."""
+        tokenizer = self._engine.get_tokenizer()
+        return int(tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id)
+
+    def _continuation(self, prompt: list[int], text: str | None, continuation: str) -> list[int]:
+        tokenizer = self._engine.get_tokenizer()
+        if text == "":
+            return list(tokenizer.encode(continuation, add_special_tokens=False))
+        text = text or tokenizer.decode(prompt)
+        together: list[int] = tokenizer.encode(text + continuation, add_special_tokens=False)
+        alone: list[int] = tokenizer.encode(text, add_special_tokens=False)
+        if together[: len(alone)] == alone and prompt[-len(alone) :] == alone:
+            return together[len(alone) :]
+        return list(tokenizer.encode(continuation, add_special_tokens=False))
+
+    def _sampling(self, request: Request, **fixed: Any) -> Any:
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMError
+        from vllm.sampling_params import RequestOutputKind
+
+        chosen: dict[str, Any] = {
+            "max_tokens": request.max_tokens, "temperature": request.temperature, "top_p": request.top_p,
+            "top_k": request.top_k, "seed": request.seed, "stop": list(request.stop) or None,
+        }  # fmt: skip
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        chosen |= {"logprobs": 0} if request.logprobs else {}
+        chosen |= {name: value for name, value in request.extra.items() if name not in RENDERED}
+        chosen |= {"output_kind": RequestOutputKind.FINAL_ONLY, **fixed}
+        try:
+            return SamplingParams(**chosen)
+        except (TypeError, ValueError, VLLMError) as error:
+            raise RequestFailed(f"vLLM: {one_line(error)}") from error
+
+    async def _rendered(self, request: Request) -> Any:
+        """The prompt as vLLM takes it, made as LLM.chat and LLM.generate make it, off the event loop."""
+        from vllm.renderers import ChatParams
+        from vllm.renderers.inputs.preprocess import parse_model_prompt
+
+        renderer, asked = self._engine.renderer, body_of(request, self._model)
+        try:
+            if request.mode == "completion":
+                parsed = parse_model_prompt(self._engine.model_config, asked["prompt"])
+                (rendered,) = await renderer.render_cmpl_async([parsed])
+                return rendered
+            chosen = {"add_generation_prompt": True, "continue_final_message": False, "tokenize": self._tokenizes}
+            chosen |= dict(request.extra.get("chat_template_kwargs", {}))
+            processor = request.extra.get("mm_processor_kwargs")
+            parameters = ChatParams(
+                chat_template=self._template, chat_template_kwargs=chosen, mm_processor_kwargs=processor
+            )
+            extras = None if processor is None else {"mm_processor_kwargs": processor}
+            _, (rendered,) = await renderer.render_chat_async(
+                [asked["messages"]], parameters, self._chat_tokens, prompt_extras=extras
+            )
+            return rendered
+        except Exception as error:
+            if type(error).__name__ == "ChatTemplateResolutionError":
+                mend = 'ask with mode = "completion", or name a template in options.chat_template'
+                raise CannotEvaluate(f"{self._model} has no chat template; {mend}") from error
+            raise RequestFailed(f"vLLM: {one_line(error)}") from error
+
+    async def _final(self, request: Request, rendered: Any, parameters: Any) -> Any:
+        from vllm.v1.engine.exceptions import EngineDeadError
+
+        final = None
+        try:
+            name = f"{next(self._count)}-{request.id}"
+            async for output in self._engine.generate(rendered, parameters, name, lora_request=self._lora):
+                final = output
+        except EngineDeadError as error:
+            raise self._cannot("vLLM's engine died", error) from error
+        except Exception as error:
+            raise RequestFailed(f"vLLM: {one_line(error.__cause__ or error)}") from error
+        assert final is not None
+        return final
+
+    def describe(self) -> EngineInfo:
+        """vLLM's version, and the processors or GPUs that it uses."""
+        import vllm
+        from vllm.platforms import current_platform
+
+        parallel = self._engine.vllm_config.parallel_config
+        count = parallel.world_size * parallel.data_parallel_size
+        device = cpu_name() if current_platform.is_cpu() else current_platform.get_device_name()
+        return EngineInfo("vllm", f"vllm {vllm.__version__}", device if count == 1 else f"{count} x {device}")
+
+    async def close(self) -> None:
+        """End the engine and its processes; what is in flight is lost."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            gc.unfreeze()
+            await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
+        if self._log is not None and self._watch is not None:
+            end(children() - self._before)
+            self._watch.close()
+            self._log.close(failed=self._failed)
+            self._log = None

@@ -1,0 +1,242 @@
+"""The options of the `vllm` engine: a few of its own, and vLLM's engine arguments, checked against vLLM's classes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass as plain_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from accgate.engines.vllm.failures import one_line
+from accgate.errors import CannotEvaluate
+from accgate.inputs.toml import Key, TomlFile, located
+from accgate.inputs.typed import CLOSED, Count, Flag, Text, validated
+from accgate.text import nearest
+
+# What accgate itself decides: the weights stand under `model`, and replies come whole.
+RESERVED = {
+    "model": 'stands one table up: [models.NAME] has model = "..."',
+    "enable_lora": "is set by lora; write lora, the adapter's folder or hub id",
+}
+# Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
+RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
+# Options that change no answer: --resume and merge allow that they differ.
+OPERATIONAL = frozenset({"concurrency", "log", "download_dir", "disable_log_stats"})
+UNSAMPLED = {
+    "n": "is 1 in accgate; several answers to one sample are the task's repeats",
+    "output_kind": "is accgate's: replies come whole",
+    "detokenize": "is accgate's: answers are read from text",
+    "skip_clone": "is vLLM's own",
+    "output_text_buffer_length": "is vLLM's own",
+}
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Own:
+    """The options that are accgate's, not vLLM's."""
+
+    concurrency: Count | None = Field(default=None, description="most requests in flight, 1 or more")
+    batch_invariant: Flag = Field(default=False, description="VLLM_BATCH_INVARIANT: replies do not depend on the batch")
+    lora: Text | None = Field(default=None, min_length=1, description="folder or hub id of a LoRA adapter")
+    chat_template: Text | None = Field(default=None, min_length=1, description="file of a Jinja chat template")
+    log: Text | None = Field(default=None, min_length=1, description="file that keeps what vLLM says")
+
+
+@plain_dataclass(frozen=True)
+class Options:
+    """The options of one model: accgate's own with paths made absolute, and vLLM's engine arguments."""
+
+    own: Own
+    arguments: Mapping[str, Any]
+
+
+def own_options(source: TomlFile, key: Key) -> Options:
+    """The options at `key`, parted into accgate's own, which are checked, and vLLM's, which are not yet.
+
+    Nothing of vLLM is imported.
+
+    Raises
+    ------
+    BadInput
+        With every fault of accgate's own options, and for a file that is not there.
+    """
+    names = [field.name for field in dataclasses.fields(Own)]
+    table: Any = source.data
+    for part in key:
+        table = table.get(part, {})
+    ours = {name: value for name, value in table.items() if name in names}
+    own = validated(dataclasses.replace(source, data=_nested(key, ours)), Own, key)
+    faults = [((*key, name), fault) for name, fault in RESERVED.items() if name in table]
+    if own.chat_template is not None and not source.has_file(own.chat_template):
+        faults.append(((*key, "chat_template"), f"there is no file {own.chat_template!r} in {source.path.parent}"))
+    if faults:
+        raise located(source, faults)
+    template, log = (name and str(source.path_of(name).absolute()) for name in (own.chat_template, own.log))
+    lora = None if own.lora is None else weights(own.lora, source, (*key, "lora"))
+    own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
+    return Options(own, {name: value for name, value in table.items() if name not in names})
+
+
+def _nested(key: Key, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    for part in reversed(key):
+        table = {str(part): table}
+    return table
+
+
+def weights(name: str, source: TomlFile, key: Key) -> str:
+    """A folder or file of weights relative to the config, made absolute; else a hub id, as it is.
+
+    Raises
+    ------
+    CannotEvaluate
+        When what can only be a path is not there.
+    """
+    path = source.path_of(name)
+    if path.exists():
+        return os.path.abspath(path)  # noqa: PTH100 (Path's own follows links, which hub caches are made of)
+    if name.startswith((".", "/", "~")) or (name.count("/") > 1 and "://" not in name):
+        fault = f"there is no folder {name!r} in {source.path.parent}; name a folder with config.json, or a hub id"
+        raise CannotEvaluate(source.error(key, fault))
+    return name
+
+
+def checked_arguments(options: Options, known: type, source: TomlFile, key: Key) -> dict[str, Any]:
+    """vLLM's engine arguments, checked against its argument class `known` (AsyncEngineArgs), as it takes them.
+
+    Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by default:
+    on for every model that allows it.
+
+    Raises
+    ------
+    BadInput
+        For unknown arguments, with the nearest one, and values of a wrong type: file, line and key of all of them.
+    """
+    declared = _declared(known)
+    names = [*declared, *(field.name for field in dataclasses.fields(Own))]
+    faults: list[tuple[Key, str]] = []
+    arguments: dict[str, Any] = {}
+    for name, value in options.arguments.items():
+        if name not in declared:
+            fault = f"vLLM has no such engine argument; {nearest(name, names)}"
+            faults.append(((*key, name), fault))
+            continue
+        try:
+            arguments[name] = _typed(declared[name], value)
+        except ValidationError as error:
+            faults.extend(((*key, name, *where), fault) for where, fault in _type_faults(error, value))
+        except Exception as error:  # a configuration class of vLLM refuses its values as it likes
+            faults.append(((*key, name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
+    if faults:
+        raise located(source, faults)
+    arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
+    if options.own.lora is not None:
+        arguments["enable_lora"] = True
+        arguments.setdefault("max_lora_rank", _rank(Path(options.own.lora)))
+    return arguments
+
+
+def _declared(known: Any) -> dict[str, Any]:
+    """The type of each public field; text where vLLM annotates it with a name that it does not import."""
+    declared = {field.name: field.type for field in dataclasses.fields(known) if not field.name.startswith("_")}
+    for name, kind in declared.items():
+        if isinstance(kind, str):
+            with contextlib.suppress(Exception):
+                declared[name] = eval(kind, vars(sys.modules[known.__module__]))
+    return declared
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """The value as the declared type; TOML has types, so that only tables and arrays are converted."""
+    if isinstance(kind, str):
+        return value
+    adapter: TypeAdapter[Any]
+    try:
+        adapter = TypeAdapter(kind)
+    except Exception:  # not a type that pydantic knows
+        return value
+    if isinstance(value, (dict, list)) or (isinstance(kind, type) and issubclass(kind, enum.Enum)):
+        return adapter.validate_python(value)
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError:
+        if isinstance(value, str):  # text for an enumeration within a union
+            taken = adapter.validate_python(value)
+            if isinstance(taken, (str, enum.Enum)):
+                return taken
+        raise
+
+
+def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """(where in the value, what is wrong) of what pydantic says, without the members of unions in between."""
+    seen = set()
+    for fault in error.errors(include_url=False):
+        where, inner = _present(fault["loc"], value)
+        if where in seen:
+            continue
+        seen.add(where)
+        said = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
+        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in said))
+        if fault["type"] == "unexpected_keyword_argument":
+            yield where, "vLLM knows no such key here"
+        else:
+            yield where, f"is {inner!r}: {text}"
+
+
+def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:
+    """The part of a fault's path that the user wrote, and what stands there."""
+    where: tuple[str | int, ...] = ()
+    for part in loc:
+        in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if in_list or (isinstance(value, dict) and part in value):
+            where, value = (*where, part), value[part]
+    return where, value
+
+
+def _rank(adapter: Path) -> int:
+    """The rank vLLM must reserve for an adapter: its own, rounded up to one that vLLM takes; 16 where none is told."""
+    try:
+        rank = int(json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))["r"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return 16
+    return next((taken for taken in (16, 32, 64, 128, 256, 320) if rank <= taken), 512)
+
+
+def checked_sampling(extra: Mapping[str, Any], known: type, source: TomlFile, key: Key) -> None:
+    """Check `sampling.extra` against vLLM's class of sampling parameters `known`.
+
+    Raises
+    ------
+    BadInput
+        For unknown parameters, with the nearest one, and values that vLLM refuses.
+    """
+    fields = [name for name in known.__struct_fields__ if not name.startswith("_")]  # type: ignore[attr-defined]
+    names = [*(name for name in fields if name not in UNSAMPLED), *RENDERED]
+    faults: list[tuple[Key, str]] = []
+    for name, value in extra.items():
+        where = (*key, name)
+        if name in UNSAMPLED:
+            faults.append((where, UNSAMPLED[name]))
+        elif name not in names:
+            faults.append((where, f"vLLM has no such sampling parameter; {nearest(name, names)}"))
+        elif name in RENDERED:
+            if not isinstance(value, Mapping):
+                faults.append((where, f"is {value!r}; write a table"))
+        else:
+            try:
+                TypeAdapter(known).validate_python({name: value})
+            except ValidationError as error:
+                said = next((f["msg"] for f in error.errors() if f["type"] != "is_instance_of"), one_line(error))
+                faults.append((where, f"is {value!r}: {said}"))
+            except Exception as error:  # vLLM's own checks
+                faults.append((where, f"is {value!r}: {one_line(error)}"))
+    if faults:
+        raise located(source, faults)

@@ -1,0 +1,165 @@
+"""vLLM as a guest of this process: what it says goes to a file, and the processes that it starts end with it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from accgate.engines.vllm.failures import one_line
+from accgate.errors import CannotEvaluate
+
+TAIL = 400_000  # bytes of the log that are searched for a cause
+BATCH_INVARIANT = os.environ.get("VLLM_BATCH_INVARIANT", "0")  # as it was before any option set it
+INSTALL = "pip install vllm, or run in accgate's image; a running `vllm serve` is reached by the engine openai"
+
+
+class Log:
+    """The file that holds what vLLM and its processes write, so that it does not mix with accgate's own output."""
+
+    def __init__(self, path: str | None) -> None:
+        self._kept = path is not None
+        if path is None:
+            descriptor, path = tempfile.mkstemp(prefix="accgate-vllm-", suffix=".log")
+            os.close(descriptor)
+        self.path = Path(path)
+        try:
+            self._stream = self.path.open("a", encoding="utf-8", errors="replace", buffering=1)
+        except OSError as error:
+            raise CannotEvaluate(
+                f"options.log: {path} cannot be written: {error.strerror}; name another file"
+            ) from error
+        self._from = self.path.stat().st_size
+
+    @contextlib.contextmanager
+    def capturing(self) -> Iterator[None]:
+        """Send what this process and those it starts meanwhile write to the terminal into the file."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        before = [os.dup(1), os.dup(2)]
+        for descriptor in (1, 2):
+            os.dup2(self._stream.fileno(), descriptor)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            for descriptor, original in zip((1, 2), before, strict=True):
+                os.dup2(original, descriptor)
+                os.close(original)
+            self.adopt()
+
+    def adopt(self) -> None:
+        """Let the loggers of vLLM in this process write to the file from here on."""
+        for handler in logging.getLogger("vllm").handlers:
+            if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):
+                handler.setStream(self._stream)
+
+    def text(self) -> str:
+        """The end of what was written since the engine was made."""
+        with contextlib.suppress(OSError), self.path.open("rb") as stream:
+            stream.seek(max(self._from, self.path.stat().st_size - TAIL))
+            return stream.read().decode("utf-8", "replace")
+        return ""
+
+    def close(self, *, failed: bool) -> None:
+        """End the file; one that nobody asked for is kept only after a failure, whose message names it."""
+        for handler in logging.getLogger("vllm").handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is self._stream:
+                handler.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 (the logger's from here)
+        self._stream.close()
+        if not (self._kept or failed):
+            self.path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def unreachable_by_ctrl_c() -> Iterator[None]:
+    """Processes started meanwhile, by this thread, do not get a terminal's Ctrl-C: accgate ends them itself."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Watch:
+    """A process that kills what vLLM started if this one is killed; elsewhere than on Linux there is none."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        if sys.platform == "linux":
+            script = Path(__file__).with_name("watch.py")
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", str(script), str(os.getpid())], stdin=subprocess.PIPE, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+
+    def started(self) -> None:
+        """All processes are there: no need to look for more."""
+        self._say(b"started\n")
+
+    def close(self) -> None:
+        """End it: what was started is no more."""
+        self._say(b"done\n")
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._process.wait()
+
+    def _say(self, line: bytes) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):  # somebody killed it
+                os.write(self._process.stdin.fileno(), line)
+
+
+def end(children: set[Any], patience: float = 10.0) -> None:
+    """End processes of this one that are still there: asked first, killed after `patience` seconds."""
+    for child in children:
+        if child.is_alive():
+            child.terminate()
+    for child in children:
+        child.join(patience)
+        if child.is_alive():
+            child.kill()
+            child.join()
+
+
+def children() -> set[Any]:
+    """The processes that multiprocessing runs for this one now."""
+    return set(multiprocessing.active_children())
+
+
+def imported(*, batch_invariant: bool) -> tuple[type, type]:
+    """vLLM's classes of engine arguments and of sampling parameters.
+
+    Raises
+    ------
+    CannotEvaluate
+        When vLLM is there and cannot be imported.
+    """
+    set_batch_invariant(batch_invariant)
+    try:
+        from vllm import SamplingParams
+        from vllm.engine.arg_utils import AsyncEngineArgs
+    except Exception as error:
+        raise CannotEvaluate(f"vLLM cannot be imported: {one_line(error)}; {INSTALL}") from error
+    return AsyncEngineArgs, SamplingParams
+
+
+def set_batch_invariant(wanted: bool) -> None:
+    """Set what vLLM reads when it is imported; once it is, only new processes would read another value."""
+    value = "1" if wanted else BATCH_INVARIANT
+    if "vllm" in sys.modules and os.environ.get("VLLM_BATCH_INVARIANT", "0") != value:
+        os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+    os.environ["VLLM_BATCH_INVARIANT"] = value

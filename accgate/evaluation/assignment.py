@@ -1,0 +1,150 @@
+"""What is evaluated of a check, who watches it, and what comes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from accgate.records.file import Record
+from accgate.tasks.task import Sample, Task
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How replies are drawn; `max_tokens` None leaves the task's."""
+
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    extra: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is evaluated: a model on the samples of a task, each `repeats` times.
+
+    Of a check's part, `whole` is the number of records of the whole check.
+    """
+
+    model: str
+    task: Task
+    repeats: int
+    sampling: Sampling
+    settings: Mapping[str, Any]
+    max_failed: float
+    whole: int | None = None
+
+    @property
+    def most_failed(self) -> int:
+        """Number of records that may fail: with one more the whole check is an error."""
+        return math.floor(self.max_failed * (self.total if self.whole is None else self.whole) + 1e-9)
+
+    @property
+    def total(self) -> int:
+        """Number of records of the finished evaluation."""
+        return len(self.task.samples) * self.repeats
+
+    def keys(self) -> Iterator[tuple[Sample, int]]:
+        """(sample, repeat) in the fixed order."""
+        return ((sample, repeat) for sample in self.task.samples for repeat in range(self.repeats))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The records of one (model, task), in the fixed order; `complete` unless too many samples failed.
+
+    With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
+    `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
+    the records were not kept of an earlier run, and took `seconds`.
+    """
+
+    records: tuple[Record, ...]
+    complete: bool
+    stopped: bool = False
+    beyond: tuple[Record, ...] = ()
+    asked: int = 0
+    seconds: float | None = None
+
+    @property
+    def failed(self) -> tuple[Record, ...]:
+        """Records without a score."""
+        return tuple(record for record in self.records if record.score is None)
+
+
+class Observer(Protocol):
+    """Watches an evaluation."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """An evaluation of `total` records begins, with those kept of an earlier run."""
+        ...
+
+    def finished(self, record: Record) -> None:
+        """A record was written."""
+        ...
+
+    def ended(self) -> None:
+        """The evaluation is over."""
+        ...
+
+
+@runtime_checkable
+class ComparingObserver(Observer, Protocol):
+    """An observer that also wants to know what the scores are held against."""
+
+    def compares(self, comparison: Comparison) -> None:
+        """What the evaluation that starts next is held against."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What decides a check after the first `n` of `n_max` samples of its order; points.
+
+    `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the type I error that
+    may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules out a drop of
+    theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0 to 1. A test
+    that looks only now and then does so next after `next_n` samples.
+    """
+
+    n: int
+    n_max: int
+    difference: float
+    p_value: float
+    allowed: float
+    passes: float | None
+    share: float
+    higher_is_better: bool = True
+    next_n: int | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the scores of a check are held against while it runs.
+
+    `reference` has the mean score of each sample, or the mean of all; None where a check has no reference, or is
+    decided on another statistic than the mean. `limits` says how near a decision is, None where nothing ends early.
+    """
+
+    reference: Mapping[str, float] | float | None = None
+    limits: Callable[[], Limits | None] = field(default=lambda: None)
+
+
+class StopRule(Protocol):
+    """Says whether the first samples of the order, all finished, decide the check already."""
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether they do; `records` holds every repeat of the first samples, in the order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What goes on beside the evaluation of a check: what may end it early, and what its scores are held against."""
+
+    stop_rule: StopRule | None = None
+    comparison: Comparison = field(default_factory=Comparison)

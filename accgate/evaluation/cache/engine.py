@@ -1,0 +1,111 @@
+"""An engine that asks only what no earlier run has asked of the same one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from accgate.config.config import Config
+from accgate.engines.base import Engine, LogProbs, Reply, Request, Scorer
+from accgate.evaluation.cache.digests import FileDigests
+from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
+from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
+from accgate.planning.checks import Check
+from accgate.result import EngineInfo
+
+
+class CachedEngine:
+    """Looks every request up before it asks; the engine behind it is started and closed by whoever made it."""
+
+    def __init__(self, engine: Engine, shelf: Shelf) -> None:
+        self.concurrency = engine.concurrency
+        self._engine, self._shelf = engine, shelf
+
+    async def start(self) -> None:
+        """The engine runs already."""
+
+    async def complete(self, request: Request) -> Reply:
+        """The reply kept of an earlier run, or the engine's."""
+        found = await self._kept(key := request_key(request))
+        if isinstance(found, Reply):
+            return found
+        reply = await self._engine.complete(request)
+        if key is not None:
+            self._shelf.put(key, reply)
+        return reply
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        """The log-probabilities kept of an earlier run, or the engine's."""
+        found = await self._kept(key := request_key(request, continuation))
+        if isinstance(found, LogProbs):
+            return found
+        scored: LogProbs = await cast("Scorer", self._engine).score(request, continuation)
+        if key is not None:
+            self._shelf.put(key, scored)
+        return scored
+
+    async def _kept(self, key: str | None) -> Answer | None:
+        found = None if key is None else self._shelf.get(key)
+        if found is not None:
+            await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
+        return found
+
+    def describe(self) -> EngineInfo:
+        """What runs."""
+        return self._engine.describe()
+
+    async def close(self) -> None:
+        """The cache's files."""
+        self._shelf.close()
+
+
+class Cache:
+    """A cache folder in use by a run."""
+
+    def __init__(self, folder: Path, *, say: Say, environ: Mapping[str, str] = os.environ) -> None:
+        self._folder, self._say, self._environ = folder, say, environ
+        self._shelves: dict[str, Shelf | None] = {}
+
+    def before(self, engine: Engine, config: Config, check: Check, info: EngineInfo) -> Engine:
+        """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
+        if is_same(config, check, info):
+            self._say(
+                f"cache: off for {check.model} / {check.task.name}: it is what its reference was recorded with, and "
+                "answers kept of it would prove nothing"
+            )
+            return engine
+        if check.model not in self._shelves:
+            self._shelves[check.model] = self._shelf(config, check.model, info)
+        shelf = self._shelves[check.model]
+        return engine if shelf is None else CachedEngine(engine, shelf)
+
+    def _shelf(self, config: Config, model: str, info: EngineInfo) -> Shelf | None:
+        digests = FileDigests(self._folder / FILES)
+        try:
+            identity = identity_of(config, model, info, digest_of=digests, environ=self._environ)
+        except (KeyIncomplete, OSError) as error:
+            self._say(f"cache: off for {model}: {error}")
+            return None
+        digests.save()
+        return Shelf(self._folder, identity, self._say)
+
+    def close(self) -> None:
+        """Close the files."""
+        for shelf in self._shelves.values():
+            if shelf is not None:
+                shelf.close()
+
+
+def is_same(config: Config, check: Check, info: EngineInfo) -> bool:
+    """Whether, as far as can be told, a check runs what its reference was recorded with: an A/A run."""
+    model, about = config.models[check.model], None if check.recorded is None else check.recorded.about
+    return (
+        about is not None
+        and (about.model, dict(about.variant)) == (check.model, dict(model.variant))
+        and info.name in about.engine.split("; ")  # of runs added to each other, all are named
+        and info.version in about.engine_version.split("; ")
+        and info.hardware in about.hardware.split("; ")
+    )

@@ -1,0 +1,194 @@
+"""Finished replies and log-probabilities, kept across runs: appended lines in a folder for each who answered.
+
+Every run appends to files of its own, so runs at the same time need no lock, and a network folder will do. A line has
+a checksum over who answered, the request and the reply: what is torn or damaged is asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from accgate.engines.base import LogProbs, Reply
+from accgate.evaluation.cache.identity import Identity
+
+LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"
+FOLDER = re.compile(r"[0-9a-f]{64}")
+REPLIED, SCORED = "reply", "logprobs"
+UNKEPT = frozenset({"cached", "score", "confidence", "attacked"})  # of a reply: what no model gives
+Say = Callable[[str], None]
+Answer = Reply | LogProbs
+
+
+class Shelf:
+    """What one who answers has said. Nothing that goes wrong with it stops a run: the engine is asked then."""
+
+    def __init__(self, folder: Path, identity: Identity, say: Say) -> None:
+        self._folder, self._identity, self._say = folder / identity.digest, identity, say
+        self._places: dict[bytes, tuple[Path, int]] = {}
+        self._open: dict[Path, BinaryIO] = {}
+        self._own: BinaryIO | None = None
+        self._broken = False
+        for path in sorted(self._folder.glob(f"*{LINES}")):
+            self._index(path)
+
+    def _index(self, path: Path) -> None:
+        """Note where each key's line stands."""
+        try:
+            with path.open("rb") as file:
+                offset = 0
+                for line in file:
+                    if line.endswith(b"\n"):  # a torn last line, as a killed run leaves it, has none
+                        self._places[line[:64]] = (path, offset)
+                    offset += len(line)
+        except OSError as error:
+            self._say(f"cache: {path} cannot be read: {error.strerror}")
+
+    def get(self, key: str) -> Answer | None:
+        """What was answered to a request; None where there is nothing, or its line is damaged."""
+        place = self._places.get(key.encode())
+        if place is None:
+            return None
+        path, offset = place
+        try:
+            line = self._line_at(path, offset)
+        except OSError as error:  # another run pruned it, say
+            self._forget(path)
+            self._say(f"cache: {path} cannot be read: {error.strerror}; what it held is asked again")
+            return None
+        answer = _answer(line, key, self._identity.digest)
+        if answer is None:
+            self._forget(path)
+            self._say(f"cache: {path} is damaged and was set aside; what it held is asked again")
+            with contextlib.suppress(OSError):
+                path.replace(path.with_suffix(DAMAGED))
+        return answer
+
+    def _line_at(self, path: Path, offset: int) -> bytes:
+        if path not in self._open:
+            self._open[path] = path.open("rb")
+            with contextlib.suppress(OSError):
+                os.utime(path)  # its last use, for prune
+        self._open[path].seek(offset)
+        return self._open[path].readline()
+
+    def _forget(self, path: Path) -> None:
+        self._places = {key: place for key, place in self._places.items() if place[0] != path}
+
+    def put(self, key: str, answer: Answer) -> None:
+        """Keep a reply, or log-probabilities."""
+        if self._broken or (isinstance(answer, Reply) and (answer.text is None or answer.score is not None)):
+            return
+        try:
+            if self._own is None:
+                self._own = self._begin()
+            self._own.write(_line(key, answer, self._identity.digest))
+        except OSError as error:
+            self._broken = True
+            self._say(f"cache: {self._folder} cannot be written: {error.strerror}; the run goes on without it")
+
+    def _begin(self) -> BinaryIO:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError), (self._folder / ABOUT).open("x", encoding="utf-8") as about:
+            json.dump(self._identity.about, about, indent=1, default=str)
+        return (self._folder / f"{int(time.time())}-{secrets.token_hex(4)}{LINES}").open("xb", buffering=0)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (*self._open.values(), *((self._own,) if self._own else ())):
+            file.close()
+        self._open, self._own = {}, None
+
+
+def _line(key: str, answer: Answer, identity: str) -> bytes:
+    kind = SCORED if isinstance(answer, LogProbs) else REPLIED
+    row = [kind, {field.name: getattr(answer, field.name) for field in fields(answer) if field.name not in UNKEPT}]
+    body = json.dumps(row).encode()
+    return b"%s %s %s\n" % (key.encode(), _checksum(identity, key, body), body)
+
+
+def _answer(line: bytes, key: str, identity: str) -> Answer | None:
+    """What a line holds; None where it is not the line that was written for this key."""
+    found, _, rest = line.rstrip(b"\n").partition(b" ")
+    checksum, _, body = rest.partition(b" ")
+    if found != key.encode() or checksum != _checksum(identity, key, body):
+        return None
+    kind, row = json.loads(body)
+    row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return LogProbs(**row, cached=True) if kind == SCORED else Reply(**row, cached=True)
+
+
+def _checksum(identity: str, key: str, body: bytes) -> bytes:
+    return hashlib.sha256(f"{identity}\0{key}\0".encode() + body).hexdigest()[:32].encode()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a cache folder holds of one who answered; `used` is the time of the last use, in seconds since 1970."""
+
+    digest: str
+    about: dict[str, Any]
+    replies: int
+    bytes: int
+    used: float
+
+
+def contents(folder: Path) -> list[Kept]:
+    """What a cache folder holds, the last used first."""
+    found = []
+    for place in _places(folder):
+        files = [path for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]
+        lines = sum(_count(path) for path in files if path.suffix == LINES)
+        sizes = [path.stat() for path in files]
+        used = max((each.st_mtime for each in sizes), default=0.0)
+        found.append(Kept(place.name, _about(place), lines, sum(each.st_size for each in sizes), used))
+    return sorted(found, key=lambda kept: -kept.used)
+
+
+def prune(
+    folder: Path, *, older_than: float | None = None, max_size: int | None = None, now: float | None = None
+) -> tuple[int, int]:
+    """Remove files unused for `older_than` seconds, then the longest unused until `max_size` bytes are left.
+
+    Only files of a cache are touched, whatever folder is given. Returns (files, bytes) removed.
+    """
+    clock = time.time() if now is None else now
+    paths = [path for place in _places(folder) for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]
+    files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in paths)
+    left, removed, freed = sum(size for _, size, _ in files), 0, 0
+    for used, size, path in files:
+        too_old = older_than is not None and clock - used > older_than
+        if too_old or (max_size is not None and left > max_size):
+            path.unlink(missing_ok=True)
+            left, removed, freed = left - size, removed + 1, freed + size
+    for place in _places(folder):
+        if [path.name for path in place.iterdir()] == [ABOUT]:
+            (place / ABOUT).unlink()
+            place.rmdir()
+    return removed, freed
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(folder.iterdir()) if FOLDER.fullmatch(path.name) and path.is_dir())
+
+
+def _count(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+
+
+def _about(place: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((place / ABOUT).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

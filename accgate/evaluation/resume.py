@@ -1,0 +1,76 @@
+"""What an earlier run left: which of its records a resumed run keeps, and the settings that they were made with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.evaluation.assignment import Assignment
+from accgate.records.file import Record, RecordPaths, read_records
+from accgate.records.settings import MERGED, NOT_COMPARED, STOPPED, settings_of_run
+
+
+def refuse_unfinished(paths: RecordPaths) -> None:
+    """Refuse to start anew over the records of an unfinished run; finished, merged and failed ones may go.
+
+    Raises
+    ------
+    BadInput
+        When there are such records: how many, and how to go on.
+    """
+    scored = _scored_records(paths)
+    settings = settings_of_run(paths) if scored else {}
+    if scored and MERGED not in settings and len(scored) not in (settings.get("records"), settings.get(STOPPED)):
+        raise BadInput(
+            f"{paths.records}: holds {len(scored):,} records of an unfinished run; go on with --resume, name another "
+            "--out, or delete it"
+        )
+
+
+def _scored_records(paths: RecordPaths) -> list[Record]:
+    if not paths.records.exists():
+        return []
+    return [record for record in read_records(paths.records) if record.score is not None]
+
+
+def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
+    """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
+
+    Raises
+    ------
+    BadInput
+        When unfinished records exist and `resume` was not asked for, or when the earlier run had other settings
+        or samples: what differs.
+    """
+    if not resume:
+        refuse_unfinished(paths)
+    scored = _scored_records(paths)
+    if not scored or not resume:
+        return []
+    _check_settings(assignment, paths)
+    expected = {(sample.id, repeat) for sample, repeat in assignment.keys()}  # noqa: SIM118
+    unknown = [record.id for record in scored if record.key not in expected]
+    if unknown:
+        raise BadInput(
+            f"{paths.records}: {len(unknown)} of {len(scored)} records are not among this run's samples; "
+            "the plan changed since: start without --resume in another --out"
+        )
+    return scored
+
+
+def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
+    earlier, now = settings_of_run(paths), settings_of(assignment)
+    changed = sorted(key for key in {*earlier, *now} - NOT_COMPARED if earlier.get(key) != now.get(key))
+    if changed:
+        raise BadInput(
+            f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
+            "--resume in another --out"
+        )
+
+
+def settings_of(assignment: Assignment) -> dict[str, Any]:
+    """The settings of an assignment, as JSON holds them."""
+    fingerprint = {f"task {part}": digest for part, digest in assignment.task.fingerprint.items()}
+    settings = {**assignment.settings, **fingerprint, "records": assignment.total}
+    return dict(json.loads(json.dumps(settings, default=str)))

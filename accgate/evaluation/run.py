@@ -1,0 +1,247 @@
+"""Every check evaluated, one engine at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accgate.config.config import Config
+from accgate.engines import Engine, EngineInfo
+from accgate.engines.operational import parted
+from accgate.engines.recorded import replayed
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
+from accgate.evaluation.check import evaluate
+from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.resume import kept_records, refuse_unfinished
+from accgate.evaluation.scorers import Scorers, lacking
+from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.planning.checks import Check, engine_of
+from accgate.records.file import Record, paths_of
+from accgate.records.settings import OPERATIONAL, PLAN
+from accgate.tasks.task import Task
+from accgate.text import shown
+
+if TYPE_CHECKING:
+    from accgate.evaluation.cache.engine import Cache
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A check with its evaluation, or with the reason why it has none."""
+
+    check: Check
+    evaluation: Evaluation | None = None
+    problem: str | None = None
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and what was in flight has ended or had its time.
+
+    Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
+    """
+
+    def __init__(self, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> None:
+        super().__init__()
+        self.checks, self.evaluated = tuple(checks), tuple(evaluated)
+
+
+def evaluate_checks(
+    config: Config,
+    checks: Sequence[Check],
+    *,
+    out: Path,
+    resume: bool,
+    observer: Observer,
+    watches: Mapping[tuple[str, str], Watch] | None = None,
+    shard: Shard | None = None,
+    cache: Cache | None = None,
+) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
+    """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
+
+    `watches` may stop the evaluation of a (model, task) as soon as it is decided; of a `shard` only its samples are asked.
+    What a `cache` holds of the same model is not asked again.
+
+    Raises
+    ------
+    BadInput
+        For engine options or earlier records that cannot be used.
+    Interrupted
+        When SIGINT or SIGTERM came and what was in flight has finished.
+    """
+    made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    if unable := [fault for check in checks if (fault := lacking(made[check.model], check))]:
+        raise BadInput(*dict.fromkeys(unable))
+    if not resume:
+        for check in checks:
+            refuse_unfinished(paths_of(out, check.model, check.task.name))
+    with interruptible() as stop:
+        run = _Run(config, out, resume, observer, watches or {}, shard, cache, stop)
+        try:
+            asyncio.run(run.all_models(made, checks))
+        finally:
+            if cache is not None:
+                cache.close()
+    if stop.asked:
+        raise Interrupted(checks, run.evaluated)
+    return run.evaluated, run.infos
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What all checks of a run share, and what has come of them so far."""
+
+    config: Config
+    out: Path
+    resume: bool
+    observer: Observer
+    watches: Mapping[tuple[str, str], Watch]
+    shard: Shard | None
+    cache: Cache | None
+    stop: Stop
+    evaluated: list[Evaluated] = field(default_factory=list)
+    infos: dict[str, EngineInfo] = field(default_factory=dict)
+
+    async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
+        async with Scorers() as scorers:
+            await self._all_models(engines, checks, scorers)
+
+    async def _all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check], scorers: Scorers) -> None:
+        for name, engine in engines.items():
+            waiting = [check for check in checks if check.model == name]
+            try:
+                if not await _started(engine, self.stop):
+                    return
+                self.infos[name] = engine.describe()
+                while waiting and not self.stop.asked:
+                    self.evaluated.append(await self.check(engine, waiting[0], scorers))
+                    waiting.pop(0)
+            except CannotEvaluate as error:
+                self.evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
+            finally:
+                await engine.close()
+
+    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> Evaluated:
+        info = self.infos[check.model]
+        assignment = assignment_of(self.config, check, info, self.shard)
+        if lacking := missing_records(engine, assignment.task):
+            return Evaluated(check, problem=lacking)
+        paths = paths_of(self.out, check.model, check.task.name)
+        kept = kept_records(assignment, paths, resume=self.resume)
+        watch = self.watches.get((check.model, check.task.name), Watch())
+        asked = engine if self.cache is None else self.cache.before(engine, self.config, check, info)
+        scoring = await scorers.of(check)
+        if isinstance(self.observer, ComparingObserver):
+            self.observer.compares(watch.comparison)
+        done = await evaluate(
+            asked,
+            assignment,
+            paths,
+            kept=kept,
+            observer=self.observer,
+            stop_rule=watch.stop_rule,
+            scoring=scoring,
+            stop=self.stop,
+            grace=grace_of(os.environ),
+        )
+        return Evaluated(check, done)
+
+
+async def _started(engine: Engine, stop: Stop) -> bool:
+    """Start an engine; False where the run was asked to stop before it was up."""
+    starting, asked = asyncio.create_task(engine.start()), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            await starting
+    finally:
+        for task in (starting, asked):
+            task.cancel()
+        await asyncio.gather(starting, asked, return_exceptions=True)
+    return not stop.asked
+
+
+def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
+    """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
+
+    Raises
+    ------
+    BadInput
+        Which, and how many.
+    """
+    for name in dict.fromkeys(check.model for check in checks):
+        recording = replayed(engine_of(config, name))
+        datasets = [check.task.dataset_ids for check in checks if check.model == name]
+        if recording is None or None in datasets:
+            continue
+        unknown = recording.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+        if unknown:
+            raise BadInput(
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                "were they made with another prompt or dataset?"
+            )
+
+
+def missing_records(engine: Engine, task: Task) -> str | None:
+    """What a recording lacks of a task's samples; None where it has them all.
+
+    What was left out is no failed sample, and a test that stops early would never come to look for it.
+    """
+    recording = replayed(engine)
+    if recording is None:
+        return None
+    missing = recording.missing_ids(sample.id for sample in task.samples)
+    if not missing:
+        return None
+    count = len(task.samples)
+    return f"{len(missing)} of {count} samples have no record: {shown(missing)}; record every sample, each once"
+
+
+def assignment_of(config: Config, check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
+    """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
+    model = config.models[check.model]
+    sampling = Sampling(**asdict(model.sampling))
+    answering, operational = parted(model.engine, model.options)
+    settings = {
+        "engine": asdict(info),
+        "model": model.model,
+        "variant": model.variant,
+        "options": answering,
+        OPERATIONAL: operational,
+        "sampling": asdict(sampling),
+        "repeats": check.repeats,
+    }
+    whole = Assignment(check.model, check.task, check.repeats, sampling, settings, check.max_failed)
+    if shard is None:
+        return whole
+    settings |= {"shard": str(shard), PLAN: samples_digest(check.task)}
+    return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
+
+
+def failures(item: Evaluated, consequence: str) -> str:
+    """What failed in an evaluation, in words, with the mend."""
+    assert item.evaluation is not None
+    failed = item.evaluation.failed
+    total = len(item.check.task.samples) * item.check.repeats
+    first = failed[0].error if failed else "none"
+    return (
+        f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
+        "Mend the cause, then go on with --resume"
+    )
+
+
+class Silent:
+    """An observer that says nothing."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Nothing."""
+
+    def finished(self, record: Record) -> None:
+        """Nothing."""
+
+    def ended(self) -> None:
+        """Nothing."""

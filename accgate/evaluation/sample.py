@@ -1,0 +1,221 @@
+"""One sample asked and its reply scored."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from accgate.engines import Engine, Reply, Request, RequestFailed
+from accgate.engines.recorded import replayed
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.scoring import NotScored, Scoring, scored
+from accgate.metrics.modelled import perplexity
+from accgate.records.file import Record
+from accgate.tasks.choices import chosen, continuation
+from accgate.tasks.lm_eval.foreign import ForeignTask
+from accgate.tasks.task import Sample, Task
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What came of asking once."""
+
+    reply: Reply
+    answer: str | None
+    score: float | None
+    confidence: float | None = None
+
+
+async def ask(
+    engine: Engine,
+    assignment: Assignment,
+    sample: Sample,
+    repeat: int,
+    clock: Callable[[], float],
+    scoring: Scoring,
+) -> Record:
+    """The record of one sample; where it got no reply or no score, with the error instead."""
+    began = clock()
+    error: str | None = None
+    attacked: float | tuple[float | None, ...] | None = None
+    try:
+        done = await _answered(engine, assignment, sample, repeat, sample.user, scoring)
+        if replayed(engine) is not None:
+            attacked = done.reply.attacked
+        elif sample.attacked:
+            attacked = await _attacked(engine, assignment, sample, repeat, scoring, done.score)
+    except (RequestFailed, NotScored) as failure:
+        done, error = _Answered(Reply(None), None, None), str(failure) or "no reply"
+    if done.score is None and error is None:
+        error = "no answer in the reply, and the metric has no worst score"
+    reply = done.reply
+    return Record(
+        id=sample.id, repeat=repeat, score=done.score, target=sample.target, answer=done.answer, reply=reply.text,
+        finish_reason=reply.finish_reason, prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens, seconds=round(clock() - began, 4), error=error,
+        cluster=sample.cluster, group=sample.group, label=sample.label, confidence=done.confidence, attacked=attacked,
+        cached=reply.cached or None,
+    )  # fmt: skip
+
+
+async def _answered(
+    engine: Engine, assignment: Assignment, sample: Sample, repeat: int, user: str, scoring: Scoring
+) -> _Answered:
+    task, request = assignment.task, _request(assignment, sample, repeat, user)
+    if replayed(engine) is None:
+        if isinstance(task, ForeignTask):
+            return await _foreign(engine, task, sample, repeat)
+        if task.metric.kind == "likelihood":
+            return await _surprise(engine, task, sample, request)
+        if task.by_likelihood:
+            return await _likeliest(engine, task, sample, request)
+    reply = await engine.complete(request)
+    answer = None if reply.text is None else task.answer(reply.text)
+    if reply.score is not None:
+        return _Answered(reply, answer, _in_range(task, sample, reply.score), reply.confidence)
+    if task.by_likelihood and answer is not None:
+        answer = answer.partition(SEPARATOR)[0]
+    if answer is None:
+        return _Answered(reply, None, task.metric.worst, _confidence(task, reply))
+    return _Answered(reply, answer, await scoring.points(task, sample, answer, repeat=repeat), _confidence(task, reply))
+
+
+async def _surprise(engine: Any, task: Task, sample: Sample, request: Request) -> _Answered:
+    """How surprising the target is after the prompt."""
+    found = await engine.score(request, sample.target)
+    per = task.metric_options.get("per", "token")
+    score = perplexity(found.total, tokens=len(found.tokens), text=sample.target, per=per)
+    reply = Reply(None, prompt_tokens=len(found.tokens), completion_tokens=0, cached=found.cached)
+    return _Answered(reply, None, score)
+
+
+async def _foreign(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answered:
+    """What lm-eval asks, and how it scores the answers."""
+    from accgate.tasks.lm_eval.requests import responses_of
+
+    asked = task.asked[sample.id]
+    responses, replies = await responses_of(engine, asked.requests, sample.id, repeat)
+    points, answer = task.lm_eval.points(asked, responses), task.lm_eval.answer(asked, responses)
+    return _Answered(replies[0] if replies else Reply(answer), answer, points)
+
+
+SEPARATOR = ": "  # between label and text, in the reply of a choice by likelihood
+
+
+async def _likeliest(engine: Any, task: Task, sample: Sample, request: Request) -> _Answered:
+    """The option that the model finds likeliest after the prompt."""
+    assert task.choices is not None
+    texts = [continuation(task.choices, option) for option in sample.options]
+    found = await asyncio.gather(*(engine.score(request, text) for text in texts))
+    choice = chosen(task.choices, sample.options, [each.total for each in found], [len(each.tokens) for each in found])
+    text = next(option.text for option in sample.options if option.label == choice.label)
+    cached = all(each.cached for each in found)
+    reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
+    return _Answered(reply, choice.label, scored(task, sample, choice.label), choice.confidence)
+
+
+async def _attacked(
+    engine: Engine, assignment: Assignment, sample: Sample, repeat: int, scoring: Scoring, score: float | None
+) -> float | tuple[float | None, ...] | None:
+    """The score after each attack, None where none was made: one number for one attack."""
+    task = assignment.task
+    right = score is not None and score == task.metric.best
+    after: list[float | None] = []
+    for attack, user in zip(task.attacks, sample.attacked, strict=True):
+        asked = right or attack.ask == "all"
+        done = await _answered(engine, assignment, sample, repeat, user, scoring) if asked else None
+        after.append(None if done is None else done.score)
+    return after[0] if len(after) == 1 else tuple(after)
+
+
+def _request(assignment: Assignment, sample: Sample, repeat: int, user: str) -> Request:
+    sampling, task = assignment.sampling, assignment.task
+    return Request(
+        id=sample.id,
+        repeat=repeat,
+        prompt=user,
+        system=sample.system,
+        mode=task.mode,
+        max_tokens=sampling.max_tokens or task.max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        seed=None if sampling.seed is None else sampling.seed + repeat,
+        stop=(*task.stop, *sampling.stop),
+        extra=sampling.extra or {},
+        parts=tuple({"type": "image_url", "image_url": {"url": url}} for url in sample.images),
+        logprobs=task.confidence is not None and task.confidence.by == "tokens",
+    )
+
+
+def _confidence(task: Task, reply: Reply) -> float | None:
+    """How sure the model is of its answer, 0 to 1.
+
+    Raises
+    ------
+    NotScored
+        When its reply does not say.
+    """
+    if task.confidence is None or reply.confidence is not None:
+        return reply.confidence
+    if task.confidence.by == "tokens":
+        if reply.logprobs is None:
+            raise CannotEvaluate(
+                "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs; use vllm or a "
+                'server that has logprobs, or ask the model itself: by = "reply"'
+            )
+        return math.exp(sum(reply.logprobs) / len(reply.logprobs)) if reply.logprobs else 0.0
+    found = re.findall(task.confidence.regex, reply.text or "")
+    share = _share(found[-1]) if found else None
+    if share is None:
+        raise NotScored(f"the reply gives no confidence: {(reply.text or '')[-80:]!r}")
+    return share
+
+
+def _share(text: str) -> float | None:
+    """A share of 1 from "0.8", "80%" or "80"; None where it is none.
+
+    >>> _share("0.8"), _share("80 %"), _share("80"), _share("120%")
+    (0.8, 0.8, 0.8, None)
+    """
+    try:
+        value = float(text.strip().rstrip("%"))
+    except ValueError:
+        return None
+    value = value / 100.0 if "%" in text or value > 1.0 else value
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def rescored(task: Task, sample: Sample, record: Record) -> Record:
+    """A record as this task scores its reply; one without a reply keeps its score.
+
+    Raises
+    ------
+    BadInput
+        When the task's metric needs more than the reply.
+    """
+    if record.reply is None:
+        return record
+    if task.metric.kind != "text" or task.attacks or task.confidence is not None:
+        raise BadInput("not evaluated: its scores need more than the recorded replies")
+    answer = record.answer if task.by_likelihood else task.answer(record.reply)
+    try:
+        score = task.metric.worst if answer is None else scored(task, sample, answer)
+    except NotScored as error:
+        return replace(record, answer=answer, score=None, error=str(error))
+    return replace(record, answer=answer, score=score)
+
+
+def _in_range(task: Task, sample: Sample, score: float) -> float:
+    low, high = task.metric.lowest, task.metric.highest
+    if (low is not None and score < low) or (high is not None and score > high):
+        raise BadInput(
+            f"task {task.name}, sample {sample.id}: the recorded score {score:g} is outside the metric's range of "
+            f"{low} to {high} points; is options.scale right?"
+        )
+    return score

@@ -1,0 +1,174 @@
+"""Shards joined into one run: alike in all that counts, every record once, what is missing named."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accgate.config.config import Config
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
+from accgate.evaluation.assignment import Evaluation
+from accgate.evaluation.resume import refuse_unfinished, settings_of
+from accgate.evaluation.run import Evaluated
+from accgate.evaluation.shards.pool import Pool, mixed_engines, mixed_plans, mixed_settings, pool_of, record_faults
+from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
+from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
+from accgate.planning.checks import Check
+from accgate.records.file import paths_of, to_line, write_atomically, write_gzip_lines
+from accgate.records.settings import MERGED, PLAN, write_settings
+from accgate.result import EngineInfo
+from accgate.text import shown
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The union of shards: what each check has, the engine of each model, and `run`, the shard.json of all."""
+
+    config: Config
+    pools: tuple[Pool, ...]
+    evaluated: tuple[Evaluated, ...]
+    run: ShardRun
+
+    @property
+    def infos(self) -> dict[str, EngineInfo]:
+        """What answered for each model."""
+        return {pool.check.model: pool.engine for pool in self.pools if pool.sources}
+
+
+def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
+    """Refuse to write the union over a shard.
+
+    Raises
+    ------
+    BadInput
+        When `out` is one of the folders.
+    """
+    if any(folder.resolve() == out.resolve() for folder in folders):
+        raise BadInput(f"{out}: is one of the shards; name another folder with --out")
+
+
+def join(config: Config, checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path]) -> Joined:
+    """The records of all shards, each once, in the fixed order; a check that lacks some carries the reason instead.
+
+    Parameters
+    ----------
+    config : Config
+        What the shards must have been run with.
+    checks : sequence of Check
+        The checks to join, whole.
+    plan : mapping
+        What `plan_of` says of the run's checks.
+    folders : sequence of Path
+        In any order, and more than once.
+
+    Raises
+    ------
+    BadInput
+        When a folder is no shard; when plans, settings, engines or hardware differ; for records that belong to no
+        sample, and samples with two scores. All that is found is said.
+    """
+    runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
+    _refuse(mixed_plans(plan, runs))
+    pools = tuple(pool_of(check, runs) for check in checks)
+    _refuse([*mixed_engines(pools), *(fault for pool in pools for fault in mixed_settings(config, pool))])
+    _refuse(fault for pool in pools for fault in record_faults(pool))
+    evaluated = tuple(_evaluated(config, pool, runs) for pool in pools)
+    return Joined(config, pools, evaluated, _union(plan, pools, evaluated, runs.values()))
+
+
+def keep_union(joined: Joined, out: Path) -> None:
+    """Write the joined records as a run does, so that a report shows them, and a later merge or `--resume` goes on.
+
+    Raises
+    ------
+    BadInput
+        When `out` has records of an unfinished run.
+    CannotEvaluate
+        When they cannot be written.
+    """
+    places = [paths_of(out, *pool.pair) for pool in joined.pools]
+    for paths in places:
+        refuse_unfinished(paths)
+    try:
+        for pool, paths in zip(joined.pools, places, strict=True):
+            paths.records.unlink(missing_ok=True)
+            if not pool.sources:
+                continue
+            samples = pool.check.task.samples
+            write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
+            settings = settings_of(pool.whole(joined.config))
+            write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
+            write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
+    except OSError as error:
+        raise CannotEvaluate(f"{out}: cannot be written: {error.strerror}; mend that, then merge again") from error
+    write_shard(joined.run, out)
+
+
+def _refuse(faults: Iterable[str]) -> None:
+    if found := list(faults):
+        raise BadInput(*found)
+
+
+def _evaluated(config: Config, pool: Pool, runs: Mapping[Path, ShardRun]) -> Evaluated:
+    """The check as a run of its own would have evaluated it."""
+    records, whole = tuple(pool.records.values()), pool.whole(config)
+    if sum(record.score is None for record in records) > whole.most_failed:
+        return Evaluated(pool.check, Evaluation(records, complete=False))
+    if len(records) < whole.total:
+        return Evaluated(pool.check, problem=_missing(pool, runs))
+    return Evaluated(pool.check, Evaluation(records, complete=True))
+
+
+def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
+    """Which samples have not all their records, how many, of which shards, and what those said."""
+    given, samples = _shards(runs.values()), pool.check.task.samples
+    most = max(shard.count for shard in given)
+    missing: dict[Shard, list[str]] = defaultdict(list)
+    for sample, unit in zip(samples, units(samples), strict=True):
+        if any((sample.id, repeat) not in pool.records for repeat in range(pool.check.repeats)):
+            holder = next((shard for shard in given if shard.holds(unit)), Shard(unit % most + 1, most))
+            missing[holder].append(sample.id)
+    parts = [
+        f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({shown(ids)})"
+        for shard, ids in sorted(missing.items())
+    ]
+    return (
+        f"{sum(map(len, missing.values()))} of {len(samples)} samples lack records: {'; '.join(parts)}. Evaluate "
+        "them, with --resume where a shard's folder is left, and merge again"
+    )
+
+
+def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
+    """What became of a shard."""
+    holding = [run for run in runs.values() if str(shard) in run.shards]
+    if not holding:
+        return "was not given"
+    said = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.pair}
+    if problems := sorted(problem for problem in said if problem is not None):
+        return f"says: {'; '.join(problems)}"
+    return "did not end" if any(run.exit_code is None for run in holding) else "ended without them"
+
+
+def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
+    return sorted({parse_shard(label) for run in runs for label in run.shards})
+
+
+def _union(
+    plan: Mapping[str, Any], pools: Sequence[Pool], evaluated: Sequence[Evaluated], runs: Collection[ShardRun]
+) -> ShardRun:
+    """The shard.json of all; a run that was given twice counts once in its seconds."""
+    shares = tuple(
+        Share(*pool.pair, len(pool.records), sum(r.score is None for r in pool.records.values()), item.problem)
+        for pool, item in zip(pools, evaluated, strict=True)
+    )
+    times = {(run.shards, run.started, run.seconds) for run in runs}
+    seconds = [each for _, _, each in times if each is not None]
+    return ShardRun(
+        tuple(map(str, _shards(runs))), plan, CANNOT_EVALUATE if any(share.problem for share in shares) else PASSED,
+        shares, started=min((began for _, began, _ in times if began is not None), default=None),
+        seconds=round(math.fsum(seconds), 3) if seconds else None,
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""What the shards' folders hold of one check, and what keeps it from being one run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from accgate.config.config import Config
+from accgate.errors import BadInput
+from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.resume import settings_of
+from accgate.evaluation.run import assignment_of
+from accgate.evaluation.shards.run import ShardRun
+from accgate.evaluation.shards.shard import samples_digest
+from accgate.planning.checks import Check
+from accgate.records.file import Record, paths_of, read_records, to_line
+from accgate.records.settings import NOT_COMPARED, PLAN, settings_of_run
+from accgate.result import EngineInfo
+from accgate.text import mixed, shown
+
+# Settings that each shard has to itself; a model has one engine.
+OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
+NO_ENGINE = EngineInfo("", "", "")
+HERE = "this merge"  # its accuracy.toml, and its version of accgate
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One shard's records of a check."""
+
+    folder: Path
+    settings: Mapping[str, Any]
+    records: Sequence[Record]
+
+    @property
+    def engine(self) -> EngineInfo:
+        """Engine, version and hardware that answered."""
+        found = self.settings.get("engine")
+        said = found if isinstance(found, Mapping) else {}
+        return EngineInfo(*(str(said.get(key, "")) for key in ("name", "version", "hardware")))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """All shards' records of a check."""
+
+    check: Check
+    sources: tuple[Source, ...]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """(model, task)."""
+        return self.check.model, self.check.task.name
+
+    @property
+    def name(self) -> str:
+        """The check as messages name it."""
+        return f"{self.check.model} / {self.check.task.name}"
+
+    @property
+    def engine(self) -> EngineInfo:
+        """What answered; empty where nothing did."""
+        return self.sources[0].engine if self.sources else NO_ENGINE
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """(id, repeat) of every record of the finished check, in the fixed order."""
+        return tuple((sample.id, r) for sample in self.check.task.samples for r in range(self.check.repeats))
+
+    @cached_property
+    def records(self) -> Mapping[Key, Record]:
+        """Each record once, in the fixed order.
+
+        One with a score goes before one that failed: a resumed run asks failed samples again too.
+        """
+        found: dict[Key, Record] = {}
+        for source in self.sources:
+            for record in source.records:
+                other = found.setdefault(record.key, record)
+                if other is not record:
+                    found[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
+        return {key: found[key] for key in self.keys if key in found}
+
+    def whole(self, config: Config) -> Assignment:
+        """The check as one run would be assigned it."""
+        return assignment_of(config, self.check, self.engine)
+
+
+def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
+    """Read what the shards have of a check.
+
+    Raises
+    ------
+    BadInput
+        For records or settings that are damaged, or of another shard than their folder.
+    """
+    return Pool(check, tuple(source for folder, run in runs.items() if (source := _source(check, folder, run))))
+
+
+def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
+    paths = paths_of(folder, check.model, check.task.name)
+    if not paths.records.exists():
+        return None
+    settings = settings_of_run(paths)
+    shard = settings.get("shard")
+    if shard is not None and shard not in run.shards:
+        held = ", ".join(run.shards)
+        raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
+    return Source(folder, settings, read_records(paths.records))
+
+
+def mixed_plans(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
+    """Where the shards were planned by other rules, or by another accgate, than this merge."""
+    plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
+    faults = mixed("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
+    rules = {place: each.get("checks") or {} for place, each in plans.items()}
+    for name in sorted({name for each in rules.values() for name in each}):
+        without = [place for place, each in rules.items() if name not in each]
+        if without:
+            faults.append(f"{name}: is no check of {shown(without)}; name the same --models, --tasks and --base")
+        faults += mixed(name, {place: each[name] for place, each in rules.items() if name in each})
+    return faults
+
+
+def mixed_engines(pools: Sequence[Pool]) -> list[str]:
+    """Where a model was not answered by one engine, in one version, on one kind of hardware."""
+    engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for pool in pools:
+        for source in pool.sources:
+            place = str(paths_of(source.folder, *pool.pair).settings)
+            engines[pool.check.model][place] = {"engine": asdict(source.engine)}
+    return [fault for model, each in engines.items() for fault in mixed(model, each)]
+
+
+def mixed_settings(config: Config, pool: Pool) -> list[str]:
+    """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
+    wanted = {**settings_of(pool.whole(config)), PLAN: samples_digest(pool.check.task)}
+    places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
+    return mixed(pool.name, {place: _without(each, OWN) for place, each in places.items()})
+
+
+def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def record_faults(pool: Pool) -> Iterator[str]:
+    """Records that belong to no sample, and samples to which two shards gave different scores."""
+    expected = set(pool.keys)
+    scores: dict[Key, set[float]] = defaultdict(set)
+    for source in pool.sources:
+        unknown = sorted({record.id for record in source.records if record.key not in expected})
+        if unknown:
+            path = paths_of(source.folder, *pool.pair).records
+            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {shown(unknown)}; run that shard again"
+        for record in source.records:
+            if record.score is not None:
+                scores[record.key].add(record.score)
+    doubtful = sorted({id_ for (id_, _), found in scores.items() if len(found) > 1})
+    if doubtful:
+        yield (
+            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {shown(doubtful)}; "
+            "give one run of each shard"
+        )

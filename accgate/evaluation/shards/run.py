@@ -1,0 +1,168 @@
+"""What a shard's run leaves for `merge`: shard.json, beside its records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from accgate.config.config import Config
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
+from accgate.evaluation.resume import refuse_unfinished
+from accgate.evaluation.run import Evaluated, failures
+from accgate.evaluation.shards.shard import Shard, parse_shard
+from accgate.planning.checks import Check
+from accgate.records.file import paths_of, write_atomically
+from accgate.records.scores import Scores
+
+SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a shard has of one check: records, those without a score among them, and why it has not all."""
+
+    model: str
+    task: str
+    records: int
+    failed: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class ShardRun:
+    """`shard.json`: which parts of which plan a folder holds. It is no verdict.
+
+    `plan` is what all shards must have alike: version, rules and references of every check. `exit_code` is that of the
+    run, None while it has not ended. A folder that `merge` wrote holds several parts.
+    """
+
+    shards: tuple[str, ...]
+    plan: Mapping[str, Any]
+    exit_code: int | None = None
+    checks: tuple[Share, ...] = ()
+    started: str | None = None
+    seconds: float | None = None
+
+
+def plan_of(parts: Sequence[tuple[Config, Sequence[Check]]]) -> dict[str, Any]:
+    """What decides of every check besides its records, as plain data."""
+    from accgate._version import __version__
+
+    rules = {
+        f"{check.model} / {check.task.name}": _rules(config, check, len(checks))
+        for config, checks in parts
+        for check in checks
+    }
+    return {"accgate": __version__, "checks": json.loads(json.dumps(rules))}
+
+
+def _rules(config: Config, check: Check, checks: int) -> dict[str, Any]:
+    gate, design = config.gate, check.design
+    return {
+        "alpha": design.alpha,
+        "beta": design.beta,
+        "sigma": design.sigma,
+        "theta": design.theta,
+        "discordance": design.discordance,
+        "early_stopping": design.early_stopping,
+        "test": check.test,
+        "n": check.n,
+        "repeats": check.repeats,
+        "max_failed": check.max_failed,
+        "correction": gate.correction,
+        "checks": checks,
+        "on_inconclusive": gate.on_inconclusive,
+        "drift_alpha": gate.drift_alpha,
+        "seed": gate.seed,
+        "baseline": check.baseline,
+        "reference": _judge_of(check),
+    }
+
+
+def _judge_of(check: Check) -> dict[str, Any]:
+    """The reference as its file has it: a mean computed anew can differ in its last digit on another machine."""
+    if isinstance(check.reference, Scores) and check.recorded is not None:
+        about = check.recorded.about
+        return {"mean": about.mean, "n": about.n, "sha256": about.scores_sha256}
+    return {"mean": check.reference_mean, "n": check.reference_n}
+
+
+def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], out: Path, *, resume: bool) -> ShardRun:
+    """Note in the folder that a shard's run began, and unless it resumes remove what an earlier run left of its checks.
+
+    Raises
+    ------
+    BadInput
+        When there are records of an unfinished run.
+    """
+    paths = [paths_of(out, check.model, check.task.name) for check in checks]
+    if not resume:
+        for each in paths:
+            refuse_unfinished(each)
+        for each in paths:  # an engine that does not start must not leave another run's records for this one's
+            each.records.unlink(missing_ok=True)
+    run = ShardRun((str(shard),), plan)
+    write_shard(run, out)
+    return run
+
+
+def ended_shard(begun: ShardRun, evaluated: Sequence[Evaluated]) -> ShardRun:
+    """The shard with what came of it: its exit code is 3 where a check has not all of its records."""
+    shares = tuple(map(_share, evaluated))
+    code = CANNOT_EVALUATE if any(share.problem is not None for share in shares) else PASSED
+    return replace(begun, exit_code=code, checks=shares)
+
+
+def _share(item: Evaluated) -> Share:
+    names, evaluation = (item.check.model, item.check.task.name), item.evaluation
+    if evaluation is None:
+        return Share(*names, 0, problem=item.problem)
+    problem = None if evaluation.complete else failures(item, "more than max_failed allows of the whole check")
+    return Share(*names, len(evaluation.records), len(evaluation.failed), problem)
+
+
+def write_shard(run: ShardRun, out: Path) -> Path:
+    """Write shard.json into a folder.
+
+    Raises
+    ------
+    CannotEvaluate
+        When it cannot be written.
+    """
+    path = out / SHARD
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(asdict(run), indent=1, allow_nan=False).encode() + b"\n")
+    except OSError as error:
+        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; mend that") from error
+    return path
+
+
+def read_shard(folder: Path) -> ShardRun:
+    """What a shard's folder holds.
+
+    Raises
+    ------
+    BadInput
+        When it is no folder of a shard, or its shard.json is damaged.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    path = folder / SHARD
+    mend = "give the folders that `accgate run --shard i/N --out DIR` wrote"
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: is no folder; {mend}")
+    try:
+        run = TypeAdapter(ShardRun).validate_json(path.read_bytes())
+        for name in run.shards:
+            parse_shard(name)
+    except FileNotFoundError as error:
+        raise BadInput(f"{folder}: has no {SHARD}; {mend}") from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
+    except (ValidationError, BadInput) as error:
+        raise BadInput(f"{path}: is damaged; run that shard again") from error
+    return run

@@ -1,0 +1,71 @@
+"""Shards: the samples of a check split over machines that need not know of each other."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.tasks.task import Sample, Task
+
+
+@dataclass(frozen=True, order=True)
+class Shard:
+    """The i-th of N parts of the fixed order, counted from 1.
+
+    >>> str(Shard(2, 4))
+    '2/4'
+    """
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def of(self, task: Task) -> Task:
+        """The task with this shard's samples: every N-th of the order, or every N-th cluster whole.
+
+        The beginnings of all shards together are thus a beginning of the order.
+        """
+        return task.of([s for s, unit in zip(task.samples, units(task.samples), strict=True) if self.holds(unit)])
+
+    def holds(self, unit: int) -> bool:
+        """Whether a sample or cluster, by its number in the order from 0, is in this shard."""
+        return unit % self.count == self.index - 1
+
+
+def parse_shard(text: str) -> Shard:
+    """A shard as `--shard` names it.
+
+    Raises
+    ------
+    BadInput
+        When it is not i/N with whole numbers and 1 <= i <= N.
+
+    Examples
+    --------
+    >>> parse_shard("2/4")
+    Shard(index=2, count=4)
+    """
+    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    shard = Shard(int(found[1]), int(found[2])) if found else None
+    if shard is None or not 1 <= shard.index <= shard.count:
+        raise BadInput(f"--shard is {text!r}; write i/N with i from 1 to N, such as 1/4 to 4/4")
+    return shard
+
+
+def units(samples: Sequence[Sample]) -> list[int]:
+    """The number of each sample's cluster in the order, from 0; without clusters, of the sample."""
+    seen: dict[tuple[str, str], int] = {}
+    keys = [("id", s.id) if s.cluster is None else ("cluster", s.cluster) for s in samples]
+    return [seen.setdefault(key, len(seen)) for key in keys]
+
+
+def samples_digest(task: Task) -> dict[str, Any]:
+    """What tells the samples of two plans apart: how many, and a digest of their ids in the order."""
+    text = "\0".join(sample.id for sample in task.samples)
+    return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}

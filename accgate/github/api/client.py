@@ -1,0 +1,214 @@
+"""GitHub's REST API: pages, retries and rate limits. What is asked of it is in the other modules."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from accgate.github.api.failures import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
+from accgate.github.api.limits import limit_wait, pause
+from accgate.github.api.transport import Answer, Bearer, Session, Trouble, origin_of, send, within
+
+API_VERSION = "2022-11-28"
+PAGE_SIZE = 100
+ATTEMPTS = 5
+WAITING = 15 * 60.0  # seconds in all
+_FULL_PAGE = 30  # a server that knows no `per_page` sends so many
+_MOST_PAGES = 1000
+_MOST_REDIRECTS = 5
+
+Params = Mapping[str, str | int]
+
+
+class Client:
+    """The API at `api_url`, asked with a token that goes nowhere else and is never shown.
+
+    `sleep` takes seconds, `clock` gives UTC in seconds since 1970, `luck` numbers between 0 and 1. All waiting
+    together, and all time lost on failed requests, ends after `waiting` seconds. Methods raise subclasses of
+    CannotPublish; `needs` is the permission that they name where it is missing, as `checks: write`.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        token: str,
+        *,
+        graphql_url: str | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.time,
+        luck: Callable[[], float] = random.random,
+        waiting: float = WAITING,
+    ) -> None:
+        token = token.strip()
+        if not origin_of(api_url):
+            raise CannotPublish(f"{api_url!r} is not the address of GitHub's API; see GITHUB_API_URL")
+        if not re.fullmatch(r"[!-~]+", token):
+            state = "holds characters that no token has" if token else "is empty"
+            raise CannotPublish(f"the token for {api_url} {state}; pass the job's github.token")
+        self.api_url = api_url.rstrip("/")
+        self.graphql_url = graphql_url or re.sub(r"/api/v3$", "/api", self.api_url) + "/graphql"
+        self._token = token
+        self._origin = origin_of(self.api_url)
+        self._auth = Bearer(token, self._origin)
+        self._sleep, self._clock, self._luck = sleep, clock, luck
+        self._left = waiting
+        self._session = Session()
+        self._session.headers.update(
+            {
+                "Accept": "application/vnd.github+json",
+                "X-GitHub-Api-Version": API_VERSION,
+                "User-Agent": "accgate",
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"Client({self.api_url!r}, ***)"
+
+    def get(self, path: str, *, params: Params | None = None, needs: str = "contents: read") -> Any:
+        """The JSON at a path, which starts with a slash."""
+        return self._request("GET", path, params=params, needs=needs).body
+
+    def pages(
+        self, path: str, *, params: Params | None = None, items: str | None = None, needs: str = "contents: read"
+    ) -> Iterator[dict[str, Any]]:
+        """The objects of a list, through all its pages; `items` is the key of the list where it is within an object."""
+        url, query, seen = path, {"per_page": PAGE_SIZE, **(params or {})}, None
+        for number in range(1, _MOST_PAGES + 1):
+            answer = self._request("GET", url, params=query, needs=needs)
+            rows = answer.body
+            if items:
+                rows = rows.get(items) if isinstance(rows, dict) else None
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise Unreadable(f"GET {path}: page {number} is not a list of objects")
+            if rows and rows == seen:  # the server knows no pages
+                return
+            yield from rows
+            seen, link = rows, answer.headers.get("link", "")
+            following = re.search(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\b", link)
+            if not following and (link or len(rows) < _FULL_PAGE):
+                return
+            if following and (linked := within(self._origin, f"{self.api_url}/", following[1])):
+                url, query = linked, {}
+            else:  # no link, or one that leads elsewhere, where the token must not go
+                url, query = path, {"per_page": PAGE_SIZE, **(params or {}), "page": number + 1}
+        raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
+
+    def post(self, path: str, body: Any, *, needs: str) -> Any:
+        """Creates something.
+
+        Raises
+        ------
+        Uncertain
+            Where it may have been created all the same: look for it, `rest`, then ask again.
+        """
+        return self._request("POST", path, body=body, needs=needs, again=False).body
+
+    def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
+        """Changes something; without `again` a failure that may have changed it raises Uncertain."""
+        return self._request("PATCH", path, body=body, needs=needs, again=again).body
+
+    def delete(self, path: str, *, needs: str) -> None:
+        """Deletes something; raises NotFound where it is gone already."""
+        self._request("DELETE", path, needs=needs)
+
+    def graphql(self, query: str, *, needs: str = "contents: read") -> Any:
+        """The `data` of a GraphQL query, which must change nothing."""
+        if origin_of(self.graphql_url) != self._origin:
+            raise CannotReach(
+                f"POST {self.graphql_url}: not the server of {self.api_url}, so the token is not sent there"
+            )
+        body = self._request("POST", self.graphql_url, body={"query": query}, needs=needs).body
+        if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
+            raise Unreadable(f"POST {self.graphql_url}: the answer has no data")
+        return body["data"]
+
+    def rest(self, failed: int) -> None:
+        """Waits as before another attempt, after so many that failed.
+
+        Raises
+        ------
+        CannotReach
+            Where the waiting has used up its time.
+        """
+        self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        needs: str,
+        params: Params | None = None,
+        body: Any = None,
+        again: bool = True,
+    ) -> Answer:
+        """One request with all its attempts. `again` says that a second time does no harm."""
+        url = self.api_url + path if path.startswith("/") else path
+        failed = limited = redirected = 0
+        while True:
+            started = self._clock()
+            what = f"{method} {re.sub(r'[?#].*', '', url)}"
+            answer = send(self._session, method, url, auth=self._auth, params=params, body=body, clock=self._clock)
+            trouble = self._trouble(answer)
+            if isinstance(answer, Answer) and trouble is None:
+                if answer.status < 300:
+                    return answer
+                said = self._without_token(answer.body)
+                wait = limit_wait(answer.status, answer.headers, said, limited=limited, now=self._clock())
+                if wait is not None:
+                    limited += 1
+                    self._wait(wait, f"{what}: GitHub limits the rate of requests", LimitedTooLong)
+                    continue
+                if answer.status >= 400:
+                    raise failure(answer.status, answer.headers, said, what=what, needs=needs)
+                url, params, redirected = self._redirected(what, url, answer), None, redirected + 1
+                if redirected > _MOST_REDIRECTS:
+                    raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
+                continue
+            assert trouble is not None
+            failed += 1
+            self._left -= max(self._clock() - started, 0.0)
+            if trouble.sent and not again:
+                raise Uncertain(f"{what}: {trouble.reason}; it may have been performed")
+            if failed >= ATTEMPTS or trouble.lasting:
+                times = "" if failed == 1 else f" (asked {failed} times)"
+                raise CannotReach(f"{what}: {trouble.reason}{times}; the server or the network is at fault")
+            headers = answer.headers if isinstance(answer, Answer) else {}
+            self._wait(pause(failed, headers, self._luck()), f"{what}: {trouble.reason}")
+
+    def _trouble(self, answer: Answer | Trouble) -> Trouble | None:
+        """What makes another attempt worth while; None for an answer to go by."""
+        if isinstance(answer, Trouble):
+            return answer
+        if answer.status >= 500 or answer.status == 408:
+            return Trouble(f"the server failed with {answer.status}", sent=True)
+        if answer.status < 300 and not answer.is_json:
+            return Trouble("the answer is not JSON", sent=True)
+        return None
+
+    def _redirected(self, what: str, url: str, answer: Answer) -> str:
+        """Where a moved repository is now: on the same server, or the token would leave it."""
+        location = answer.headers.get("location")
+        if answer.status not in (301, 302, 307, 308) or location is None:
+            raise Unreadable(f"{what}: answered {answer.status} without a place to go to")
+        target = within(self._origin, url, location)
+        if target is None:
+            raise CannotReach(f"{what}: redirects to another server, where the token must not go")
+        return target
+
+    def _wait(self, seconds: float, why: str, kind: type[CannotPublish] = CannotReach) -> None:
+        if seconds > self._left:
+            raise kind(f"{why}; {seconds:.0f} s more to wait, and {max(self._left, 0.0):.0f} s are left for it")
+        self._left -= seconds
+        self._sleep(seconds)
+
+    def _without_token(self, body: Any) -> Any:
+        """The message of a server that may quote what it was sent."""
+        if isinstance(body, dict):
+            return {key: self._without_token(value) for key, value in body.items()}
+        if isinstance(body, list):
+            return [self._without_token(value) for value in body]
+        return body.replace(self._token, "***") if isinstance(body, str) else body

@@ -1,0 +1,124 @@
+"""Files, commits and branches by the Git Data API, without a checkout."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from accgate.errors import BadInput
+from accgate.github.api.client import Client
+from accgate.github.api.failures import CannotReach, NotFound, Uncertain, Unreadable
+
+_READ, _WRITE = "contents: read", "contents: write"
+_ATTEMPTS = 4
+_FILE_MODES = ("100644", "100755")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands at a path of a tree; `type` is `blob`, `tree` or `commit`."""
+
+    type: str
+    mode: str
+    sha: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a plain file, and not a folder, a link or a submodule."""
+        return self.type == "blob" and self.mode in _FILE_MODES
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit and its tree."""
+
+    sha: str
+    tree: str
+
+
+class Git:
+    """The branches and files of a repository, "owner/name"."""
+
+    def __init__(self, client: Client, repository: str) -> None:
+        self._client = client
+        self._path = f"/repos/{repository}/git"
+
+    def commit(self, sha: str) -> Commit:
+        """A commit."""
+        row = self._client.get(f"{self._path}/commits/{sha}", needs=_READ)
+        return Commit(row["sha"], row["tree"]["sha"])
+
+    def tip(self, branch: str) -> str | None:
+        """The commit that a branch is at; None where there is no such branch."""
+        try:
+            row = self._client.get(f"{self._path}/ref/{_escaped(branch)}", needs=_READ)
+        except NotFound:
+            return None
+        return str(row["object"]["sha"])
+
+    def folder(self, tree: str, path: str) -> dict[str, Entry]:
+        """Everything in a folder of a tree by its path in there; empty where there is no such folder.
+
+        Raises
+        ------
+        BadInput
+            When what stands at the path, or on the way, is no folder.
+        """
+        for part in path.split("/"):
+            entry = self._entries(tree).get(part)
+            if entry is None:
+                return {}
+            if entry.type != "tree":
+                raise BadInput(f"{path}: {part} is no folder in the repository; name the folder itself")
+            tree = entry.sha
+        return self._entries(tree, recursive=True)
+
+    def write_commit(self, parent: Commit, files: Mapping[str, bytes], message: str) -> str:
+        """A commit of these files over its parent, on no branch yet."""
+        rows = [
+            {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
+            for path, content in sorted(files.items())
+        ]
+        tree = self._write("trees", {"base_tree": parent.tree, "tree": rows})
+        # Without an author GitHub names the token's own, and signs.
+        return self._write("commits", {"message": message, "tree": tree, "parents": [parent.sha]})
+
+    def create_branch(self, branch: str, sha: str) -> None:
+        """A new branch; raises Refused where there is one of that name."""
+        try:
+            self._client.post(f"{self._path}/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, needs=_WRITE)
+        except Uncertain:
+            if self.tip(branch) != sha:
+                raise
+
+    def advance_branch(self, branch: str, sha: str) -> None:
+        """Moves a branch forward; raises Refused where its tip is no ancestor of the commit."""
+        self._client.patch(f"{self._path}/refs/{_escaped(branch)}", {"sha": sha, "force": False}, needs=_WRITE)
+
+    def _entries(self, tree: str, *, recursive: bool = False) -> dict[str, Entry]:
+        params = {"recursive": "1"} if recursive else None
+        answer = self._client.get(f"{self._path}/trees/{tree}", params=params, needs=_READ)
+        if answer.get("truncated"):
+            raise Unreadable(f"{self._path}/trees/{tree}: GitHub lists only a part of so large a folder")
+        return {row["path"]: Entry(row["type"], row["mode"], row["sha"]) for row in answer["tree"]}
+
+    def _write_blob(self, content: bytes) -> str:
+        return self._write("blobs", {"content": base64.b64encode(content).decode(), "encoding": "base64"})
+
+    def _write(self, kind: str, body: Mapping[str, Any]) -> str:
+        """The name of a new object. One that was written twice does no harm: nothing leads to it yet."""
+        for failed in range(1, _ATTEMPTS + 1):
+            try:
+                return str(self._client.post(f"{self._path}/{kind}", body, needs=_WRITE)["sha"])
+            except Uncertain:
+                if failed < _ATTEMPTS:
+                    self._client.rest(failed)
+        raise CannotReach(f"POST {self._path}/{kind}: failed in {_ATTEMPTS} attempts")
+
+
+def _escaped(branch: str) -> str:
+    """A branch as one part of a path, as GitHub's description has it and its own Octokit sends it."""
+    return quote(f"heads/{branch}", safe="")

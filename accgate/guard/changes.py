@@ -1,0 +1,164 @@
+"""Which rules of the gate a pull request changes, and which way: what is not plainly stricter is a loosening."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from typing import Any, get_args
+
+from accgate.config.config import Config, Gate, Model
+from accgate.errors import BadInput
+from accgate.guard.difference import Difference, Direction, along, difference, down, file_digest, texts, unreadable, up
+from accgate.guard.state import Effect, RuleChange
+from accgate.guard.store_rules import judging_differences, store_differences
+from accgate.guard.task_rules import ALPHA, BETA, task_differences
+from accgate.inputs.toml import Key, TomlFile
+from accgate.text import shown
+
+GATE: Mapping[str, Direction] = {
+    "alpha": ALPHA,
+    "beta": BETA,
+    "correction": Direction(
+        along("bonferroni", "holm", "bh", "none"), "every regression found before is found", "fewer regressions fail"
+    ),
+    "on_inconclusive": Direction(along("warn", "fail"), "too few samples fail", "too few samples no longer fail"),
+    "drift_alpha": Direction(up, "a slower decline fails", "only a faster decline fails"),
+    "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
+}
+GATE_BY_CONTENT = ("references",)  # compared with the store
+
+
+def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
+    """Every rule of the gate that differs between two trees: loosenings first, then tightenings, then what is new.
+
+    What `[models]` changes is no rule, but for the checks it takes away, the reference that judges them, and scores
+    read from a file. What cannot be read in the base's tree and differs in the head's is a loosening.
+
+    Parameters
+    ----------
+    base : Config
+        accuracy.toml of the base commit, in its tree: task files, datasets and references are read from there.
+    head : Config
+        The same file in the tree of the pull request's head.
+
+    Raises
+    ------
+    BadInput
+        When a file that the head's rules name cannot be read or used.
+
+    Examples
+    --------
+    >>> from accgate.config import load_config
+    >>> config = load_config("configs/quickstart.toml")
+    >>> changed_rules(config, config)
+    ()
+    """
+    found = [
+        *_gate_differences(base, head),
+        *_report_differences(base, head),
+        *_judge_differences(base, head),
+        *_check_differences(base, head),
+        *_engine_differences(base, head),
+        *judging_differences(base, head),
+        *(change for name in base.tasks if name in head.tasks for change in task_differences(name, base, head)),
+        *store_differences(base, head),
+    ]
+    order = get_args(Effect)
+    found.sort(key=lambda change: (order.index(change.effect), _place(head.source, change.key)))
+    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, _line(head.source, c.key)) for c in found)
+
+
+def _stands(file: TomlFile, key: Key) -> bool:
+    table: Any = file.data
+    for part in key:
+        if not isinstance(table, Mapping) or part not in table:
+            return False
+        table = table[part]
+    return True
+
+
+def _line(file: TomlFile, key: Key) -> int | None:
+    return file.line(key) if _stands(file, key) else None
+
+
+def _place(file: TomlFile, key: Key) -> float:
+    """Where a rule stands or, where it was removed, stood; what is of another file comes last."""
+    return file.line(key) if _stands(file, key[:1]) else math.inf
+
+
+def _gate_differences(base: Config, head: Config) -> Iterator[Difference]:
+    for name in (f.name for f in fields(Gate) if f.name not in GATE_BY_CONTENT):
+        yield from difference(("gate", name), getattr(base.gate, name), getattr(head.gate, name), GATE.get(name))
+
+
+def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
+    key, why = ("report", "template"), "what people read could be changed"
+    after = _template(head)
+    try:
+        before = _template(base)
+    except BadInput as error:
+        yield unreadable(key, "template", error)
+        return
+    if (before and before[1]) != (after and after[1]):
+        yield Difference(key, *texts(before and before[0], after and after[0]), "loosening", why)
+
+
+def _judge_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """Another judge gives other marks; one that only the head has judges nothing of the base's."""
+    for name, judge in base.judges.items():
+        new = head.judges.get(name)
+        key, after = ("judges", name), None if new is None else asdict(new)
+        yield from difference(key, asdict(judge), after, why="answers are marked by another judge")
+
+
+def _template(config: Config) -> tuple[str, str] | None:
+    """Name and digest of the comment's template, where there is one."""
+    name = config.report.template
+    return None if name is None else (name, file_digest(config.path(name)))
+
+
+def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """The (model, task) pairs that only one side has, and whether models added later have a task."""
+    before, after = dict.fromkeys(base.pairs()), dict.fromkeys(head.pairs())
+    lost = _grouped([pair for pair in before if pair not in after], head)
+    for key, names in lost.items():
+        why = "this check is no longer made" if len(names) == 1 else f"these {len(names)} checks are no longer made"
+        yield Difference(key, shown(names), None, "loosening", why)
+    gained = _grouped([pair for pair in after if pair not in before], base)
+    for key, names in gained.items():
+        yield Difference(key, None, shown(names), "new", "the base has no such check")
+    for name, task in base.tasks.items():
+        key = ("tasks", name, "models")
+        new = head.tasks.get(name)
+        if new is not None and bool(task.models) != bool(new.models) and key not in {*lost, *gained}:
+            effect: Effect = "tightening" if task.models else "loosening"
+            why = "models added later are checked too" if task.models else "models added later are not checked"
+            yield Difference(key, *texts(task.models or "all", new.models or "all"), effect, why)
+
+
+def _grouped(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
+    """Pairs by what the other side lacks: the task, the model, or only both together."""
+    found: dict[Key, list[str]] = {}
+    for model, task in pairs:
+        if task not in other.tasks:
+            found.setdefault(("tasks", task), []).append(model)
+        elif model not in other.models:
+            found.setdefault(("models", model), []).append(task)
+        else:
+            found.setdefault(("tasks", task, "models"), []).append(model)
+    return found
+
+
+def _engine_differences(base: Config, head: Config) -> Iterator[Difference]:
+    for name, model in base.models.items():
+        new = head.models.get(name)
+        if new is not None and _replays(new) and not _replays(model):
+            why = "scores come from a file of the pull request, nothing is evaluated"
+            shown = new.engine if new.engine == "recorded" else f"{new.engine} of recorded"
+            yield from difference(("models", name, "engine"), model.engine, shown, why=why)
+
+
+def _replays(model: Model) -> bool:
+    """Whether scores are read from a file, alone or in replicas."""
+    return "recorded" in (model.engine, model.options.get("engine") if model.engine == "ray" else None)

@@ -1,0 +1,154 @@
+"""One rule on both sides of a pull request: whether it differs, which way, and both values as short text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.guard.state import Effect
+from accgate.inputs.toml import Key, dotted
+
+WIDTH = 80  # characters of a value that are shown
+NOT_PLAIN = "not plainly stricter"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A rule that differs, not yet placed in the head's file: its key, and `part` where it stands in another file."""
+
+    key: Key
+    base: str | None
+    head: str | None
+    effect: Effect
+    why: str
+    part: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The rule's name: `gate.alpha`, or `tasks.gsm8k: prompt`."""
+        return f"{dotted(self.key)}: {self.part}" if self.part else dotted(self.key)
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Which way a rule is stricter: where `rank` (NaN where values cannot be ranked) is higher."""
+
+    rank: Callable[[Any], float]
+    stricter: str
+    looser: str
+
+
+def up(value: float | None) -> float:
+    """Rank of a rule that is stricter the higher its value; no value has no rank."""
+    return math.nan if value is None else float(value)
+
+
+def down(value: float | None) -> float:
+    """Rank of a rule that is stricter the lower its value."""
+    return -up(value)
+
+
+def along(*values: str) -> Callable[[str], float]:
+    """Rank of a rule with these values, the strictest last.
+
+    >>> along("warn", "fail")("fail")
+    1.0
+    """
+    return lambda value: float(values.index(value))
+
+
+def exact(value: Any) -> str:
+    """What two values have in common only where they are the same to an engine and a test.
+
+    The order of a table's keys does not count, and 1, 1.0 and true are three values.
+
+    >>> exact({"a": 1, "b": 2}) == exact({"b": 2, "a": 1}), exact(1) == exact(True), exact(1) == exact(1.0)
+    (True, False, False)
+    """
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def difference(
+    key: Key, base: Any, head: Any, direction: Direction | None = None, *, why: str = NOT_PLAIN, part: str = ""
+) -> Iterator[Difference]:
+    """The difference of one rule, if any; without a direction every change is a loosening, for the reason `why`."""
+    if exact(base) == exact(head):
+        return
+    effect: Effect = "loosening"
+    if direction is not None:
+        before, after = direction.rank(base), direction.rank(head)
+        if after > before:
+            effect, why = "tightening", direction.stricter
+        elif after < before:
+            why = direction.looser
+    yield Difference(key, *texts(base, head), effect, why, part)
+
+
+def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
+    """Two values as short text, both from just before where they part; None stays None.
+
+    >>> texts([1, "a"], None)
+    ('[1, "a"]', None)
+    >>> texts("x" * 100 + "a", "x" * 100 + "b")[1]
+    '…xxxxxxxxxxxxxxxxxxxb"'
+    """
+    before, after = written(base), written(head)
+    if max(len(before), len(after)) <= WIDTH:
+        start = 0
+    else:
+        both = enumerate(zip(before, after, strict=False))
+        common = next((i for i, (left, right) in both if left != right), min(len(before), len(after)))
+        start = 0 if common < WIDTH // 2 else common - 20
+    return None if base is None else _cut(before, start), None if head is None else _cut(after, start)
+
+
+def _cut(text: str, start: int) -> str:
+    text = "…" + text[start + 1 :] if start else text
+    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def written(value: Any) -> str:
+    """A value about as TOML writes it, on one line; a table without what is not set.
+
+    >>> written({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
+    '{quant = "fp8", gpus = 2, spec = true}'
+    """
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        items = ((key, inner) for key, inner in value.items() if inner is not None)
+        return "{" + ", ".join(f"{dotted((str(key),))} = {written(inner)}" for key, inner in items) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(written, value)) + "]"
+    return str(value)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+    return digest.hexdigest()
+
+
+def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:
+    """A rule that the base has but that cannot be read there, so that nothing can be stricter than it."""
+    return Difference(key, None, None, "loosening", f"the base's {what} cannot be read: {error.messages[0]}", part)

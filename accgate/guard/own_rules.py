@@ -1,0 +1,97 @@
+"""What a pull request's own rules say of records that were made under the rules of its base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from accgate.config.config import Config
+from accgate.decision.comparison import decide
+from accgate.decision.early import early_stop
+from accgate.decision.evidence import Evidence, evidence_of
+from accgate.errors import AccgateError, BadInput
+from accgate.evaluation.run import Evaluated
+from accgate.evaluation.sample import rescored
+from accgate.planning.checks import Check, plan_checks
+from accgate.records.file import Record
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+
+# What tells two verdicts apart.
+SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
+
+
+def verdicts_beside(own: Config, evaluated: Sequence[Evaluated], verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The verdicts by a pull request's own rules, where they differ from those by the base's.
+
+    They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,
+    more samples) is `inconclusive` and says so.
+
+    Parameters
+    ----------
+    own : Config
+        The pull request's rules.
+    evaluated : sequence of Evaluated
+        What was evaluated under the base's rules.
+    verdicts : sequence of Verdict
+        What the base's rules say; new checks are left out.
+    """
+    done = {(item.check.model, item.check.task.name): item for item in evaluated}
+    judged = {(v.model or "", v.task or ""): v for v in verdicts if not v.is_new}
+    # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
+    pairs, found = [pair for pair in own.pairs() if pair in judged], {}
+    evidences: dict[tuple[str, str], Evidence] = {}
+    for pair in pairs:
+        item = done.get(pair)
+        if item is None or item.evaluation is None or not item.evaluation.complete:
+            continue
+        try:
+            (check,) = plan_checks(replace(own, only=frozenset({pair})), total=len(pairs))
+            evidences[pair] = _evidence(own, check, item, len(pairs))
+        except AccgateError as error:
+            found[pair] = _undecided(judged[pair], str(error))
+    try:
+        decided = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs))
+        found |= zip(evidences, decided, strict=True)
+    except BadInput as error:
+        found |= {pair: _undecided(judged[pair], str(error)) for pair in evidences}
+    return tuple(found[pair] for pair in pairs if pair in found and _differs(found[pair], judged[pair]))
+
+
+def _evidence(own: Config, check: Check, item: Evaluated, checks: int) -> Evidence:
+    """The evidence that the records give a check.
+
+    Raises
+    ------
+    BadInput
+        Where they give none: why.
+    """
+    assert item.evaluation is not None
+    if check.reference is None:
+        raise BadInput(*check.notes)
+    asked, now = item.check.task.fingerprint, check.task.fingerprint
+    if any(asked.get(part) != now.get(part) for part in ("prompt", "reply")):
+        raise BadInput("not evaluated: the prompts or the settings of the reply differ from the base's")
+    records = {record.key: record for record in (*item.evaluation.records, *item.evaluation.beyond)}
+    present: list[Record] = []
+    for sample in check.task.samples:
+        keys = [(sample.id, repeat) for repeat in range(check.repeats)]
+        if any(key not in records for key in keys):
+            break
+        present.extend(rescored(check.task, sample, records[key]) for key in keys)
+    if len(present) == check.n * check.repeats:
+        return evidence_of(check, present)
+    stop = early_stop(check, correction=own.gate.correction, checks=checks)
+    if stop is None or not present or not stop(present):
+        raise BadInput(f"not evaluated: {len(present) // check.repeats:,} of its {check.n:,} samples were")
+    return evidence_of(check, present, stopped=True)
+
+
+def _undecided(base: Verdict, reason: str) -> Verdict:
+    return Verdict(
+        base.model, base.task, "inconclusive", None, 0, ReferenceSummary(None, None), CandidateSummary(None, 0),
+        base.alpha, base.beta, reasons=(reason,), higher_is_better=base.higher_is_better,
+    )  # fmt: skip
+
+
+def _differs(own: Verdict, base: Verdict) -> bool:
+    return any(getattr(own, name) != getattr(base, name) for name in SHOWN)

@@ -1,0 +1,148 @@
+"""A reference of the base against what a pull request has in its place: whether every score is at least as good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from accgate.guard.difference import exact
+from accgate.guard.state import Effect
+from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
+from accgate.records.scores import Floats
+from accgate.references.store import Reference, ReferenceFile, changed_parts
+from accgate.references.write import figures
+
+INFORMATION = (
+    "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
+    "prompt_tokens", "completion_tokens", "samples_per_second", "settings",
+)  # fmt: skip
+OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
+OF_MEAN = ("mean", "n")
+SIZES = ("runs", "n", "repeats")
+Row = tuple[float, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class ReferencePair:
+    """A reference of the base and what the head has in its place."""
+
+    before: Reference
+    after: Reference
+    higher_is_better: bool
+
+    @property
+    def effect(self) -> Effect:
+        """Tightening only where the same samples, each at least as good, stand in the same reference.
+
+        Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
+        spread so much that no test finds a drop.
+        """
+        sign = 1 if self.higher_is_better else -1
+        old, new = self.before.about, self.after.about
+        if self.others or (self.before.scores is None) != (self.after.scores is None):
+            return "loosening"
+        if self.before.scores is None:
+            steps = [sign * (new.mean - old.mean), new.n - old.n]
+            return "tightening" if min(steps) >= 0 < max(steps) else "loosening"
+        (old_rows, new_rows), moves = self.rows, sign * self.moves
+        same = {key: row[1] for key, row in old_rows.items()} == {key: row[1] for key, row in new_rows.items()}
+        better = same and moves.size > 0 and bool((moves >= 0).all() and (moves > 0).any())
+        return "tightening" if better and self.is_binary and self.is_derived else "loosening"
+
+    @property
+    def changes(self) -> list[str]:
+        """What happened, in words; empty where nothing that counts did."""
+        old, new = self.before.about, self.after.about
+        with_scores = self.before.scores is not None, self.after.scores is not None
+        said = []
+        if with_scores[0] != with_scores[1]:
+            said.append("the scores were removed" if with_scores[0] else "scores stand in place of a mean")
+        if new.runs > old.runs:
+            runs = new.runs - old.runs
+            said.append("a run was added" if runs == 1 else f"{runs} runs were added")
+        if f"{old.mean:.2f}" != f"{new.mean:.2f}":
+            said.append(f"the mean {'rose' if new.mean > old.mean else 'fell'} from {old.mean:.2f} to {new.mean:.2f}")
+        said += self._row_changes() if all(with_scores) else []
+        if not all(with_scores) and old.n != new.n:
+            said.append(f"the number of samples went from {old.n:,} to {new.n:,}")
+        if parts := changed_parts(old.fingerprint, new.fingerprint):
+            said.append(f"{' and '.join(parts)} changed")
+        told = {"fingerprint"} if parts else set()
+        told |= set(SIZES) if said else set()
+        said += [f"{name} changed" for name in self.others if name not in told]
+        return said or [f"{name} changed though no score did" for name in self._odd]
+
+    def _row_changes(self) -> list[str]:
+        old, new = self.rows
+        added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
+        shared = [key for key in old if key in new]
+        fell, rose = int((self.moves < 0).sum()), int((self.moves > 0).sum())
+        said = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
+        said += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
+        said += ["how far scores lie apart decides too"] * bool(rose + fell and not self.is_binary)
+        for count, what in ((added, "added"), (removed, "removed")):
+            said += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
+        said += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
+        return said
+
+    @cached_property
+    def rows(self) -> tuple[dict[tuple[str, int], Row], dict[tuple[str, int], Row]]:
+        """The rows of both."""
+        return _rows(self.before), _rows(self.after)
+
+    @cached_property
+    def moves(self) -> Floats:
+        """By how many points the scores that both have moved."""
+        old, new = self.rows
+        return np.array([new[key][0] - old[key][0] for key in old if key in new])
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all scores of both are 0 or 100."""
+        return all(row[0] in (0.0, 100.0) for rows in self.rows for row in rows.values())
+
+    @property
+    def others(self) -> list[str]:
+        """Fields that differ and are neither information nor follow from the scores."""
+        follows = OF_SCORES if self.before.scores is not None else OF_MEAN
+        names = [f.name for f in fields(ReferenceFile) if f.name not in INFORMATION and f.name not in follows]
+        return [name for name in names if self._differs(name)]
+
+    @property
+    def _odd(self) -> list[str]:
+        """Figures that differ although no score does."""
+        return [name for name in ("mean", "sigma", "discordance", "runs_sha256") if self._differs(name)]
+
+    def _differs(self, name: str) -> bool:
+        return exact(getattr(self.before.about, name)) != exact(getattr(self.after.about, name))
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the head's figures are those of its scores, and it counts the runs it has digests of."""
+        assert self.after.scores is not None
+        old, new = self.before.about, self.after.about
+        found = figures(self.after.scores)
+        same = all(_close(getattr(new, name), found[name]) for name in ("sigma", "discordance"))
+        return same and len(new.runs_sha256) == len(old.runs_sha256)
+
+
+def _close(left: float | None, right: float | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _rows(reference: Reference) -> dict[tuple[str, int], Row]:
+    """Each (id, repeat) with its score and the other columns."""
+    path = reference.path.with_suffix(".scores.csv")
+    rows: dict[tuple[str, int], Row] = {}
+    for line, row in read_table(path) if reference.scores is not None else ():
+        score = score_of(row, path, line)
+        others = {key: value for key, value in row.items() if key not in ("id", "repeat", "score")}
+        rows[id_of(row, path, line), repeat_of(row, path, line)] = (math.nan if score is None else score, others)
+    return rows

@@ -1,0 +1,147 @@
+"""The reference store as a rule: every reference and anchor of the base, and which of them judges a check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from accgate.config.config import Config
+from accgate.errors import BadInput
+from accgate.guard.anchor_rules import Tree, anchor_fault
+from accgate.guard.difference import Difference, exact, unreadable
+from accgate.guard.reference_rules import ReferencePair
+from accgate.guard.task_rules import is_higher_better
+from accgate.inputs.toml import Key
+from accgate.records.file import file_name
+from accgate.references.anchor import anchor_beside
+from accgate.references.store import Reference, baseline_of, folder_of, read_reference
+from accgate.text import shown
+
+KEY: Key = ("references",)
+ANCHOR = ".anchor.toml"
+
+
+def store_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """The folder that references are read from, and every reference and anchor in it that differs.
+
+    Raises
+    ------
+    BadInput
+        When a file of the head's store that differs from the base's is damaged.
+    """
+    folders = [os.path.normpath(os.path.expanduser(config.gate.references)) for config in (base, head)]  # noqa: PTH111
+    if folders[0] != folders[1]:
+        why = "references are read from another folder"
+        yield Difference(("gate", "references"), folders[0], folders[1], "loosening", why)
+    for place in sorted(_places(base.references) | _places(head.references)):
+        old, new = base.references / place, head.references / place
+        name = unquote(place.removesuffix(".toml"))
+        changes = list(_reference_difference(name, old, new, base, head))
+        yield from changes
+        listed = any(change.effect == "loosening" for change in changes)
+        yield from _anchor_difference(name, old, new, replacement_listed=listed)
+
+
+def _places(store: Path) -> set[str]:
+    """Every reference of a store, `folder/task.toml`, recorded or with no more than its anchor."""
+    files = [path.relative_to(store).as_posix() for path in store.glob("*/*.toml")]
+    return {file.removesuffix(ANCHOR) + ".toml" if file.endswith(ANCHOR) else file for file in files}
+
+
+def _reference_difference(name: str, old: Path, new: Path, base: Config, head: Config) -> Iterator[Difference]:
+    if _same_files(old, new):
+        return
+    after = read_reference(new)
+    try:
+        before = read_reference(old)
+        higher = is_higher_better(unquote(old.stem), base, head)
+    except BadInput as error:
+        yield unreadable(KEY, "reference", error, name)
+        return
+    if before is None and after is not None:
+        yield Difference(KEY, None, _summary(after), "new", "the base has no such reference", name)
+    elif before is not None and after is None:
+        yield Difference(KEY, _summary(before), None, "loosening", "the reference was deleted", name)
+    elif before is not None and after is not None:
+        pair = ReferencePair(before, after, higher)
+        if why := ", ".join(pair.changes):
+            yield Difference(KEY, _summary(before), _summary(after), pair.effect, why, name)
+
+
+def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: bool) -> Iterator[Difference]:
+    if _same_files(old.with_suffix(ANCHOR), new.with_suffix(ANCHOR)):
+        return
+    head, part = Tree(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
+    try:
+        base = Tree(anchor_beside(old), read_reference(old))
+    except BadInput as error:
+        yield unreadable(KEY, "anchor", error, part)
+        return
+    replaced = not _same_files(old, new)
+    if fault := anchor_fault(base, head, replaced=replaced, replacement_listed=replacement_listed):
+        yield Difference(KEY, base.summary, head.summary, "loosening", fault, part)
+
+
+def _same_files(old: Path, new: Path) -> bool:
+    """Whether both have the same bytes, so that nothing has to be parsed."""
+    try:
+        return all(_bytes(old.with_suffix(end)) == _bytes(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
+    except OSError:  # whoever reads it next says what is wrong
+        return False
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _summary(reference: Reference) -> str:
+    return f"mean {reference.about.mean:.2f} of {reference.about.n:,}"
+
+
+def judging_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """The checks that both have and that another recorded reference judges in the head.
+
+    Raises
+    ------
+    BadInput
+        When a baseline of the head fits several references.
+    """
+    shared = set(head.pairs())
+    tasks_of: dict[Difference, list[str]] = {}
+    for model, task in [pair for pair in base.pairs() if pair in shared]:
+        settings = base.tasks[task]
+        if settings.target is None and settings.reference is None:
+            for change in _judging_difference(model, task, base, head):
+                tasks_of.setdefault(change, []).append(task)
+    for change, tasks in tasks_of.items():
+        yield replace(change, why=f"{change.why} {shown(tasks)}")
+
+
+def _judging_difference(model: str, task: str, base: Config, head: Config) -> Iterator[Difference]:
+    old, new = base.models[model], head.models[model]
+    fields = [f for f in ("baseline", "variant") if exact(getattr(old, f)) != exact(getattr(new, f))]
+    key: Key = ("models", model, fields[0]) if fields else KEY
+    part = "" if fields else f"{model}/{task}"
+    after = _judge(head, model, task)
+    try:
+        before = _judge(base, model, task)
+    except BadInput as error:
+        yield unreadable(key, "baseline", error, part)
+        return
+    if before.parent.name == after.parent.name:
+        return
+    names = [unquote(path.parent.name) + ("" if path.exists() else " (not recorded)") for path in (before, after)]
+    if before.exists():
+        yield Difference(key, names[0], names[1], "loosening", "another reference judges", part)
+    elif after.exists():
+        yield Difference(key, names[0], names[1], "new", "a reference judges for the first time", part)
+
+
+def _judge(config: Config, model: str, task: str) -> Path:
+    """Where the reference stands that judges a check, recorded or not."""
+    settings = config.models[model]
+    baseline = baseline_of(model, settings.variant, settings.baseline)
+    return folder_of(config.references, baseline, task) / f"{file_name(task)}.toml"

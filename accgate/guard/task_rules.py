@@ -1,0 +1,254 @@
+"""The rules of one task: its table in accuracy.toml, and its definition with dataset and examples."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from accgate.config.config import Config, Task
+from accgate.errors import BadInput
+from accgate.guard.base_tree import included_folder
+from accgate.guard.difference import (
+    NOT_PLAIN,
+    Difference,
+    Direction,
+    difference,
+    down,
+    exact,
+    file_digest,
+    texts,
+    unreadable,
+    up,
+)
+from accgate.inputs.toml import Key
+from accgate.metrics.own import code_digest
+from accgate.tasks import resolved
+from accgate.tasks.definition import Definition, read_definition
+from accgate.tasks.library import library_file
+from accgate.tasks.lm_eval.foreign import is_foreign, named_definition
+from accgate.tasks.schema import DefinitionFile
+
+ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
+BETA = Direction(down, "fewer drops are missed", "more drops are missed")
+SAMPLES = Direction(up, "more samples are evaluated", "fewer samples are evaluated")
+SETTINGS: Mapping[str, Direction] = {
+    "alpha": ALPHA,
+    "beta": BETA,
+    "theta": Direction(down, "smaller drops must be detectable", "smaller drops may go unseen"),
+    "num_samples": SAMPLES,
+    "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
+    "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
+}
+ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
+INHERITED = ("theta", "sigma", "mode")  # the definition's holds where they are not set
+RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")  # [gate]'s or the definition's hold where they are not
+NO_RULES = ("description", "source")
+WHY = {
+    **dict.fromkeys(
+        ("prompt", "system", "mode", "few_shot", "few_shot_dataset", "choices", "choose", "images", "attack"),
+        "the model is asked in another way",
+    ),
+    **dict.fromkeys(
+        ("target", "targets", "metric", "metric_options", "extract", "judge", "confidence"),
+        "answers are scored in another way",
+    ),
+    **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
+    **dict.fromkeys(("stop", "max_tokens"), "replies end elsewhere"),
+    **dict.fromkeys(("dataset", "subset"), "other samples are evaluated"),
+    "run_code": "whether the model's code is run",
+    "columns": "samples are grouped in another way",
+    "test": "another test decides",
+    "repeats": "another number of answers is averaged",
+}
+
+
+def task_differences(name: str, base: Config, head: Config) -> Iterator[Difference]:
+    """The rules of a task that both have and that differ.
+
+    Raises
+    ------
+    BadInput
+        When the head's definition or a file that it names cannot be read.
+    """
+    key = ("tasks", name)
+    after = definition_of(head, name)
+    new = _parts(after)
+    try:
+        before = definition_of(base, name)
+        old = _parts(before)
+    except BadInput as error:
+        yield from _setting_differences(key, base, head, after, after)
+        yield unreadable(key, "definition", error, "definition")
+    else:
+        yield from _setting_differences(key, base, head, before, after)
+        for part in old:
+            yield from _part_difference(key, part, old[part], new[part])
+
+
+def definition_of(config: Config, name: str) -> Definition:
+    """What a task of the config resolves to: its file, or the library's.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    settings = config.tasks[name]
+    if settings.lm_eval is not None:
+        return named_definition(settings.lm_eval, settings.options)
+    path = config.path(settings.file) if settings.file else library_file(settings.library or name)
+    return read_definition(path)
+
+
+def is_higher_better(name: str, base: Config, head: Config) -> bool:
+    """The direction of a task's metric as the base has it, as the head has it where the base has none.
+
+    Raises
+    ------
+    BadInput
+        When the definition can be read on neither side.
+    """
+    for config in (base, head):
+        if name not in config.tasks:
+            continue
+        try:
+            return resolved.is_higher_better(definition_of(config, name))
+        except BadInput:
+            if config is head or name not in head.tasks:
+                raise
+    return True
+
+
+def _setting_differences(
+    key: Key, base: Config, head: Config, before: Definition, after: Definition
+) -> Iterator[Difference]:
+    name = str(key[-1])
+    own, new = base.tasks[name], head.tasks[name]
+    directions = {**SETTINGS, **_of_means(before)}
+    if _included(base, own) != _included(head, new):
+        why = "lm-eval's task files changed: other questions, prompts or scores"
+        yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
+    for rate in RATES:
+        values = _rate(base, name, rate, before), _rate(head, name, rate, after)
+        # What comes of [gate] alone is said there, once for all tasks.
+        if getattr(own, rate) != getattr(new, rate) or getattr(base.gate, rate) == getattr(head.gate, rate):
+            yield from difference((*key, rate), *values, SETTINGS[rate])
+    for field in ("dataset", "few_shot_dataset"):
+        digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
+        if digests[0] != digests[1]:
+            yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
+    for field in (f.name for f in fields(Task) if f.name not in (*ELSEWHERE, *RATES)):
+        if exact(getattr(own, field)) == exact(getattr(new, field)):
+            continue
+        at = (*key, field)
+        if field == "tags":
+            yield from _tag_difference(at, own.tags, new.tags)
+            continue
+        values = (_effective(own, before, field), _effective(new, after, field))
+        yield from difference(at, *values, directions.get(field), why=WHY.get(field, NOT_PLAIN))
+
+
+def _rate(config: Config, name: str, rate: Literal["alpha", "beta"], definition: Definition) -> float:
+    return config.rate(name, rate, getattr(definition.content, rate))
+
+
+def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
+    """Ending and content of a file that accuracy.toml names."""
+    return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
+
+
+def _included(config: Config, task: Task) -> list[tuple[str, str]]:
+    """Name and digest of every file in the folder that a task of lm-eval includes."""
+    folder = included_folder(config, task)
+    if folder is None:
+        return []
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.relative_to(folder).as_posix(), file_digest(path)) for path in files]
+
+
+def _of_means(definition: Definition) -> Mapping[str, Direction]:
+    """The directions of the rules that are means, in the metric's own direction."""
+    rank = up if resolved.is_higher_better(definition) else down
+    return {
+        "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
+        "reference": Direction(rank, "the reference is better", "the reference is worse"),
+    }
+
+
+def _effective(task: Task, definition: Definition, field: str) -> Any:
+    found = getattr(task, field)
+    return getattr(definition.content, field) if found is None and field in INHERITED else found
+
+
+def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
+    if set(base) - set(head):
+        yield Difference(key, *texts(base, head), "loosening", "a job that chooses by tag may skip the task")
+    elif set(head) - set(base):
+        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag take the task")
+
+
+def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
+    if part in RATES:
+        return  # said of the task, where it holds
+    if part in ("num_samples", "theta"):
+        yield from difference(key, base, head, SETTINGS[part], part=part)
+    elif exact(_compared(base)) != exact(_compared(head)):
+        why = WHY.get(part, NOT_PLAIN)
+        if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
+            why = "the dataset's content changed"
+        yield Difference(key, *texts(_shown(base), _shown(head)), "loosening", why, part)
+
+
+def _parts(definition: Definition) -> dict[str, Any]:
+    """Everything in a definition that is a rule, as plain values, with a digest of each file."""
+    content = definition.content
+    parts = {f.name: getattr(content, f.name) for f in fields(DefinitionFile) if f.name not in NO_RULES}
+    tables = ("extract", "columns", "choices", "confidence", "judge")
+    parts |= {name: asdict(parts[name]) for name in tables if parts[name] is not None}
+    parts["attack"] = [asdict(attack) for attack in content.attack]
+    if (code := own_code(definition)) is not None:
+        parts["metric"] = {"metric": content.metric, "sha256": code}
+    for name in ("dataset", "few_shot"):
+        table = asdict(getattr(content, name))
+        digest = None if table["file"] is None else file_digest(definition.folder / table["file"])
+        parts[name] = {"file": table.pop("file"), "sha256": digest, **table}
+    return parts
+
+
+def own_code(definition: Definition) -> str | None:
+    """The digest of a metric that is a file of the user's own.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read.
+    """
+    name = definition.content.metric
+    try:
+        return None if is_foreign(definition) else code_digest(name, definition.folder)
+    except OSError as error:
+        raise BadInput(f"{definition.folder / name}: cannot be read: {error.strerror}; is it in the commit?") from error
+
+
+def _compared(part: Any) -> Any:
+    """A part with what counts: of a file's name the ending, which says how it is read, and the order within examples.
+
+    A template can go through the keys of a table that an example holds, in their order.
+    """
+    if not isinstance(part, dict):
+        return part
+    name, examples = part.get("file"), part.get("examples", ())
+    rows = [{key: json.dumps(value, default=repr) for key, value in row.items()} for row in examples]
+    return {**part, "file": None if name is None else Path(name).suffix.lower(), "examples": rows}
+
+
+def _shown(part: Any) -> Any:
+    """A part without what is not set, and with a short digest."""
+    if not isinstance(part, dict):
+        return part
+    short = {**part, "sha256": (part.get("sha256") or "")[:12]}
+    return {key: value for key, value in short.items() if value not in (None, "", {}, ())}

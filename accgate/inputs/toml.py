@@ -1,0 +1,241 @@
+"""TOML files read so that every error names the file, the line, the key and the mend."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
+DEPTH = 100  # tables in tables; Python's own limit would come as a RecursionError from anywhere
+WHOLE_MEND = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
+Key = tuple["str | int", ...]
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """A parsed TOML file that can tell on which line a key stands."""
+
+    path: Path
+    text: str
+    data: Mapping[str, Any]
+
+    def path_of(self, name: str) -> Path:
+        """A path that the file names, relative to the file's folder."""
+        return self.path.parent / os.path.expanduser(name)  # noqa: PTH111 (Path's own raises on an unknown user)
+
+    def has_file(self, name: str) -> bool:
+        """Whether `path_of(name)` is a file."""
+        return os.path.isfile(self.path_of(name))  # noqa: PTH113 (Path's own raises on an over-long name)
+
+    def missing_file(self, name: str, kind: str) -> str:
+        """What is wrong with a name that should be a file of this kind, and the mend."""
+        mend = f"give the path of {kind}, from the folder of {self.path.name}"
+        return f"there is no file {name!r} in {self.path.parent}; {mend}"
+
+    def line(self, key: Key) -> int:
+        """The line of the key, or of the nearest table around it."""
+        for length in range(len(key), 0, -1):
+            if line := self._lines.get(tuple(map(str, key[:length]))):
+                return line
+        return 1
+
+    def error(self, key: Key, message: str) -> str:
+        """`file:line: key: message`, as every message about a key reads."""
+        return f"{self.path}:{self.line(key)}: {dotted(key)}: {message}"
+
+    @cached_property
+    def _lines(self) -> dict[tuple[str, ...], int]:
+        """First line of every key, found by parsing the file statement by statement."""
+        lines: dict[tuple[str, ...], int] = {}
+        table: tuple[str, ...] = ()
+        arrays: dict[tuple[str, ...], int] = {}  # arrays of tables, each with the index of its last table
+        for first, statement in _statements(self.text):
+            parsed = tomllib.loads(statement)
+            if statement.lstrip().startswith("["):
+                is_array = statement.lstrip().startswith("[[")
+                table = _table(_only_path(parsed), arrays, is_array)
+                for length in range(1, len(table) + 1):
+                    lines.setdefault(table[:length], first)
+            else:
+                for path, _ in _paths(parsed):
+                    lines.setdefault(table + tuple(map(str, path)), first)
+        return lines
+
+
+def dotted(key: Key) -> str:
+    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
+
+    >>> dotted(("models", "a b", "sampling", "stop", 0))
+    'models."a b".sampling.stop[0]'
+    """
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
+    return text or "(file)"
+
+
+def _quoted(part: str) -> str:
+    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
+    return json.dumps(part, ensure_ascii=not part.isprintable())
+
+
+def read_toml(path: Path, *, mend: str) -> TomlFile:
+    """Read a TOML file.
+
+    Raises
+    ------
+    BadInput
+        When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
+        can be; `mend` says what to do where it is missing or empty.
+    """
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise BadInput(f"{path}: is a directory; give the TOML file in it")
+        if size > LIMIT:
+            raise BadInput(f"{path}: has {size:,} bytes, more than {LIMIT:,}; is it the right file?")
+        raw = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
+    try:
+        text = raw.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise BadInput(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
+    if not text.strip():
+        raise BadInput(f"{path}:1: is empty; {mend}")
+    return parsed_toml(path, text)
+
+
+def parsed_toml(path: Path, text: str) -> TomlFile:
+    """The text of a TOML file, parsed; `path` is what messages name.
+
+    Raises
+    ------
+    BadInput
+        When the text is not TOML, too deep, or holds numbers that nothing here takes.
+    """
+    file = TomlFile(path, text, _parsed(path, text))
+    huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
+    if huge:
+        raise located(file, ((key, f"is a number of more than 64 bits; {WHOLE_MEND}") for key in huge))
+    return file
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(_syntax_message(path, text, str(error))) from error
+    except ValueError as error:  # Python reads no decimal of more than 4,300 digits
+        long = re.search(r"\d[\d_]{4299,}", text)
+        line = text[: long.start()].count("\n") + 1 if long else 1
+        raise BadInput(f"{path}:{line}: holds a number of thousands of digits; {WHOLE_MEND}") from error
+    except RecursionError as error:
+        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is") from error
+    if _too_deep(data):
+        raise BadInput(f"{path}: is nested too deeply; no setting of accgate is")
+    return data
+
+
+def _too_deep(data: Any) -> bool:
+    level = [data]
+    for _ in range(DEPTH):
+        nested = [value for value in level if isinstance(value, (dict, list))]
+        level = [child for value in nested for child in (value.values() if isinstance(value, dict) else value)]
+    return bool(level)
+
+
+def _syntax_message(path: Path, text: str, message: str) -> str:
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
+    fact = message[: found.start()] if found else message
+    if re.match(r"Cannot (declare|overwrite|mutate|redefine)|Duplicate", fact):
+        mend = "each table and key may stand once; rename or remove one of the two"
+    else:
+        mend = "see https://toml.io for the syntax"
+    return f"{path}:{line}: is not valid TOML: {fact}; {mend}"
+
+
+def _statements(text: str) -> Iterable[tuple[int, str]]:
+    """(first line, text) of each header and key/value of valid TOML.
+
+    A statement ends with the first line at which it parses; one that is open goes on over lines and can only
+    close where a quote or bracket does.
+    """
+    open_lines: list[str] = []
+    first = 0
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if not open_lines:
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            first = number
+        open_lines.append(line)
+        if len(open_lines) > 1 and not re.search(r"\"\"\"|'''|[\]}]", line):
+            continue
+        try:
+            tomllib.loads(statement := "\n".join(open_lines))
+        except tomllib.TOMLDecodeError:
+            continue
+        yield first, statement
+        open_lines = []
+
+
+def _only_path(parsed: Any) -> tuple[str, ...]:
+    path: tuple[str, ...] = ()
+    while parsed:
+        if isinstance(parsed, list):
+            parsed = parsed[0]
+            continue
+        (key, parsed), *_ = parsed.items()
+        path += (key,)
+    return path
+
+
+def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: bool) -> tuple[str, ...]:
+    """The header's path with the index of the array element that it goes through or, for `[[...]]`, begins."""
+    table: tuple[str, ...] = ()
+    for part in path[:-1]:
+        table += (part,)
+        if table in arrays:
+            table += (str(arrays[table]),)
+    table += path[-1:]
+    if is_array:
+        arrays[table] = arrays.get(table, -1) + 1
+        table += (str(arrays[table]),)
+    return table
+
+
+def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
+    """Every path of a parsed value with what stands there, those through arrays with their indices."""
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(parsed, dict):
+        items = parsed.items()
+    elif isinstance(parsed, list):
+        items = enumerate(parsed)
+    for key, value in items:
+        yield (key,), value
+        for path, inner in _paths(value):
+            yield (key, *path), inner
+
+
+def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
+    """One error with a message for each (key, fault), in the order of the file."""
+    return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))

@@ -1,0 +1,140 @@
+"""Tables of a TOML file as frozen dataclasses: strict types, and every fault in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
+
+from accgate.inputs.toml import Key, TomlFile, located
+from accgate.text import closest, nearest
+
+T = TypeVar("T")
+
+# TOML has types, so nothing is coerced: "0.05" is text, true is not 1.
+CLOSED = ConfigDict(extra="forbid")
+Text = Annotated[str, Strict()]
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+Count = Annotated[int, Strict(), Field(ge=1)]
+Texts = tuple[Text, ...]
+
+
+def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
+    """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
+
+    Raises
+    ------
+    BadInput
+        With one message for each fault, all at once.
+    """
+    table: Any = file.data
+    for part in key:
+        table = table.get(part, {})
+    try:
+        return TypeAdapter(shape).validate_python(dict(table))
+    except ValidationError as error:
+        faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
+        raise located(file, ((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
+
+
+def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
+    """The faults without the keys that are missing only because they are misspelt: one mistake, one message."""
+    unknown = [fault["loc"] for fault in faults if fault["type"] == "unexpected_keyword_argument"]
+    meant = {(*loc[:-1], closest(str(loc[-1]), _known_keys(shape, loc[:-1]))) for loc in unknown}
+    return [fault for fault in faults if fault["type"] != "missing" or tuple(fault["loc"]) not in meant]
+
+
+def _explained(fault: Mapping[str, Any], shape: Any) -> str:
+    """One fault in words, with its mend."""
+    kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
+    if kind == "unexpected_keyword_argument":
+        return f"unknown key; {nearest(str(fault['loc'][-1]), _known_keys(shape, fault['loc'][:-1]))}"
+    if kind == "missing":
+        return f"is missing; {_description(shape, fault['loc']) or 'add it'}"
+    if kind == "literal_error":
+        words = re.findall(r"'([^']*)'", str(context["expected"]))
+        hint = nearest(value, words) if isinstance(value, str) else ""
+        listed = "" if hint.startswith("known") else hint
+        return f"is {value!r}; write one of {', '.join(words)}{'; ' + listed if listed else ''}"
+    limits = {
+        "greater_than": "above {gt:g}",
+        "greater_than_equal": "from {ge:g}",
+        "less_than": "below {lt:g}",
+        "less_than_equal": "up to {le:g}",
+        "finite_number": "that is finite",
+    }
+    if kind in limits:
+        return f"is {value}; write a number {limits[kind].format(**context)}{_range(shape, fault['loc'])}"
+    wanted = {
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "int_from_float": "a whole number",
+        "string_type": "text in quotes",
+        "bool_type": "true or false",
+        "dict_type": "a table",
+        "dataclass_type": "a table",
+        "tuple_type": "an array",
+        "list_type": "an array",
+    }
+    if kind in wanted:
+        return f"is {_short(value)}, {_toml_kind(value)}; write {wanted[kind]}"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return message if kind == "value_error" else f"is {_short(value)}: {message}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _toml_kind(value: Any) -> str:
+    kinds = {
+        bool: "a boolean",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        dict: "a table",
+        list: "an array",
+    }
+    return kinds.get(type(value), "a date or time")
+
+
+def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
+    """The dataclass at `loc`, walking through tables of tables; None where there is none."""
+    for part in loc:
+        if dataclasses.is_dataclass(shape):
+            hints = get_type_hints(shape)
+            shape = hints.get(str(part))
+        else:
+            shape = next((a for a in reversed(get_args(shape)) if a is not type(None) and a is not Ellipsis), None)
+        options = [a for a in get_args(shape) if dataclasses.is_dataclass(a)]
+        if not dataclasses.is_dataclass(shape) and len(options) == 1 and type(None) in get_args(shape):
+            shape = options[0]
+    return shape
+
+
+def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
+    found = _field_type(shape, loc)
+    return [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else []
+
+
+def _field_info(shape: Any, loc: Sequence[str | int]) -> Any:
+    parent = _field_type(shape, loc[:-1])
+    return getattr(parent, "__pydantic_fields__", {}).get(str(loc[-1]))
+
+
+def _description(shape: Any, loc: Sequence[str | int]) -> str:
+    info = _field_info(shape, loc)
+    return f"add it: {info.description}" if info is not None and info.description else ""
+
+
+def _range(shape: Any, loc: Sequence[str | int]) -> str:
+    """The other limit of the field, where it has one: both ends belong in the message."""
+    info = _field_info(shape, loc)
+    description = "" if info is None or not info.description else info.description
+    return f" ({description})" if description else ""

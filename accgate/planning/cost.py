@@ -1,0 +1,181 @@
+"""What a plan will cost: tokens, seconds and GPU-hours, from what earlier runs took. Nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accgate.config.config import Config
+from accgate.engines.base import cpu_name
+from accgate.errors import BadInput
+from accgate.planning.checks import Check
+from accgate.records.file import numbered_records, paths_of
+from accgate.records.settings import MEASURED, settings_of_run
+
+SEVERAL = re.compile(r"(\d+) x (.+)")
+GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What samples took in an earlier run; tokens are means per sample, None where the engine counts none."""
+
+    source: str
+    engine: str
+    hardware: str
+    tokens: float | None
+    samples_per_second: float | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of so many samples; a figure is None where nothing tells it."""
+
+    samples: float
+    tokens: float | None
+    seconds: float | None
+    gpu_hours: float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a check will cost: at most, and with early stopping on average where nothing changed and after a drop."""
+
+    model: str
+    task: str
+    most: Cost
+    healthy: Cost | None
+    dropped: Cost | None
+    notes: tuple[str, ...]
+
+
+def estimates(
+    config: Config, checks: Sequence[Check], runs: Sequence[Path], hardware: Callable[[str], str | None]
+) -> tuple[Estimate, ...]:
+    """The cost of each check, from run folders or else the reference that it is judged against.
+
+    Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
+    """
+    return tuple(_estimate(config, check, runs, hardware) for check in checks)
+
+
+def _estimate(config: Config, check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
+    engine = config.models[check.model].engine
+    found = [each for folder in runs if (each := _of_run(config, check, folder)) is not None]
+    found += [each] if (each := _of_reference(check)) is not None else []
+    found = [each for each in found if each.engine == engine]
+    here = hardware(engine)
+    rated = next((each for each in found if each.samples_per_second and _fits(each.hardware, here)), None)
+    counted = next((each for each in found if each.tokens is not None), None)
+    rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
+    tokens = None if counted is None else counted.tokens
+
+    def cost(samples: float) -> Cost:
+        n = samples * check.repeats
+        seconds = n / rate if rate else None
+        hours = None if seconds is None or not devices else seconds * devices / 3600.0
+        return Cost(n, None if tokens is None else tokens * n, seconds, hours)
+
+    healthy, dropped = check.expected_n_healthy, check.expected_n_dropped
+    return Estimate(
+        check.model, check.task.name, cost(check.n),
+        None if healthy is None else cost(healthy), None if dropped is None else cost(dropped),
+        tuple(_notes(engine, here, found, rated, counted)),
+    )  # fmt: skip
+
+
+def _notes(
+    engine: str, here: str | None, found: Sequence[Measured], rated: Measured | None, counted: Measured | None
+) -> list[str]:
+    """Where the figures come from, or why there are none."""
+    if engine == "recorded":
+        return ["recorded answers cost nothing"]
+    notes = [f"tokens as in {counted.source}"] if counted is not None else ["no earlier run counted tokens"]
+    if rated is not None:
+        return [*notes, f"time as in {rated.source} on {rated.hardware}"]
+    place = here or "the hardware, which is not known before the engine runs"
+    elsewhere = sorted({each.hardware for each in found if each.samples_per_second})
+    known = f"; there are measurements on {' and '.join(elsewhere)}" if elsewhere else ""
+    return [*notes, f"no run was measured on {place}, so its time is not known{known}"]
+
+
+def _of_run(config: Config, check: Check, folder: Path) -> Measured | None:
+    """What a run folder's records of the same model and variant say."""
+    model, paths = config.models[check.model], paths_of(folder, check.model, check.task.name)
+    if not paths.settings.is_file() or not paths.records.is_file():
+        return None
+    try:
+        settings = settings_of_run(paths)
+        counts = [
+            (record.prompt_tokens or 0) + (record.completion_tokens or 0)
+            for _, record in numbered_records(paths.records)
+            if record.prompt_tokens is not None or record.completion_tokens is not None
+        ]
+    except BadInput:
+        return None
+    engine, measured = settings.get("engine"), settings.get(MEASURED)
+    if not isinstance(engine, Mapping) or (settings.get("model"), settings.get("variant")) != (
+        model.model, dict(model.variant),
+    ):  # fmt: skip
+        return None
+    tokens = sum(counts) / len(counts) if counts else None
+    named = str(engine.get("name", "")), str(engine.get("hardware", ""))
+    return Measured(str(paths.records), *named, tokens, _rate(measured))
+
+
+def _rate(measured: Any) -> float | None:
+    """Samples a second, of what the settings say of their run."""
+    if not isinstance(measured, dict):
+        return None
+    records, seconds = measured.get("records"), measured.get("seconds")
+    if not isinstance(records, (int, float)) or not isinstance(seconds, (int, float)) or seconds <= 0:
+        return None
+    return records / seconds or None
+
+
+def _of_reference(check: Check) -> Measured | None:
+    if check.recorded is None:
+        return None
+    about = check.recorded.about
+    counts = [each for each in (about.prompt_tokens, about.completion_tokens) if each is not None]
+    return Measured(
+        str(check.recorded.path), about.engine, about.hardware, sum(counts) if counts else None,
+        about.samples_per_second,
+    )  # fmt: skip
+
+
+def _fits(measured: str, here: str | None) -> bool:
+    return here is not None and here in (measured, _device(measured))
+
+
+def _device(hardware: str) -> str:
+    several = SEVERAL.fullmatch(hardware)
+    return several[2] if several else hardware
+
+
+def _gpus(hardware: str) -> int:
+    """GPUs that a hardware's name counts; 0 for processors and for servers, which do not say."""
+    several = SEVERAL.fullmatch(hardware)
+    return int(several[1]) if several and GPU.search(hardware) else int(bool(GPU.search(hardware)))
+
+
+def hardware_here(engine: str) -> str | None:
+    """What an engine would run on here, as it would name it; None where that is not known."""
+    if engine == "llamacpp":
+        return cpu_name()
+    if engine == "openai":
+        return "server"
+    return _gpu_name() or cpu_name() if engine == "vllm" else None
+
+
+def _gpu_name() -> str | None:
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.splitlines()[0].strip() if said.returncode == 0 and said.stdout.strip() else None

@@ -1,0 +1,78 @@
+"""The error rates and the test of a check, from accuracy.toml and the task's definition."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, replace
+
+from accgate.config.config import Config, Judge
+from accgate.config.config import Task as TaskSettings
+from accgate.design import Design
+from accgate.errors import BadInput
+from accgate.inputs.toml import TomlFile
+from accgate.tasks.definition import Definition
+from accgate.tasks.lm_eval.foreign import is_foreign
+from accgate.tasks.resolved import is_higher_better, metric_of
+from accgate.tasks.task import Task
+
+
+def design_of(config: Config, name: str, source: Definition) -> Design:
+    """What decides a check of a task: what accuracy.toml says, else the definition."""
+    settings = config.tasks[name]
+    gate, definition = config.gate, source.content
+    theta = definition.theta if settings.theta is None else settings.theta
+    mean = definition.aggregate is None
+    return Design(
+        test=settings.test,
+        alpha=config.rate(name, "alpha", definition.alpha),
+        beta=config.rate(name, "beta", definition.beta),
+        sigma=(definition.sigma if settings.sigma is None else settings.sigma) if mean else None,
+        theta=theta,
+        higher_is_better=is_higher_better(source),
+        early_stopping=gate.early_stopping and theta is not None and mean,  # it stops on what would rule out theta
+        seed=gate.seed,
+    )
+
+
+def refuse_unready(config: Config, settings: TaskSettings, name: str, source: Definition) -> None:
+    """Refuse a task that needs what accuracy.toml does not give: leave to run code, a judge, a reference's scores."""
+    content, here = source.content, ("tasks", name)
+    if is_foreign(source):
+        return
+    metric = metric_of(source)
+    if metric.kind == "code" and not settings.run_code:
+        fault = "runs code that the model wrote: allow that with run_code = true, and read docs/security.md"
+        raise BadInput(config.source.error(here, fault))
+    if metric.kind == "judge" and settings.judge is None:
+        fault = 'needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'
+        raise BadInput(config.source.error(here, fault))
+    if content.aggregate is not None and (settings.target is not None or settings.reference is not None):
+        key = "target" if settings.target is not None else "reference"
+        fault = f"is a mean; {content.aggregate} is judged against recorded samples alone, remove it and record some"
+        raise BadInput(config.source.error((*here, key), fault))
+    if content.aggregate is not None and settings.test not in ("auto", "bootstrap"):
+        fault = f"is {settings.test!r}; {content.aggregate} is no mean of scores: use auto or bootstrap"
+        raise BadInput(config.source.error((*here, "test"), fault))
+
+
+@dataclass(frozen=True)
+class JudgeModel:
+    """A table of [judges], in the file whose rules judge."""
+
+    name: str
+    settings: Judge
+    source: TomlFile
+
+
+def judge_of(config: Config, settings: TaskSettings) -> JudgeModel | None:
+    """The judge that a task names."""
+    if settings.judge is None:
+        return None
+    return JudgeModel(settings.judge, config.judges[settings.judge], config.source)
+
+
+def judged_by(task: Task, judge: JudgeModel) -> Task:
+    """The task with its judge in the fingerprint: another judge gives other marks."""
+    named = {key: value for key, value in asdict(judge.settings).items() if key != "options"}
+    digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]
+    return replace(task, fingerprint={**task.fingerprint, "metric": digest})

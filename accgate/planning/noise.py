@@ -1,0 +1,118 @@
+"""How noisy a task is, from recorded runs of one model: sigma, discordance, and the samples that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from accgate.errors import BadInput
+from accgate.planning.samples import achieved_theta, plan
+from accgate.records.scores import Scores, in_points, paired, read_scores
+from accgate.stats.names import TestName
+from accgate.stats.noise import (
+    Estimate,
+    VarianceParts,
+    discordance_of_repeats,
+    estimate_discordance,
+    estimate_sigma,
+    variance_parts,
+)
+
+
+@dataclass(frozen=True)
+class DesignRow:
+    """What a design needs to see theta, and what it sees with the samples there are; points.
+
+    `expected_n_healthy` is the mean number of samples of a run in which nothing changed.
+    """
+
+    test: TestName
+    n: int
+    expected_n_healthy: float
+    theta: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a task; sigma and differences_sigma in points, discordance a share.
+
+    `discordance` and `differences_sigma` come from two runs, or from repeats of one; None where there is only one
+    answer to each sample. `parts` has the variance between and within questions where there are repeats.
+    """
+
+    n: int
+    mean: float
+    theta: float
+    alpha: float
+    beta: float
+    sigma: Estimate
+    discordance: Estimate | None
+    differences_sigma: Estimate | None
+    parts: VarianceParts | None
+    designs: tuple[DesignRow, ...]
+
+
+def noise_of(
+    files: Sequence[Path], *, theta: float, alpha: float = 0.05, beta: float = 0.2, scale: float | None = None
+) -> Noise:
+    """The noise that one run shows, or two runs of the same model on the same samples (A/A).
+
+    Raises
+    ------
+    BadInput
+        For files that cannot be read, runs of different samples, or more than two files.
+    """
+    if len(files) > 2:
+        raise BadInput(f"{len(files)} files are given; give one run, or two runs of the same model")
+    first = read_scores(files[0], "run")
+    second = read_scores(files[-1], "run")
+    first, second = in_points(first, second, scale)
+    sigma = estimate_sigma(first.averaged())
+    discordance, differences = None, None
+    if len(files) == 2:
+        other = paired(second, first)
+        discordance = estimate_discordance(first.averaged(), other.averaged())
+        differences = estimate_sigma(other.averaged() - first.averaged())
+    elif first.values.shape[1] > 1:
+        discordance = discordance_of_repeats(first.values)
+        differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
+    return Noise(
+        n=first.n,
+        mean=float(np.mean(first.averaged())),
+        theta=theta,
+        alpha=alpha,
+        beta=beta,
+        sigma=sigma,
+        discordance=discordance,
+        differences_sigma=differences,
+        parts=variance_parts(first.values) if first.values.shape[1] > 1 else None,
+        designs=_designs(first, theta, alpha, beta, sigma, discordance, differences),
+    )
+
+
+def _designs(
+    scores: Scores,
+    theta: float,
+    alpha: float,
+    beta: float,
+    sigma: Estimate,
+    discordance: Estimate | None,
+    differences: Estimate | None,
+) -> tuple[DesignRow, ...]:
+    """The unpaired, the paired and the sequential design, as far as their noise is known."""
+    rows = []
+    binary = bool(np.isin(scores.values, (0.0, 100.0)).all())
+    q = discordance.value if discordance is not None and binary else None
+    sd = differences.value if differences is not None and not binary else None
+    for test in ("two-sample", "paired", "gsprt"):
+        spread = sigma.value if test == "two-sample" else sd
+        share = None if test == "two-sample" else q
+        if spread is None and share is None:
+            continue
+        found = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
+        reached = achieved_theta(test, scores.n, sigma=spread, discordance=share, alpha=alpha, beta=beta)
+        rows.append(DesignRow(test, found.n, found.expected_n_healthy, reached))
+    return tuple(rows)

@@ -1,0 +1,283 @@
+"""Scores per sample as arrays: read from files or mappings, checked, and paired by id."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.errors import BadInput
+from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of, score_of
+from accgate.text import shown
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+LARGEST = 1e12  # points; past any metric, and sums of squares stay finite
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one side, in points.
+
+    `values` has shape (n, repeats), rows in the order of `ids`; NaN marks a sample whose evaluation failed.
+    `clusters` has the cluster of each sample in the same order, or is None where the samples are independent.
+    """
+
+    ids: tuple[str, ...]
+    values: Floats
+    clusters: tuple[str, ...] | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of samples, failed ones included."""
+        return len(self.ids)
+
+    @property
+    def failed(self) -> int:
+        """Number of samples of which at least one repeat has no score."""
+        return int(np.isnan(self.values).any(axis=1).sum())
+
+    def averaged(self) -> Floats:
+        """Mean over the repeats of each sample, shape (n,)."""
+        means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
+        return means
+
+    def filled(self, score: float) -> Scores:
+        """The same with every failed score replaced by `score`."""
+        return replace(self, values=np.where(np.isnan(self.values), score, self.values))
+
+    def scaled(self, factor: float) -> Scores:
+        """The same with every score multiplied by `factor`."""
+        return self if factor == 1.0 else replace(self, values=self.values * factor)
+
+    def taken(self, ids: Sequence[str]) -> Scores:
+        """The rows of these ids, in their order; the ids must be present."""
+        if ids == self.ids:
+            return self
+        rows = list(map(self._row.__getitem__, ids))
+        clusters = None if self.clusters is None else tuple(map(self.clusters.__getitem__, rows))
+        return Scores(tuple(ids), self.values[rows], clusters)
+
+    @cached_property
+    def _row(self) -> Mapping[str, int]:
+        return dict(zip(self.ids, range(self.n), strict=True))
+
+
+def collect(
+    rows: Mapping[tuple[str, int], float | None],
+    side: str,
+    clusters: Mapping[tuple[str, int], str | None] | None = None,
+) -> Scores:
+    """Scores from (id, repeat) -> score, in order of first appearance; None marks a failed sample.
+
+    `clusters` maps the same keys to the cluster of the sample; None, empty text or no key is no cluster.
+
+    Raises
+    ------
+    BadInput
+        When there is no sample at all, samples have different numbers of repeats, some samples have a cluster
+        and some have not, or the repeats of one sample are of different clusters.
+    """
+    of = clusters or {}
+    values = [nan if score is None else score for score in rows.values()]
+    return _grouped([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+
+
+def _grouped(ids: Sequence[str], scores: Sequence[float], clusters: Sequence[str | None], side: str) -> Scores:
+    """Scores from rows, each of one repeat, in order of the ids' first appearance."""
+    if not ids:
+        raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
+    distinct = tuple(dict.fromkeys(ids))
+    rows = np.arange(len(ids))[:, None] if len(distinct) == len(ids) else _rows_of_repeats(ids, distinct, side)
+    values = np.array(scores, dtype=np.float64)[rows]
+    if not any(clusters):
+        return Scores(distinct, values)
+    columns = [[clusters[row] or None for row in column] for column in rows.T.tolist()]
+    if any(column != columns[0] for column in columns):
+        both = zip(distinct, zip(*columns, strict=True), strict=True)
+        torn = [id_ for id_, own in both if len(set(own)) > 1]
+        raise BadInput(
+            f"{side}: {len(torn)} of {len(distinct)} samples have repeats of different clusters: {shown(torn)}; "
+            "a sample belongs to one"
+        )
+    without = [id_ for id_, cluster in zip(distinct, columns[0], strict=True) if cluster is None]
+    if without:
+        raise BadInput(
+            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {shown(without)}; "
+            "give every sample its cluster, or none"
+        )
+    return Scores(distinct, values, tuple(filter(None, columns[0])))
+
+
+def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> Codes:
+    """Where the repeats of each sample stand, shape (n, repeats)."""
+    place = dict(zip(distinct, range(len(distinct)), strict=True))
+    places = np.array(list(map(place.__getitem__, ids)), dtype=np.intp)
+    counts = np.bincount(places)
+    repeats = int(counts.max())
+    uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
+    if uneven:
+        raise BadInput(
+            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {shown(uneven)}; "
+            "every sample needs the same number"
+        )
+    return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
+
+
+def read_scores(path: Path, side: str) -> Scores:
+    """Scores from a JSONL file or run record (`id`, `score`, optional `repeat`, `cluster`) or a CSV with these columns.
+
+    Raises
+    ------
+    BadInput
+        With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
+        finite number; for samples without a score, and for clusters that some samples lack: which and how many.
+    """
+    first_line: dict[str | tuple[str, int], int] = {}  # by id alone where repeat is 0: a million tuples take long
+    scores = array("d")
+    clusters: list[str | None] = []
+    names: dict[str, str] = {}  # one string a cluster, not one a sample
+    unscored: list[str] = []
+    for line, row in read_table(path):
+        id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
+        if type(id_) is not str or not id_:
+            id_ = id_of(row, path, line)
+        if type(repeat) is not int or repeat != 0:
+            repeat = repeat_of(row, path, line)
+        key = (id_, repeat) if repeat else id_
+        seen = first_line.setdefault(key, line)
+        if seen != line:
+            raise BadInput(
+                f"{path}:{line}: id {id_!r} (repeat {repeat}) stands already on line {seen}; each sample must come once"
+            )
+        if type(score) is not float or not isfinite(score):
+            score = score_of(row, path, line)
+            if score is None:
+                unscored.append(id_)
+                score = nan
+        scores.append(score)
+        if type(cluster) is not str and cluster is not None:
+            cluster = cluster_of(row, path, line)
+        clusters.append(names.setdefault(cluster, cluster) if cluster else None)
+    if unscored:
+        raise BadInput(
+            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {shown(unscored)}; "
+            "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
+        )
+    ids = [key if isinstance(key, str) else key[0] for key in first_line]
+    return _grouped(ids, scores, clusters, f"{side} {path}")
+
+
+def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
+    """Scores from a mapping of id to score, or from an array in the order given.
+
+    Raises
+    ------
+    BadInput
+        For no samples, or scores that are not finite numbers: which and how many.
+    """
+    if isinstance(data, Mapping):
+        ids = tuple(str(key) for key in data)
+        if len(set(ids)) < len(ids):
+            raise BadInput(f"{side}: two ids are the same text; each sample must come once")
+        raw: Any = list(data.values())
+    else:
+        raw = data
+        ids = tuple(str(i) for i in range(len(raw)))
+    try:
+        values = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{side}: scores must be numbers ({error})") from error
+    if values.ndim != 1:
+        raise BadInput(f"{side}: scores must have one dimension, not {values.ndim}; give one score a sample")
+    if not len(values):
+        raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
+    broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
+    if broken:
+        raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {shown(broken)}")
+    return Scores(ids, values[:, None])
+
+
+def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tuple[Scores, Scores]:
+    """Both sides in points. Without a scale, scores that look like fractions are refused, never guessed.
+
+    Raises
+    ------
+    BadInput
+        When the largest score of a side is above 0 and at most 1 and no scale is given, or the scale is not positive.
+    """
+    if scale is None:
+        for side in (reference, candidate):
+            largest = float(np.max(side.values))
+            if 0.0 < largest <= 1.0:
+                raise BadInput(
+                    f"the largest score of one side is {largest:g}: fractions or points? Give scale=100 (--scale 100) "
+                    "where scores are fractions, scale=1 (--scale 1) where they are points"
+                )
+        scale = 1.0
+    if not (isfinite(scale) and scale > 0.0):
+        raise BadInput(f"scale is {scale}; give a number above 0")
+    sides = reference.scaled(scale), candidate.scaled(scale)
+    for side in sides:
+        check_range(side)
+    return sides
+
+
+def check_range(scores: Scores) -> None:
+    """Refuse scores that no metric gives; NaN marks a failed sample and is let through.
+
+    Raises
+    ------
+    BadInput
+        Which samples, and how many.
+    """
+    beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
+    if beyond:
+        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {shown(beyond)}")
+
+
+def paired(reference: Scores, candidate: Scores) -> Scores:
+    """The reference's rows in the candidate's order.
+
+    Raises
+    ------
+    BadInput
+        Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
+        unless these are the same.
+    """
+    try:
+        taken = reference.taken(candidate.ids)
+    except KeyError:
+        raise _other_samples(reference, candidate) from None
+    if taken is not reference and len(set(candidate.ids)) < reference.n:
+        raise _other_samples(reference, candidate)
+    if taken.clusters is None or candidate.clusters is None or taken.clusters == candidate.clusters:
+        return taken
+    both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
+    moved = [id_ for id_, left, right in both if left != right]
+    raise BadInput(
+        f"{len(moved)} of {candidate.n} samples are of one cluster in the reference and of another in the candidate: "
+        f"{shown(moved)}; give both sides the same clusters, or only one side any"
+    )
+
+
+def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
+    known, given = set(reference.ids), set(candidate.ids)
+    missing = [id_ for id_ in reference.ids if id_ not in given]
+    extra = [id_ for id_ in candidate.ids if id_ not in known]
+    faults = [f"{len(known & given)} of the reference's {len(known)} samples are in the candidate"]
+    if missing:
+        faults.append(f"{len(missing)} missing from the candidate: {shown(missing)}")
+    if extra:
+        faults.append(f"{len(extra)} not in the reference: {shown(extra)}")
+    return BadInput(
+        "reference and candidate hold different samples: " + "; ".join(faults) + ". Evaluate the same samples, "
+        "record the reference again, or use the unpaired test (two-sample)"
+    )

@@ -1,0 +1,45 @@
+"""What stands beside records: the settings that they were made with, and what is known of their run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.records.file import RecordPaths, write_atomically
+
+# In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
+# shards whose records were merged; how long how many records took; the options that change no answer.
+STOPPED, PLAN, MERGED, MEASURED = "stopped_with", "plan", "merged", "measured"
+
+
+OPERATIONAL = "operational"
+
+
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, OPERATIONAL})
+
+
+def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
+    """The settings that records were made with.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read, or is damaged.
+    """
+    try:
+        settings = json.loads(paths.settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"{paths.settings}: cannot be read ({error}), so nothing tells what its records are of; delete "
+            f"{paths.records} or name another --out"
+        ) from error
+    if not isinstance(settings, dict):
+        raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
+    return settings
+
+
+def write_settings(paths: RecordPaths, settings: Mapping[str, Any]) -> None:
+    """Write the settings beside the records that were made with them."""
+    write_atomically(paths.settings, json.dumps(settings, sort_keys=True, indent=1).encode())

@@ -1,0 +1,243 @@
+"""Drift: the first reference of a model and task is kept as the anchor, and later ones and runs are held against it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from accgate.errors import BadInput
+from accgate.inputs.toml import read_toml
+from accgate.inputs.typed import Number, Text, Whole, validated
+from accgate.records.clusters import clusters_of
+from accgate.records.file import file_name, write_atomically
+from accgate.records.scores import Codes, Floats, Scores
+from accgate.references.store import (
+    Reference,
+    ReferenceFile,
+    baseline_of,
+    changed_parts,
+    find_reference,
+    folder_of,
+    is_rescored,
+    reference_path,
+    stored_scores,
+    write_toml,
+)
+from accgate.stats.drift import anchored_difference, drift_test
+from accgate.verdict import Drift
+
+STRICT = ConfigDict(extra="forbid")
+MEND = "delete both, and drift is counted anew"
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=STRICT)
+class Step:
+    """A reference that came after the anchor: its difference to the anchor and that difference's error, points."""
+
+    date: Text = ""
+    commit: Text = ""
+    difference: Number
+    error: Number
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=STRICT)
+class AnchorFile:
+    """`<task>.anchor.toml` of the store: the first reference, and how often it has been replaced since.
+
+    `anchor` says why drift is counted from here, where still earlier references cannot be compared.
+    """
+
+    model: Text
+    task: Text
+    mean: Number
+    n: Whole
+    replaced: Whole
+    scores_sha256: Text
+    repeats: Whole = 1
+    date: Text = ""
+    commit: Text = ""
+    anchor: Text = ""
+    fingerprint: dict[Text, Text] = field(default_factory=dict)
+    history: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The first reference of a model and task; it outlives every later one that can be compared with it."""
+
+    path: Path
+    about: AnchorFile
+    scores: Scores
+
+
+def find_anchor(store: Path, baseline: str, task: str) -> Anchor | None:
+    """The anchor of a baseline and task; None where its reference has never been replaced.
+
+    Raises
+    ------
+    BadInput
+        When its files are damaged or do not fit each other.
+    """
+    return anchor_beside(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+
+
+def anchor_beside(reference: Path) -> Anchor | None:
+    """The anchor beside the file of a reference, as `find_anchor`."""
+    path = reference.with_suffix(".anchor.toml")
+    if not path.is_file():
+        if (scores := path.with_suffix(".scores.csv")).exists():
+            raise BadInput(f"{path}: is missing, but {scores.name} is there; restore it from git, or {MEND}")
+        return None
+    source = read_toml(path, mend=f"restore it from git, or {MEND}")
+    about = validated(source, AnchorFile)
+    if about.replaced != len(about.history):
+        fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
+        raise BadInput(source.error(("replaced",), fault))
+    return Anchor(path, about, stored_scores(source, about.scores_sha256, mean=about.mean, n=about.n, mend=MEND))
+
+
+def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
+    """Keep the anchor, and what the new reference differs from it by, before the new one replaces the old.
+
+    The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it. It is then
+    removed, and drift is counted from the new reference: the text says so, for the new reference's file.
+
+    Raises
+    ------
+    BadInput
+        When the anchor is damaged.
+    """
+    path = reference_path(store, about.model, about.variant, about.task)
+    if not path.is_file():
+        return ""
+    anchor = anchor_beside(path)
+    if anchor is None:
+        old = _readable(store, about)
+        if old is None or old.scores is None:
+            return "drift is counted from here: the scores of the reference before are not there"
+        anchor = _begun(old, old.scores)
+    if changed := _incomparable(anchor, about, scores):
+        anchor.path.unlink(missing_ok=True)
+        anchor.path.with_suffix(".scores.csv").unlink(missing_ok=True)
+        return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
+    pairs = _pairs(anchor, scores, clusters_of(None, scores))
+    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
+    step = Step(difference=difference, error=error, date=about.date, commit=about.commit)
+    if not anchor.path.is_file():
+        write_atomically(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
+    history = tuple({k: v for k, v in asdict(past).items() if v != ""} for past in (*anchor.about.history, step))
+    write_toml(anchor.path, {**asdict(anchor.about), "history": history, "replaced": len(history)})
+    return ""
+
+
+def _readable(store: Path, about: ReferenceFile) -> Reference | None:
+    """The reference that is replaced; None where it is damaged, which recording anew mends."""
+    try:
+        return find_reference(store, baseline_of(about.model, about.variant, None), about.task)
+    except BadInput:
+        return None
+
+
+def _begun(reference: Reference, scores: Scores) -> Anchor:
+    old = reference.about
+    assert old.scores_sha256 is not None
+    about = AnchorFile(
+        model=old.model, task=old.task, mean=old.mean, n=old.n, replaced=0, scores_sha256=old.scores_sha256,
+        repeats=old.repeats, date=old.date, commit=old.commit, anchor=old.anchor, fingerprint=old.fingerprint,
+    )  # fmt: skip
+    return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
+
+
+def _incomparable(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
+    """Why a new reference's scores cannot be held against the anchor's; None where they can.
+
+    More or fewer samples are no hindrance, as where a plan has changed: those that both have are compared.
+    """
+    first, new = set(anchor.scores.ids), set(scores.ids)
+    if not is_rescored(anchor.about.fingerprint, about.fingerprint) and (first <= new or new <= first):
+        return None
+    return f"{' and '.join(changed_parts(anchor.about.fingerprint, about.fingerprint)) or 'the samples'} changed"
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Averaged scores of the samples that have one both in the anchor and in a run, and what is left out."""
+
+    before: Floats
+    now: Floats
+    codes: Codes | None
+    reasons: tuple[str, ...]
+
+
+def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
+    known, values = set(anchor.scores.ids), scores.averaged()
+    shared = np.array([id_ in known for id_ in scores.ids])
+    rows = np.flatnonzero(shared & ~np.isnan(values))
+    left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
+    reasons = tuple(
+        f"{int(rows.sum()):,} of {scores.n:,} samples {why} and are left out of the drift"
+        for why, rows in left_out.items()
+        if rows.any()
+    )
+    before = anchor.scores.taken([scores.ids[row] for row in rows]).averaged()
+    return _Pairs(before, values[rows], None if codes is None else codes[rows], reasons)
+
+
+def drift_of(
+    store: Path,
+    baseline: str,
+    task: str,
+    candidate: Scores,
+    *,
+    clusters: Codes | None,
+    higher_is_better: bool,
+    alpha: float,
+) -> Drift | None:
+    """The drift of a run since the anchor of its reference; None where the reference has never been replaced.
+
+    Parameters
+    ----------
+    store, baseline, task
+        As for `find_anchor`.
+    candidate : Scores
+        Of this run, points. Samples without a score are left out, and a reason says so.
+    clusters : int array of shape (candidate.n,), optional
+        The cluster of each sample, from 0.
+    higher_is_better : bool
+        Of the task's metric.
+    alpha : float
+        Type I error rate of the whole history.
+
+    Raises
+    ------
+    BadInput
+        When the anchor is damaged.
+    """
+    anchor = find_anchor(store, baseline, task)
+    if anchor is None:
+        return None
+    return drift_since(anchor, candidate, clusters=clusters, higher_is_better=higher_is_better, alpha=alpha)
+
+
+def drift_since(
+    anchor: Anchor, candidate: Scores, *, clusters: Codes | None, higher_is_better: bool, alpha: float
+) -> Drift:
+    """The drift of a run since this anchor; parameters as for `drift_of`.
+
+    The references since the anchor are the runs before this one, so the more often a reference was replaced, the more a
+    decline has to show. Of a run that was stopped early the difference is that of the samples it took.
+    """
+    history, pairs = anchor.about.history, _pairs(anchor, candidate, clusters)
+    since, runs = anchor.about.date, len(history) + 1
+    if not len(pairs.now):
+        return Drift(since, runs, None, None, alpha, detected=False, reasons=pairs.reasons)
+    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
+    sign = 1.0 if higher_is_better else -1.0
+    differences = sign * np.array([*(step.difference for step in history), difference])
+    result = drift_test(differences, [*(step.error for step in history), error], alpha=alpha)
+    reasons = (*result.reasons, *pairs.reasons)
+    return Drift(since, runs, difference, result.p_value, alpha, result.detected, reasons)

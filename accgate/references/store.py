@@ -1,0 +1,302 @@
+"""The reference store: a folder of text files that a pull request shows line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from accgate.design import Mean
+from accgate.errors import BadInput
+from accgate.inputs.toml import TomlFile, read_toml
+from accgate.inputs.typed import Number, Text, Texts, Whole, validated
+from accgate.records.file import Record, file_name, read_gzip_lines, write_atomically
+from accgate.records.scores import Scores, collect, read_scores
+from accgate.references.columns import stored_records
+from accgate.tasks.task import Task
+from accgate.text import nearest, shown
+
+PARTS = {
+    "dataset": "the dataset",
+    "prompt": "the prompt",
+    "extract": "target or extraction",
+    "metric": "the metric",
+    "reply": "stop strings or max_tokens",
+}
+
+
+@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class ReferenceFile:
+    """`<task>.toml` of the store; mean and sigma in points, discordance a share.
+
+    `repeats` counts the answers to each sample in all `runs` together, and `runs_sha256` has a digest of each run.
+    Tokens are means per sample, and with `samples_per_second` those of the last run: what `plan` estimates costs from.
+    `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
+    are those of the model, its engine and sampling that can change an answer.
+    """
+
+    model: Text
+    task: Text
+    mean: Number
+    n: Whole
+    sigma: Number | None = None
+    repeats: Whole = 1
+    discordance: Number | None = None
+    runs: Whole = 1
+    date: Text = ""
+    commit: Text = ""
+    engine: Text = ""
+    engine_version: Text = ""
+    hardware: Text = ""
+    prompt_tokens: Number | None = None
+    completion_tokens: Number | None = None
+    samples_per_second: Number | None = None
+    reason: Text = ""
+    anchor: Text = ""
+    scores_sha256: Text | None = None
+    runs_sha256: Texts = ()
+    variant: dict[Text, Any] = field(default_factory=dict)
+    fingerprint: dict[Text, Text] = field(default_factory=dict)
+    replaced: dict[Text, Any] = field(default_factory=dict)
+    settings: dict[Text, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A recorded reference; without `scores` only its mean is known."""
+
+    path: Path
+    about: ReferenceFile
+    scores: Scores | None
+
+    @property
+    def evidence(self) -> Scores | Mean:
+        """What a decision takes: the scores where they are recorded, else the mean."""
+        return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n, self.about.sigma)
+
+    @property
+    def replies_path(self) -> Path:
+        """The optional sidecar with the replies."""
+        return self.path.with_suffix(".replies.jsonl.gz")
+
+    def records(self) -> Iterator[Record]:
+        """What is stored of each record: score, and the columns that statistics need."""
+        return stored_records(self.path.with_suffix(".scores.csv"))
+
+    def replies(self) -> dict[tuple[str, int], str]:
+        """Recorded replies by (id, repeat); empty without a sidecar."""
+        return {(row["id"], row["repeat"]): row["reply"] or "" for row in read_gzip_lines(self.replies_path)}
+
+
+def variant_label(variant: Mapping[str, Any]) -> str:
+    """A variant as a baseline names it, keys sorted.
+
+    >>> variant_label({"quant": "fp8", "gpu": "H200", "spec": True})
+    'gpu=H200,quant=fp8,spec=true'
+    """
+    return ",".join(f"{key}={_plain(variant[key])}" for key in sorted(variant))
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def baseline_of(model: str, variant: Mapping[str, Any], baseline: str | None) -> str:
+    """The name a model's reference is looked up by: its baseline, or its own name and variant.
+
+    >>> baseline_of("m", {"quant": "fp8"}, "m@quant=bf16,gpu=H200")
+    'm@gpu=H200,quant=bf16'
+    """
+    if baseline is None:
+        label = variant_label(variant)
+        return f"{model}@{label}" if label else model
+    name, _, label = baseline.partition("@")
+    parts = sorted(part.strip() for part in label.split(",") if part.strip())
+    return f"{name.strip()}@{','.join(parts)}" if parts else name.strip()
+
+
+def find_reference(store: Path, baseline: str, task: str) -> Reference | None:
+    """The reference of a baseline and task; None where none is recorded.
+
+    A baseline may name a variant's values alone (`m@bf16`) where that is unambiguous.
+
+    Raises
+    ------
+    BadInput
+        When the files are damaged, do not fit each other, or several variants fit.
+    """
+    return read_reference(folder_of(store, baseline, task) / f"{file_name(task)}.toml")
+
+
+def read_reference(path: Path) -> Reference | None:
+    """The reference of a file in the store, with the scores beside it; None where there is none.
+
+    Raises
+    ------
+    BadInput
+        When the files are damaged or do not fit each other.
+    """
+    if not (path.exists() or path.is_symlink()):
+        return None
+    source = read_toml(path, mend="record the reference again")
+    about = validated(source, ReferenceFile)
+    if about.scores_sha256 is None:
+        scores_path = path.with_suffix(".scores.csv")
+        if scores_path.exists():
+            raise BadInput(f"{scores_path}: {path.name} knows nothing of it; record the reference again")
+        return Reference(path, about, None)
+    scores = stored_scores(source, about.scores_sha256, mean=about.mean, n=about.n, mend="record again")
+    return Reference(path, about, scores)
+
+
+def stored_scores(source: TomlFile, sha256: str, *, mean: float, n: int, mend: str) -> Scores:
+    """The scores beside a TOML file of the store.
+
+    Raises
+    ------
+    BadInput
+        Unless they are those it was written with, and give its mean and n.
+    """
+    path = source.path.with_suffix(".scores.csv")
+    if not path.is_file():
+        raise BadInput(f"{path}: is missing, but {source.path.name} was recorded with it; restore it from git")
+    if digest(path.read_bytes()) != sha256:
+        raise BadInput(f"{path}: is not what was recorded with {source.path.name}; restore both, or {mend}")
+    scores = read_scores(path, "reference")
+    if scores.n != n or abs(float(np.mean(scores.averaged())) - mean) > 1e-6:
+        fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
+        raise BadInput(source.error(("mean",), f"{fault}; restore both, or {mend}"))
+    return scores
+
+
+def reference_path(store: Path, model: str, variant: Mapping[str, Any], task: str) -> Path:
+    """Where `record` writes the reference of a model and task."""
+    return store / file_name(baseline_of(model, variant, None)) / f"{file_name(task)}.toml"
+
+
+def folder_of(store: Path, baseline: str, task: str) -> Path:
+    """Where the references of a baseline stand; a baseline may name its variant's values alone."""
+    exact = store / file_name(baseline)
+    model, _, label = baseline.partition("@")
+    if exact.is_dir() or not label or "=" in label:
+        return exact
+    wanted = set(label.split(","))
+    fitting = [
+        folder
+        for folder in sorted(store.glob(file_name(model) + "@*"))
+        if (folder / f"{file_name(task)}.toml").is_file() and wanted == _values(folder.name)
+    ]
+    if len(fitting) > 1:
+        names = " and ".join(folder.name for folder in fitting)
+        raise BadInput(f"baseline {baseline!r} fits {names}; write the variant as key=value")
+    return fitting[0] if fitting else exact
+
+
+def _values(folder: str) -> set[str]:
+    return {part.partition("=")[2] for part in folder.partition("@")[2].split(",")}
+
+
+def recorded_names(store: Path) -> list[str]:
+    """Names of everything recorded, as baselines, for a message."""
+    return sorted(folder.name for folder in store.glob("*") if folder.is_dir())
+
+
+def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", recordable: bool = True) -> str:
+    """Why a check has no reference, and how to record one.
+
+    `own` is what the model itself would be recorded as, which is no baseline to suggest; `recordable` says whether some
+    model of the file would be recorded as the baseline.
+    """
+    known = [name for name in recorded_names(store) if name != own or own == baseline]
+    near = f"; {nearest(baseline, known)}" if known else ""
+    record = "record one with `accgate record`"
+    if not recordable:
+        record = "no model of this file is recorded under that name: add one with that variant, and record it"
+    return f"no reference of {baseline} for task {task} in {store}{near}: {record}"
+
+
+def mismatch(reference: Reference, task: Task) -> str | None:
+    """Why a task's samples cannot be paired with a reference; None where they can.
+
+    A candidate may be a subset of the reference: a plan of fewer samples takes the first of the order.
+    """
+    if reference.scores is None:
+        return None
+    known = set(reference.scores.ids)
+    ids = [sample.id for sample in task.samples]
+    unknown = [id_ for id_ in ids if id_ not in known]
+    recorded = reference.about.fingerprint
+    changed = changed_parts(recorded, task.fingerprint)
+    if not unknown and not is_rescored(recorded, task.fingerprint):
+        return None
+    since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
+    what = f"{' and '.join(changed)} changed {since}" if changed else f"the samples changed {since}"
+    overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
+    if unknown:
+        overlap += f", {len(unknown)} are not: {shown(unknown)}"
+    return (
+        f"{reference.path}: {what}; {overlap}. Undo the change, or record the reference again "
+        "(`accgate record --reason ...`)"
+    )
+
+
+def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """In words, what differs between two fingerprints of a task."""
+    return [text for part, text in PARTS.items() if recorded.get(part) != now.get(part)]
+
+
+def is_rescored(recorded: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether the same prompts would be scored in another way, or asked in another mode."""
+    return any(recorded.get(part) != now.get(part) for part in ("prompt", "extract", "metric", "reply"))
+
+
+def scores_of(records: Sequence[Record], task: Task) -> Scores:
+    """Scores of a run in the fixed order; a failed record becomes NaN.
+
+    Raises
+    ------
+    BadInput
+        When a sample of the task has no record, or an uneven number of repeats.
+    """
+    if (scores := _ordered_scores(records, task)) is not None:
+        return scores
+    clusters = {record.key: record.cluster for record in records}
+    scores = collect({record.key: record.score for record in records}, "the run", clusters)
+    present = set(scores.ids)
+    missing = [sample.id for sample in task.samples if sample.id not in present]
+    if missing:
+        raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {shown(missing)}")
+    return scores.taken([sample.id for sample in task.samples])
+
+
+def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
+    """Scores of records that are all there in the order, without clusters, as a run leaves them; None of others."""
+    count, samples = len(records), task.samples
+    repeats = count // len(samples) if samples else 0
+    if not repeats or count != repeats * len(samples):
+        return None
+    for number, record in enumerate(records):
+        at, repeat = divmod(number, repeats)
+        if record.id != samples[at].id or record.repeat != repeat or record.cluster:
+            return None
+    values = np.fromiter((math.nan if r.score is None else r.score for r in records), dtype=np.float64, count=count)
+    return Scores(tuple(sample.id for sample in samples), values.reshape(len(samples), repeats))
+
+
+def write_toml(path: Path, row: Mapping[str, Any]) -> None:
+    """Write a TOML file of the store, without what is empty."""
+    kept = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
+    write_atomically(path, tomli_w.dumps(kept).encode())
+
+
+def digest(content: bytes) -> str:
+    """SHA-256, as the store's files write it."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,134 @@
+"""One check as the HTML report shows it: why in words, its charts, and what could not be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accgate.report.charts.confidence import coverage_chart, reliability_chart
+from accgate.report.charts.distribution import distribution_chart
+from accgate.report.charts.evidence import evidence_chart
+from accgate.report.charts.power import power_chart
+from accgate.report.charts.scores import scores_chart
+from accgate.report.charts.sequential import sequential_chart
+from accgate.report.charts.svg import Chart
+from accgate.report.html.evidence import evidence_of
+from accgate.report.html.path import path_of
+from accgate.report.html.run import Sides, sides_of
+from accgate.report.words import number, p_relation, signed
+
+if TYPE_CHECKING:
+    from accgate.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The charts of a check, and in words why others are not there."""
+
+    charts: tuple[Chart, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Pictures:
+    """The charts of a check; those of single samples need the run's folder.
+
+    Raises
+    ------
+    BadInput
+        When a file of the folder is damaged.
+    """
+    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
+    missing = []
+    if verdict.p_value is None or verdict.candidate.mean is None:
+        return Pictures()
+    sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
+    if isinstance(sides, str):
+        missing.append(f"Charts of single samples are left out: {sides}.")
+        return Pictures(tuple(chart for chart in charts if chart is not None), tuple(missing))
+    if verdict.stop is not None:
+        way = _way(verdict, sides, key)
+        if isinstance(way, str):
+            missing.append(f"The way to the verdict is not drawn: {way}.")
+        else:
+            charts.insert(0, way)
+    charts.append(scores_chart(verdict, sides.candidate, sides.reference, f"{key}-scores"))
+    found, why = _confidence(sides, key)
+    missing += why
+    return Pictures(tuple(chart for chart in [*charts, *found] if chart is not None), tuple(missing))
+
+
+def _way(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
+    """The chart of a sequential check, or why there is none."""
+    walk = path_of(verdict, sides)
+    if isinstance(walk, str):
+        return walk
+    bets = evidence_of(verdict, sides)
+    if bets is not None:
+        return evidence_chart(verdict, bets.n, bets.drop, bets.sound, f"{key}-sequential")
+    return sequential_chart(verdict, walk, f"{key}-sequential")
+
+
+def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:
+    """The charts of the stated confidence, where the records have it."""
+    from accgate import metrics
+
+    if not any(record.confidence is not None for record in sides.records):
+        return [], []
+    try:
+        error = metrics.aggregate("ece").outcome(sides.records)
+        area = metrics.aggregate("accuracy_coverage_auc").outcome(sides.records)
+    except metrics.UnusableRecords as fault:
+        return [], [f"Confidence is not drawn: {fault}."]
+    details: Any = {**error.details, **area.details}
+    if error.value is None or area.value is None:
+        return [], [f"Confidence is not drawn: {error.reason or area.reason}."]
+    return [
+        reliability_chart(error.value, details["bins"], f"{key}-reliability"),
+        coverage_chart(area.value, details["curve"], f"{key}-coverage"),
+    ], []
+
+
+def why(verdict: Verdict) -> str:
+    """How the verdict of a check came about, for a reader who knows none of the words of the table."""
+    if verdict.p_value is None or verdict.candidate.mean is None:
+        return ""
+    name = verdict.statistic or "mean"
+    moved = (
+        f"The {name} was {number(verdict.reference.mean)} and is now {number(verdict.candidate.mean)} "
+        f"({signed(verdict.difference)} points{_interval(verdict)}) on {verdict.n:,} samples."
+    )
+    kind = "drop" if verdict.higher_is_better else "rise"
+    p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
+    looks = ", all looks counted" if verdict.stop is not None else ""
+    chance = f"A harmless change would look this bad in {_often(p, looks)}"
+    limit = f"{100 * verdict.alpha:g}% (alpha)"
+    if verdict.verdict == "regression":
+        return f"{moved} {chance}. That is no more than {limit}, so the check fails."
+    seen = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
+    if verdict.verdict == "inconclusive":
+        return (
+            f"{moved} {chance}: no regression is shown. But the run could see no less than {seen}, and it should "
+            f"see {number(verdict.theta_target)}: it needs more samples."
+        )
+    if verdict.verdict == "pass":
+        able = "" if verdict.theta is None else f" It would have seen {seen}."
+        return f"{moved} {chance}; the check fails at {limit} or less, so it passes.{able}"
+    return moved
+
+
+def _interval(verdict: Verdict) -> str:
+    if verdict.interval is None or verdict.statistic is not None:
+        return ""
+    low, high = map(signed, verdict.interval.two_sided)
+    return f"; {100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}% interval {low} to {high}"
+
+
+def _often(p: float, looks: str = "") -> str:
+    """A p-value as a share of runs, with the letter that the tables have.
+
+    >>> _often(0.0022), _often(1e-9)
+    ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
+    """
+    share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"
+    return f"{share} of runs (p {p_relation(p)}{looks})"

@@ -1,0 +1,142 @@
+"""The samples that got worse, as data for the report's browser of them: as much of each as there is room for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from accgate.report.flips import SCANNED, Flip
+from accgate.report.html.diff import ADDED, REMOVED, SAME, Part, shortened, word_diff, words_compared
+from accgate.report.html.inline import embedded
+
+ROOM = 640_000  # bytes of all flips in a report
+LENGTHS = (1_500, 1_000, 700, 500, 350, 250, 180, 120)  # characters of one reply; the largest that has room is taken
+WITH_TEXT = 5_000  # flips of a report whose texts are shown; of the others the ids
+BRIEF = 60  # characters of a text that has room beside three others
+STATIC = 5  # flips of a check that stand in the page itself, for those without script
+
+
+@dataclass(frozen=True)
+class ShownFlip:
+    """One flip: `parts` is the word-level diff of both replies, or one of them where the other is not known.
+
+    `scores` are those of both sides in points, as texts, empty where unknown.
+    """
+
+    id: str
+    prompt: str | None
+    expected: str | None
+    parts: tuple[Part, ...]
+    before: bool
+    got: bool
+    scores: tuple[str, str] = ("", "")
+
+    @property
+    def brief(self) -> bool:
+        """Whether all its texts are short enough to stand side by side."""
+        texts = (self.prompt or "", self.expected or "", *("".join(part[1] for part in self.side(k)) for k in (-1, 1)))
+        return all(len(text) <= BRIEF and text.count("\n") <= 2 for text in texts)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The flip as the page's script reads it."""
+        row: dict[str, Any] = {"i": self.id}
+        if self.prompt is not None:
+            row["p"] = self.prompt
+        if self.expected is not None:
+            row["e"] = self.expected
+        if self.parts:
+            row["d"] = [list(part) for part in self.parts]
+        if not self.before or not self.got:
+            row["k"] = [self.before, self.got]
+        if any(self.scores):
+            row["s"] = list(self.scores)
+        if self.brief:
+            row["b"] = 1
+        return row
+
+    @property
+    def alike(self) -> bool:
+        """Whether the replies have anything in common, so that marking what differs tells something."""
+        return any(part[0] == SAME and part[1].strip() for part in self.parts)
+
+    def side(self, kind: int) -> list[Part]:
+        """The parts of one side: `REMOVED` for the reference's reply, `ADDED` for the candidate's."""
+        return [part for part in self.parts if part[0] in (SAME, kind)]
+
+    @property
+    def reference(self) -> list[Part] | None:
+        """The reference's reply; None where it is not known."""
+        return self.side(REMOVED) if self.before else None
+
+    @property
+    def candidate(self) -> list[Part] | None:
+        """The candidate's reply; None where it is not known."""
+        return self.side(ADDED) if self.got else None
+
+
+@dataclass(frozen=True)
+class FlipsOfReport:
+    """The flips of each check by its number, and the same as JSON that a script element can hold."""
+
+    by_check: Mapping[int, tuple[ShownFlip, ...]]
+    data: str
+
+
+def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
+    """The flips of a report, by the number of the check, cut to the room there is."""
+    share = max(1, WITH_TEXT // max(len(flips), 1))
+    compared = words_compared(sum(min(len(found), share) for found in flips.values()))
+    whole = {check: [_whole(flip, compared, at < share) for at, flip in enumerate(found)]
+             for check, found in flips.items()}  # fmt: skip
+    for length in LENGTHS:
+        cut = {check: tuple(_cut(flip, length) for flip in found) for check, found in whole.items()}
+        rows = {check: [flip.row for flip in found] for check, found in cut.items()}
+        if len(json.dumps(rows)) <= ROOM:
+            break
+    return FlipsOfReport(cut, embedded(rows))
+
+
+def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
+    if not with_text:
+        return ShownFlip(plain(flip.id), None, None, (), False, False)
+    before, got = (None if text is None else plain(text) for text in (flip.before, flip.got))
+    if before is not None and got is not None:
+        parts = tuple(word_diff(before, got, most=compared))
+    else:
+        known = before if before is not None else got
+        kind = REMOVED if before is not None else ADDED
+        parts = ((kind, known),) if known else ()
+    expected = None if flip.expected is None else plain(flip.expected)
+    prompt = None if flip.prompt is None else plain(flip.prompt)
+    scores = _points(flip.score_before), _points(flip.score)
+    return ShownFlip(plain(flip.id), prompt, expected, parts, before is not None, got is not None, scores)
+
+
+def _points(score: float | None) -> str:
+    return "" if score is None else f"{score:.4g}"
+
+
+def _cut(flip: ShownFlip, length: int) -> ShownFlip:
+    prompt = flip.prompt
+    if prompt is not None and len(prompt) > length:
+        prompt = "… " + prompt[-length:].lstrip()
+    expected = flip.expected
+    if expected is not None and len(expected) > length // 2:
+        expected = expected[: length // 2].rstrip() + " …"
+    parts = tuple(shortened(flip.parts, length))
+    return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts)
+
+
+def plain(text: str, most: int = 20_000) -> str:
+    r"""Any text without characters that turn or hide what is beside them; line breaks stay, the ends are trimmed.
+
+    >>> plain("  a\r\nb\x1b[2J ")
+    'a\nb�[2J'
+    """
+    lines = text.strip()[: SCANNED * most].replace("\r\n", "\n")
+    if lines.isprintable():
+        return lines
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in lines)

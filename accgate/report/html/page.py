@@ -1,0 +1,138 @@
+"""The report as one HTML file that needs nothing else: no network, light and dark, on paper and on a phone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accgate.errors import SEVERITY
+from accgate.report import words
+from accgate.report.html.checks import Pictures, pictures_of, why
+from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
+from accgate.report.html.inline import policy_hash
+from accgate.report.markdown import values_of
+from accgate.report.views import ROOMS, CheckView, FlipsByCheck
+
+if TYPE_CHECKING:
+    from accgate.report.flips import Flip
+    from accgate.result import Result
+    from accgate.verdict import Verdict
+
+HERE = " (`accgate report --html report.html`)"  # what the advice names is this page
+DRAWN = 40  # checks with charts; of more, those that did not pass come first
+
+
+@dataclass(frozen=True)
+class Section:
+    """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
+
+    `steps` tell how the verdict came about, each under a heading; of `advice` every second part is a command. `marked`
+    says whether words are marked that differ between two replies.
+    """
+
+    number: int
+    view: CheckView
+    why: str
+    steps: tuple[tuple[str, str], ...]
+    advice: tuple[str, ...]
+    pictures: Pictures
+    flips: tuple[ShownFlip, ...]
+    all_flips: int
+    marked: bool
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """The cells of its row, each with what it sorts by."""
+        return list(zip(self.view.row, sort_keys(self.view.verdict), strict=True))
+
+
+def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
+    """The report of a run as a whole HTML page.
+
+    Names, prompts and replies can hold anything: each shows as text, and the page's policy lets nothing load or run but
+    its own style and script.
+
+    Parameters
+    ----------
+    result : Result
+        The run.
+    flips : mapping of (model, task) to flips, optional
+        Samples that got worse; with `folder` they are read there, all of them.
+    folder : Path, optional
+        Where accgate.json lies with the run's records; without it charts and flips of single samples are left out.
+
+    Raises
+    ------
+    BadInput
+        When a file of the folder is damaged.
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("accgate.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, finalize=_shown,
+    )  # fmt: skip
+    values = values_of(result, {}, ROOMS[0])
+    sections, data = _sections(result, values["checks"], flips or {}, folder)
+    style, script = _part("report.css"), _part("report.js")
+    policy = (
+        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    values["legend"] = words.legend(result)  # without that of the comment's lines, which are no charts
+    return environment.get_template("report.html.j2").render(
+        values, sections=sections, policy=policy, style=Markup(style), script=Markup(script), data=Markup(data),
+        markup=Markup,
+    ) + "\n"  # fmt: skip
+
+
+def _sections(
+    result: Result, views: tuple[CheckView, ...], flips: FlipsByCheck, folder: Path | None
+) -> tuple[list[Section], str]:
+    from accgate.report.explain import explanation
+    from accgate.report.flips import flips_of
+
+    found: dict[int, tuple[Flip, ...]] = {}
+    for at, verdict in enumerate(result.checks):
+        if folder is not None:
+            found[at] = flips_of(verdict, folder, shown=len(verdict.flips))
+        else:
+            found[at] = tuple(flips.get((verdict.model, verdict.task), ()))
+    shown = flips_of_report({at: some for at, some in found.items() if some})
+    drawn = sorted(range(len(result.checks)), key=lambda i: -SEVERITY.index(result.checks[i].verdict))[:DRAWN]
+    sections = []
+    for at, (verdict, view) in enumerate(zip(result.checks, views, strict=True)):
+        if at in drawn:
+            pictures = pictures_of(verdict, folder, result.seed, f"c{at}")
+        else:
+            pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, the worst first.",))
+        own = shown.by_check.get(at, ())
+        _, *steps, (_, advice) = explanation(result, verdict)
+        parts = tuple(advice.replace(HERE, " below" if own else "").split("`"))
+        sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own),
+                                any(flip.alike for flip in own)))  # fmt: skip
+    return sections, shown.data
+
+
+def sort_keys(verdict: Verdict) -> tuple[str, ...]:
+    """What each cell of a check's row sorts by: whole figures, texts, and the verdict by how bad it is."""
+    p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
+    figures: tuple[float | None, ...] = (
+        verdict.n, verdict.reference.mean, verdict.candidate.mean, verdict.difference, verdict.gamma, verdict.theta, p,
+    )  # fmt: skip
+    texts = (verdict.model or "", verdict.task or "")
+    numbers = tuple("" if value is None else repr(value) for value in figures)
+    return (*map(words.visible, texts), *numbers, str(SEVERITY.index(verdict.verdict)))
+
+
+def _shown(value: Any) -> Any:
+    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
+    return words.visible(value) if type(value) is str else value
+
+
+def _part(name: str) -> str:
+    text = files("accgate.report").joinpath("templates", name).read_text(encoding="ascii")
+    return "\n" + text

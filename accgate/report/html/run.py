@@ -1,0 +1,96 @@
+"""What the run folder holds of a check beyond accgate.json: the samples decided on, both sides, in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.errors import BadInput
+from accgate.records.file import Record, paths_of, read_gzip_lines, read_records
+from accgate.records.order import order_key
+
+if TYPE_CHECKING:
+    from accgate.verdict import Verdict
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The samples that a check was decided on, in the fixed order; scores in points, NaN where a sample failed.
+
+    `reference` is None where its scores are not beside the run, `clusters` where samples are independent. `records`
+    are the candidate's, every repeat.
+    """
+
+    ids: tuple[str, ...]
+    candidate: Floats
+    reference: Floats | None
+    clusters: tuple[str, ...] | None
+    records: tuple[Record, ...]
+
+
+def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
+    """The samples of a check from the files beside accgate.json, or why there are none.
+
+    Raises
+    ------
+    BadInput
+        When a file is damaged.
+    """
+    if verdict.model is None or verdict.task is None:
+        return "a comparison of two files has no run folder"
+    paths = paths_of(folder, verdict.model, verdict.task)
+    if not paths.records.is_file():
+        return "the run's records are not beside accgate.json"
+    by_id: dict[str, list[Record]] = {}
+    for record in read_records(paths.records):
+        by_id.setdefault(record.id, []).append(record)
+    ids = sorted(by_id, key=lambda id_: order_key(seed, id_, by_id[id_][0].cluster))[: verdict.n]
+    candidate = np.array([_mean([record.score for record in by_id[id_]]) for id_ in ids], dtype=np.float64)
+    if not _same(verdict, candidate):
+        return "the records beside accgate.json are of another run"
+    records = tuple(record for id_ in ids for record in by_id[id_])
+    names = [by_id[id_][0].cluster for id_ in ids]
+    clusters = tuple(name for name in names if name is not None)
+    reference = _reference(paths.before, ids)
+    if reference is not None and verdict.statistic is None and not _close(reference, verdict.reference.mean):
+        return "the records beside accgate.json are of another run"
+    return Sides(tuple(ids), candidate, reference, clusters if len(clusters) == len(ids) else None, records)
+
+
+def _mean(scores: Sequence[float | None]) -> float:
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if len(known) == len(scores) else math.nan
+
+
+def _same(verdict: Verdict, candidate: Floats) -> bool:
+    """Whether the records can be those of the verdict: so many samples, with that mean."""
+    if len(candidate) != verdict.n:
+        return False
+    return bool(np.isnan(candidate).any()) or verdict.statistic is not None or _close(candidate, verdict.candidate.mean)
+
+
+def _close(scores: Floats, mean: float | None) -> bool:
+    return mean is None or math.isclose(float(scores.mean()), mean, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _reference(path: Path, ids: Sequence[str]) -> Floats | None:
+    """The reference's score of each sample; None where the file lacks one."""
+    row: Any
+    scores: dict[str, list[float]] = {}
+    for row in read_gzip_lines(path):
+        try:
+            if row.get("score") is not None:
+                scores.setdefault(row["id"], []).append(float(row["score"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{path}: is damaged (a row lacks id or score); delete it") from error
+    if not ids or any(id_ not in scores for id_ in ids):
+        return None
+    return np.array([sum(scores[id_]) / len(scores[id_]) for id_ in ids], dtype=np.float64)

@@ -1,0 +1,210 @@
+"""Attacks: seeded changes of a text that should not change the right answer, for the metrics of robustness."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256, shake_256
+from math import floor
+from typing import Any
+
+from accgate.tasks.attacks.edits import EDITS, Dice, Edit, Edits, applied
+from accgate.tasks.attacks.shape import shape_of
+
+RATE = 0.1
+ANY = "any"
+# The ways in which a kind changes a text; `style` picks one, "any" draws one for each change.
+STYLES: Mapping[str, tuple[str, ...]] = {
+    "typos": ("insert", "delete", "swap", "replace"),
+    "keyboard": (),
+    "swap_words": (),
+    "case": ("random", "upper", "lower", "title"),
+    "space": ("add", "remove", "tab", "newline", "split"),
+    "distractor": (),
+    "column": (),
+}
+# No figure, number word, yes or no, name, or letter alone: nothing that answers a question.
+DISTRACTORS = (
+    "The curtains in the hallway were washed last week.",
+    "Somebody left their umbrella near the front door.",
+    "The kettle in the kitchen makes an odd humming sound.",
+    "Our street is quiet when the shops are closed.",
+    "The old bicycle leans against the garden fence.",
+    "Fresh bread smells best early in the morning.",
+    "The librarian prefers tea over coffee.",
+    "Tall grass grows beside the railway line.",
+)
+
+
+class CannotAttack(ValueError):
+    """The text cannot be attacked in the way asked for; the message says why and the mend."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One way to change a text, its strength and its seed.
+
+    Attributes
+    ----------
+    kind
+        `typos`, `keyboard`, `swap_words`, `case`, `space`, `distractor` or `column`.
+    rate
+        Share changed, above 0 to 1: of the letters (`typos`, `keyboard`), the words (`swap_words`, `case`), or the
+        words and gaps between them (`space`). At least one change is made wherever one can be.
+    seed
+        Another seed makes other changes.
+    field
+        Column of the row that is changed; the whole prompt where None.
+    column
+        For `column`: the column that holds the changed text, a paraphrase for instance.
+    text
+        For `distractor`: what is added; a built-in sentence where None.
+    style
+        One way of the kind (`STYLES`); "any" draws one for each change.
+    protect
+        Regular expression; what it matches stays, as numbers and code always do.
+    """
+
+    kind: str
+    rate: float = RATE
+    seed: int = 0
+    field: str | None = None
+    column: str | None = None
+    text: str | None = None
+    style: str = ANY
+    protect: str | None = None
+
+    def faults(self) -> Iterator[tuple[str, str]]:
+        """(key, what is wrong with it) for every key that cannot hold.
+
+        >>> list(Attack("typo", rate=2).faults())
+        [('kind', "is 'typo'; did you mean 'typos'?"), ('rate', 'is 2; write a share above 0, at most 1')]
+        """
+        if self.kind not in STYLES:
+            from accgate.text import nearest
+
+            yield "kind", f"is {self.kind!r}; {nearest(str(self.kind), STYLES)}"
+        rate: object = self.rate
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate <= 1:
+            yield "rate", f"is {rate!r}; write a share above 0, at most 1"
+        seed: object = self.seed
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            yield "seed", f"is {seed!r}; write a whole number"
+        for key in ("field", "column", "text", "protect"):
+            value = getattr(self, key)
+            if value is not None and (not isinstance(value, str) or not value.strip()):
+                yield key, f"is {value!r}; write text, or leave it out"
+        if self.kind in STYLES:
+            yield from self._faults_of_kind()
+
+    def _faults_of_kind(self) -> Iterator[tuple[str, str]]:
+        if self.kind == "column" and self.column is None:
+            yield "column", "is missing; name the column that holds the changed text"
+        for key, kind in (("column", "column"), ("text", "distractor")):
+            if getattr(self, key) is not None and self.kind != kind:
+                yield key, f"is only for kind = {kind!r}; remove it"
+        styles = (ANY, *STYLES[self.kind])
+        if self.style not in styles:
+            yield "style", f"is {self.style!r}; write one of {', '.join(styles)} for kind = {self.kind!r}"
+        if self.kind in EDITS:
+            yield from self._faults_of_protect()
+            return
+        for key, default in (("rate", RATE), ("protect", None)):
+            if getattr(self, key) != default:
+                yield key, f"does nothing for kind = {self.kind!r}; remove it"
+
+    def _faults_of_protect(self) -> Iterator[tuple[str, str]]:
+        try:
+            re.compile(self.protect if isinstance(self.protect, str) else "")
+        except (re.error, OverflowError, RecursionError) as error:
+            yield "protect", f"is not a regular expression: {error}"
+
+
+def attacked(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
+    """The text after the attack: for one attack, text and key the same on every machine and Python version.
+
+    Numbers, code in backticks or fences, LaTeX commands, Roman numerals and what `attack.protect` matches stay, and so
+    do letters standing alone. Where nothing can be changed the text is returned as it is.
+
+    Parameters
+    ----------
+    attack, text
+        What is done, and to what.
+    key
+        Makes the changes of each sample its own: the sample's id, or the text.
+    paired
+        For kind `column`: the value of that column.
+
+    Raises
+    ------
+    CannotAttack
+        When the attack has a fault, or the column holds no text.
+
+    Notes
+    -----
+    The draws come from SHA-256 and SHAKE-256 over seed, kind and key (FIPS 180-4 and 202, the same everywhere), never
+    from `random`, which promises the same `random()` but not the same `sample` or `shuffle` in the next Python.
+    A larger rate makes the changes of a smaller one too.
+
+    >>> attacked(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
+    'Yom has 12 apples and ears 5 of them.'
+    """
+    for name, fault in attack.faults():
+        raise CannotAttack(f"the attack's {name} {fault}")
+    if attack.kind == "column":
+        if not isinstance(paired, str) or not paired.strip():
+            raise CannotAttack(f"column {attack.column!r} holds {paired!r}, no text to ask instead; fill it in")
+        return paired
+    seed = f"{attack.seed}\0{attack.kind}\0{key}".encode("utf-8", "surrogatepass")
+    if attack.kind == "distractor":
+        return _with_suffix(text, attack.text or Dice(seed).choice(DISTRACTORS))
+    edits = _chosen(EDITS[attack.kind](shape_of(text, attack.protect), attack.style), attack.rate, seed)
+    changed = applied(text, edits)
+    # Two changes can undo each other: the second a of "aa" deleted, another one inserted after the first.
+    return changed if changed != text else applied(text, edits[:1])
+
+
+def attacked_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
+    """The row with `attack.field` attacked.
+
+    Raises
+    ------
+    CannotAttack
+        When the row has no text in the field, or in the column of kind `column`.
+
+    >>> attacked_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
+    'What age?'
+    """
+    if attack.field is None or attack.field not in row:
+        raise CannotAttack(f"the attack's field is {attack.field!r}; the row's columns are {', '.join(map(str, row))}")
+    text = row[attack.field]
+    if not isinstance(text, str):
+        raise CannotAttack(f"column {attack.field!r} holds {text!r}, no text to attack")
+    paired = row.get(attack.column) if attack.column is not None else None
+    return {**row, attack.field: attacked(attack, text, key=key, paired=paired)}
+
+
+def _chosen(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
+    """Edits of random units until the rate is met, none in the way of another; the first drawn come first."""
+    wanted = max(1, floor(rate * edits.share * len(edits.units) + 0.5))
+    draws = shake_256(seed).digest(8 * len(edits.units))
+    order = sorted(range(len(edits.units)), key=lambda i: (draws[8 * i : 8 * i + 8], i))
+    chosen: list[Edit] = []
+    taken: set[int] = set()
+    for i in order:
+        if len(chosen) == wanted:
+            break
+        edit = edits.edit(edits.units[i], Dice(sha256(seed + b"\0%d" % i).digest()))
+        if edit is not None and taken.isdisjoint(range(edit.start, edit.end)):
+            chosen.append(edit)
+            taken.update(range(edit.start, edit.end))
+    return chosen
+
+
+def _with_suffix(text: str, sentence: str) -> str:
+    """The text, white space where it ends in none, and the sentence; a fence's last line stays alone."""
+    if not text or text[-1].isspace():
+        return text + sentence
+    fenced = text.rsplit("\n", 1)[-1].lstrip().startswith(("```", "~~~"))
+    return "\n".join((text, sentence)) if fenced else f"{text} {sentence}"

@@ -1,0 +1,238 @@
+"""The edits of each attack: what can be changed in a text, and what one change makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+
+from accgate.tasks.attacks.shape import Letter, Shape, Span, category, kind_of, script_of
+
+Unit = TypeVar("Unit")
+LATIN = "abcdefghijklmnopqrstuvwxyz"
+QWERTY = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+OFFSETS = (0.0, 0.25, 0.75)  # of each row against the first, in widths of a key
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The text from `start` to `end` becomes `new`, which differs from it."""
+
+    start: int
+    end: int
+    new: str
+
+
+class Dice:
+    """Choices that one seed text decides, the same everywhere."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed, self._size, self._number = seed, 1, 0
+
+    def choice(self, things: Sequence[str]) -> str:
+        """One of the things, each about equally likely; the next choice is a new one."""
+        if self._size < 1 << 64:  # from 2^64 on, the remainder favours no thing noticeably
+            self._seed = sha256(self._seed).digest()
+            self._number, self._size = int.from_bytes(self._seed, "big"), 1 << 256
+        self._number, place = divmod(self._number, len(things))
+        self._size //= len(things)
+        return things[place]
+
+
+@dataclass(frozen=True)
+class Edits(Generic[Unit]):
+    """What an attack can change: `edit(unit, dice)` is the change, or None; `share` scales the rate."""
+
+    units: Sequence[Unit]
+    edit: Callable[[Unit, Dice], Edit | None]
+    share: float = 1.0
+
+
+def typos(shape: Shape, style: str) -> Edits[Letter]:
+    """A letter inserted, deleted, replaced, or swapped with the next one."""
+    pools = _Pools(shape)
+
+    def edit(letter: Letter, dice: Dice) -> Edit | None:
+        (start, end), following = letter.span, letter.following or letter.span
+        text, then = shape.text[start:end], shape.text[slice(*following)]
+        others = [other for other in pools.of(text) if other != text]
+        can = {
+            "insert": True,
+            "delete": not letter.first,  # so that no word goes as a whole, and no two numbers meet
+            "swap": then != text,
+            "replace": bool(others),
+        }
+        match _one_of(can, style, dice):
+            case "insert":
+                return Edit(start, end, text + dice.choice(pools.of(text)))
+            case "delete":
+                return Edit(start, end, "")
+            case "swap":
+                return Edit(start, following[1], then + text)
+            case "replace":
+                return Edit(start, end, dice.choice(others))
+        return None
+
+    return Edits(shape.letters, edit)
+
+
+class _Pools:
+    """Letters that can stand for another, of its case: a to z for Latin, else the text's own of that script."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+
+    def of(self, letter: str) -> Sequence[str]:
+        script, capital = pool = _pool_of(letter)
+        if script == "LATIN":
+            return LATIN.upper() if capital else LATIN
+        return self._own[pool]
+
+    @cached_property
+    def _own(self) -> dict[tuple[str, bool], list[str]]:
+        found: dict[tuple[str, bool], set[str]] = {}
+        for letter in self._shape.letters:
+            text = self._shape.text[slice(*letter.span)]
+            found.setdefault(_pool_of(text), set()).add(text)
+        return {pool: sorted(letters) for pool, letters in found.items()}
+
+
+def _pool_of(letter: str) -> tuple[str, bool]:
+    return script_of(letter), category(letter[0]) == "Lu"
+
+
+def _neighbours() -> dict[str, str]:
+    """The keys that touch each key on a QWERTY keyboard.
+
+    >>> _neighbours()["g"], _neighbours()["P"]
+    ('bfhtvy', 'LO')
+    """
+    places = {key: (row, x + OFFSETS[row]) for row, keys in enumerate(QWERTY) for x, key in enumerate(keys)}
+    near = {
+        key: "".join(
+            sorted(
+                other
+                for other, (r, x) in places.items()
+                if other != key and ((r == row and abs(x - at) == 1) or (abs(r - row) == 1 and abs(x - at) < 1))
+            )
+        )
+        for key, (row, at) in places.items()
+    }
+    return near | {key.upper(): keys.upper() for key, keys in near.items()}
+
+
+NEIGHBOURS = _neighbours()
+
+
+def keyboard(shape: Shape, style: str) -> Edits[Letter]:
+    """A letter from a to z replaced by a key beside it; letters of other scripts stay."""
+    del style
+    letters = [letter for letter in shape.letters if shape.text[slice(*letter.span)] in NEIGHBOURS]
+    return Edits(
+        letters, lambda letter, dice: Edit(*letter.span, dice.choice(NEIGHBOURS[shape.text[slice(*letter.span)]]))
+    )
+
+
+def swap_words(shape: Shape, style: str) -> Edits[tuple[Span, Span]]:
+    """Two words side by side on a line, with only spaces between them, change places."""
+    del style
+    gaps = dict(shape.gaps)
+    starts = {token[0]: token for token in shape.tokens}
+    pairs = [(token, starts[gaps[token[1]]]) for token in shape.tokens if gaps.get(token[1]) in starts]
+
+    def edit(pair: tuple[Span, Span], _: Dice) -> Edit | None:
+        (start, middle), (second, end) = pair
+        left, gap, right = shape.text[start:middle], shape.text[middle:second], shape.text[second:end]
+        return None if left == right else Edit(start, end, right + gap + left)
+
+    return Edits(pairs, edit, share=len(shape.tokens) / (2 * len(pairs)) if pairs else 1.0)  # each moves two words
+
+
+def case(shape: Shape, style: str) -> Edits[Span]:
+    """A word in capitals, in small letters, with a capital first, or each letter in either case."""
+
+    def edit(span: Span, dice: Dice) -> Edit | None:
+        word = shape.text[slice(*span)]
+        forms = {"upper": _upper(word), "lower": _lower(word), "title": _title(word)}
+        can = {name: form != word for name, form in forms.items()} | {"random": _upper(word) != _lower(word)}
+        style_ = _one_of(can, style, dice)
+        if style_ is None:
+            return None
+        return Edit(*span, _random_case(word, dice) if style_ == "random" else forms[style_])
+
+    return Edits(shape.cased, edit)
+
+
+def _upper(text: str) -> str:
+    return "".join(_known(character.upper(), character) for character in text)
+
+
+def _lower(text: str) -> str:
+    return "".join(_known(character.lower(), character) for character in text)
+
+
+def _title(text: str) -> str:
+    return _known(text[0].title(), text[0]) + _lower(text[1:])
+
+
+def _known(new: str, old: str) -> str:
+    """Python versions differ in the case of letters newer than Unicode 3.2: those stay."""
+    return old if "X" in map(kind_of, new) else new
+
+
+def _random_case(word: str, dice: Dice) -> str:
+    new = [dice.choice((_upper(character), _lower(character))) for character in word]
+    if "".join(new) == word:
+        place = next(i for i, character in enumerate(word) if _upper(character) != _lower(character))
+        new[place] = _lower(word[place]) if _upper(word[place]) == word[place] else _upper(word[place])
+    return "".join(new)
+
+
+def space(shape: Shape, style: str) -> Edits[Sequence[Span]]:
+    """A gap between words widened, closed, or made a tab or a new line; a word split by a space."""
+    gaps: list[Sequence[Span]] = [] if style == "split" else [[gap] for gap in shape.gaps]
+    words = shape.words if style in ("any", "split") else []
+
+    def edit(unit: Sequence[Span], dice: Dice) -> Edit | None:
+        if len(unit) > 1:  # the letters of a word
+            start, end = unit[1 + int(dice.choice([str(i) for i in range(len(unit) - 1)]))]
+            return Edit(start, end, " " + shape.text[start:end])
+        gap = shape.text[slice(*unit[0])]
+        new = {"add": gap + " ", "remove": "", "tab": "\t", "newline": "\n"}
+        can = {name: text != gap for name, text in new.items()} | {"remove": shape.is_word_gap(unit[0])}
+        style_ = _one_of(can, style, dice)
+        return None if style_ is None else Edit(*unit[0], new[style_])
+
+    return Edits(sorted([*gaps, *words], key=lambda unit: unit[0]), edit)
+
+
+def _one_of(can: Mapping[str, bool], style: str, dice: Dice) -> str | None:
+    possible = [name for name, possible in can.items() if possible]
+    if style != "any":
+        return style if style in possible else None
+    return dice.choice(possible) if possible else None
+
+
+EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
+    "typos": typos,
+    "keyboard": keyboard,
+    "swap_words": swap_words,
+    "case": case,
+    "space": space,
+}
+
+
+def applied(text: str, edits: Sequence[Edit]) -> str:
+    """The text with the edits made; they do not overlap."""
+
+    def parts() -> Iterator[str]:
+        at = 0
+        for edit in sorted(edits, key=lambda edit: edit.start):
+            yield text[at : edit.start]
+            yield edit.new
+            at = edit.end
+        yield text[at:]
+
+    return "".join(parts())

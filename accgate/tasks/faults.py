@@ -1,0 +1,195 @@
+"""What is wrong with a task definition beyond the shape of its values, each fault with its key."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from accgate import metrics
+from accgate.inputs.toml import Key
+from accgate.metrics.own import form_fault, registered
+from accgate.tasks.attacks.attack import Attack
+from accgate.tasks.datasets import ENDINGS
+from accgate.tasks.extract import check_json_path
+from accgate.tasks.generators import check_options, generator_names
+from accgate.tasks.prompts import template_fault
+from accgate.tasks.schema import AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
+from accgate.text import nearest
+
+ANSWER = "<<answer>>"  # where the reply's code goes in a program
+
+
+def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
+    """Every fault, with its key; files are looked for in the definition's folder."""
+    yield from _dataset_faults(content.dataset, folder)
+    for key in ("prompt", "target", "targets", "system"):
+        if fault := template_fault(getattr(content, key) or ""):
+            yield (key,), fault
+    yield from _target_faults(content)
+    yield from _metric_faults(content, folder)
+    yield from _aggregate_faults(content)
+    yield from _extract_faults(content.extract)
+    yield from _few_shot_faults(content.few_shot, content.dataset, folder)
+    if content.choices is not None:
+        yield from _choices_faults(content, content.choices)
+    if content.confidence is not None and (fault := _regex_fault(content.confidence.regex)):
+        yield ("confidence", "regex"), fault
+    if content.judge is not None:
+        yield from _judge_faults(content.judge)
+    for attack in content.attack:
+        yield from _attack_faults(attack)
+    if content.images and content.mode != "chat":
+        yield ("images",), 'needs mode = "chat": a raw completion takes no images'
+
+
+def _target_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
+    if content.target is None and content.targets is None:
+        yield ("target",), 'is missing; target = "{{ answer }}", a Jinja template over a row'
+    elif content.target is not None and content.targets is not None:
+        yield ("targets",), "stands beside target; keep one of the two"
+    elif content.targets is not None and content.choices is not None:
+        yield ("targets",), "stands beside [choices]; give target, the label of the right option"
+
+
+def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
+    kind: metrics.Kind = "text"
+    if ":" in content.metric:
+        if fault := form_fault(content.metric, folder):
+            yield ("metric",), fault
+    else:
+        try:
+            kind = metrics.get(content.metric, **content.metric_options).kind
+        except metrics.UnknownMetric:
+            if registered(content.metric) is not None:
+                return
+            yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metrics.names())}"
+            return
+        except metrics.BadOption as error:
+            yield ("metric_options", *([error.option] if error.option else [])), str(error)
+            return
+        except ImportError:  # whoever only reads the file need not have what scores
+            kind = "text"
+    yield from _kind_faults(content, kind)
+
+
+def _kind_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[Key, str]]:
+    named = f"is {content.metric!r}"
+    if not content.prompt and kind != "likelihood":
+        yield ("prompt",), 'is empty; prompt = "{{ question }}", a Jinja template over a row'
+    if kind == "code" and ANSWER not in (content.target or ""):
+        yield ("target",), f"has no {ANSWER}; write the whole program, with {ANSWER} where the reply's code goes"
+    if kind == "judge" and content.judge is None:
+        yield ("metric",), f"{named}, which needs a table [judge] with rubric"
+    if kind != "judge" and content.judge is not None:
+        yield ("judge",), f'stands beside metric = "{content.metric}"; a judge scores with metric = "judge"'
+    if kind == "likelihood" and (content.choices is not None or content.targets is not None):
+        yield ("metric",), f"{named}, which scores one target; remove [choices] and targets"
+    if kind == "likelihood" and content.attack:
+        yield ("attack",), f"is nothing for metric = {content.metric!r}, which asks for no answer"
+    if content.choices is not None and kind != "text":
+        yield ("metric",), f"{named}; with [choices] use exact_match"
+
+
+def _aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
+    if content.aggregate is None:
+        if content.aggregate_options:
+            yield ("aggregate_options",), "needs aggregate beside it, the statistic's name"
+        return
+    try:
+        needs = metrics.aggregate(content.aggregate, **content.aggregate_options).needs
+    except ValueError as error:  # the message says which name or option is near
+        yield ("aggregate",), str(error)
+        return
+    sure = content.confidence is not None or (content.choices is not None and content.choices.by == "likelihood")
+    has = {
+        "confidence": (sure, 'a table [confidence], or [choices] with by = "likelihood"'),
+        "attacked": (bool(content.attack), "a table [[attack]]"),
+        "group": (content.columns.group is not None, "columns.group"),
+        "label": (content.columns.label is not None, "columns.label"),
+    }
+    for need in needs:
+        given, mend = has.get(need, (True, ""))
+        if not given:
+            yield ("aggregate",), f"is {content.aggregate!r}, which needs {mend}"
+
+
+def _extract_faults(extract: Extract) -> Iterator[tuple[Key, str]]:
+    if extract.regex is not None and extract.json_path is not None:
+        yield ("extract", "json_path"), "stands beside regex; keep one of the two"
+    if extract.regex is not None and (fault := _regex_fault(extract.regex)):
+        yield ("extract", "regex"), fault
+    if extract.json_path is not None and (fault := check_json_path(extract.json_path)):
+        yield ("extract", "json_path"), fault
+
+
+def _choices_faults(content: DefinitionFile, choices: Choices) -> Iterator[tuple[Key, str]]:
+    for key in ("options", "labels"):
+        if fault := template_fault(getattr(choices, key) or ""):
+            yield ("choices", key), fault
+    if content.images and choices.by == "likelihood":
+        yield ("choices", "by"), "is likelihood, which takes no images; use letter"
+
+
+def _judge_faults(judge: Judging) -> Iterator[tuple[Key, str]]:
+    if fault := template_fault(judge.rubric):
+        yield ("judge", "rubric"), fault
+    if fault := _regex_fault(judge.regex):
+        yield ("judge", "regex"), fault
+    if judge.lowest >= judge.highest:
+        yield ("judge", "highest"), f"is {judge.highest:g}, which must be above lowest = {judge.lowest:g}"
+
+
+def _attack_faults(attack: AttackFile) -> Iterator[tuple[Key, str]]:
+    for key, fault in as_attack(attack).faults():
+        yield ("attack", key), fault
+
+
+def as_attack(attack: AttackFile) -> Attack:
+    """The attack that a table describes."""
+    return Attack(**{key: value for key, value in asdict(attack).items() if key != "ask"})
+
+
+def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
+    if few_shot.file is not None and not _is_file(folder / few_shot.file):
+        yield ("few_shot", "file"), f"there is no file {few_shot.file!r} in {folder}"
+    if sum((bool(few_shot.examples), few_shot.file is not None, few_shot.split is not None)) > 1:
+        yield ("few_shot",), "has several sources of examples; keep one of examples, file and split"
+    if few_shot.examples and (few_shot.count or 0) > len(few_shot.examples):
+        yield ("few_shot", "count"), f"is {few_shot.count}, but {len(few_shot.examples)} examples are written"
+    if few_shot.split is not None and dataset.hub is None:
+        yield ("few_shot", "split"), "needs a dataset of the hub; give examples or file"
+
+
+def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
+    if fault := template_fault(dataset.where or ""):
+        yield ("dataset", "where"), fault
+    given = [key for key in ("file", "hub", "generator") if getattr(dataset, key) is not None]
+    if len(given) != 1:
+        yield ("dataset",), f"has {' and '.join(given) or 'no source'}; give one of file, hub and generator"
+    elif dataset.file is not None:
+        if not _is_file(folder / dataset.file):
+            yield ("dataset", "file"), f"there is no file {dataset.file!r} in {folder}; write it relative to this file"
+        elif Path(dataset.file).suffix.lower() not in ENDINGS:
+            yield ("dataset", "file"), f"is {dataset.file!r}; the name must end in {', '.join(ENDINGS)}"
+    elif dataset.generator is not None:
+        if dataset.generator not in generator_names():
+            hint = nearest(dataset.generator, generator_names())
+            yield ("dataset", "generator"), f"is {dataset.generator!r}; {hint}"
+        else:
+            for option, fault in check_options(dataset.generator, dataset.options):
+                yield ("dataset", "options", option), fault
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 Path.is_file raises where a name is too long
+
+
+def _regex_fault(pattern: str) -> str | None:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is not a regular expression: {error}"
+    return None if groups <= 1 else f"has {groups} groups; keep one around the answer, write the others as (?:...)"

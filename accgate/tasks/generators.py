@@ -1,0 +1,149 @@
+"""Generated tasks: rows drawn from a seed, so that no dataset is needed and none can leak into training."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, get_args, get_type_hints
+
+Row = dict[str, Any]
+OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+
+
+class CannotGenerate(ValueError):
+    """The options cannot give the rows asked for; the message says why and the mend."""
+
+
+def arithmetic(
+    *, seed: int = 0, count: int = 1000, low: int = 1, high: int = 99, operation: Literal["+", "-", "*"] = "+"
+) -> Iterator[Row]:
+    """Distinct sums, differences or products of two whole numbers from `low` to `high`.
+
+    Rows have `a`, `b`, `operation` and `answer`.
+
+    >>> [(row["a"], row["b"], row["answer"]) for row in arithmetic(count=2, high=9)]
+    [(9, 7, 16), (5, 4, 9)]
+    """
+    width = high - low + 1
+    if width < 1 or count > width**2:
+        raise CannotGenerate(
+            f"numbers from {low} to {high} give {max(width, 0) ** 2} different questions, not {count}; widen the range"
+        )
+    for pair in _distinct(f"arithmetic {seed}", width**2, count):
+        a, b = low + pair // width, low + pair % width
+        yield {"a": a, "b": b, "operation": operation, "answer": OPERATIONS[operation](a, b)}
+
+
+def _distinct(seed: str, size: int, count: int) -> Iterator[int]:
+    """Different numbers below `size`; a longer draw begins with the shorter one, so that subsets stay subsets."""
+    rng = random.Random(seed)
+    drawn: dict[int, None] = {}
+    while len(drawn) < count:
+        number = rng.randrange(size)
+        if number not in drawn:
+            drawn[number] = None
+            yield number
+
+
+FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+
+
+def passkey_retrieval(*, seed: int = 0, count: int = 100, length: int = 1024, digits: int = 5) -> Iterator[Row]:
+    """A pass key hidden at a random depth of a text about `length` tokens long.
+
+    A token is counted as a word or a punctuation mark, which is what common tokenisers make of this text. Rows
+    have `context` and `passkey`. After Mohtashami and Jaggi 2023, arXiv 2305.16300.
+
+    >>> row = next(passkey_retrieval(length=200))
+    >>> row["passkey"] in row["context"], 180 <= len(re.findall(r"\\w+|[^\\w\\s]", row["context"])) <= 200
+    (True, True)
+    """
+    if not 1 <= digits <= 18:
+        raise CannotGenerate(f"digits is {digits}; a pass key has 1 to 18")
+    for i in range(count):
+        rng = random.Random(f"passkey {seed} {i}")
+        passkey = str(rng.randrange(10 ** (digits - 1), 10**digits))
+        needle = f"The pass key is {passkey}. Remember it. {passkey} is the pass key."
+        copies = (length - _tokens(needle) - digits) // _tokens(FILLER)
+        if copies < 1:
+            raise CannotGenerate(f"length is {length} tokens, too short to hide a pass key in; give at least 64")
+        before = rng.randint(0, copies)
+        yield {"context": "\n".join([FILLER] * before + [needle] + [FILLER] * (copies - before)), "passkey": passkey}
+
+
+def _tokens(text: str) -> int:
+    return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+NAMES = ("Ada", "Bruno", "Chloe", "Dmitri", "Elif", "Farid", "Grace", "Hiro", "Ines", "Jonas", "Kira", "Luis")
+CITIES = ("Lisbon", "Osaka", "Nairobi", "Quito", "Tallinn", "Hanoi", "Cairo", "Oslo", "Lima", "Perth")
+JOBS = ("nurse", "pilot", "baker", "welder", "editor", "farmer", "tailor", "chemist", "plumber", "teacher")
+
+
+def json_extraction(*, seed: int = 0, count: int = 200) -> Iterator[Row]:
+    """Sentences about a person, to be turned into a JSON object with name, age, city and job.
+
+    Rows have `text` and `answer`, the object as JSON text.
+
+    >>> sorted(json.loads(next(json_extraction())["answer"]))
+    ['age', 'city', 'job', 'name']
+    """
+    combinations = len(NAMES) * len(CITIES) * len(JOBS) * 60
+    if count > combinations:
+        raise CannotGenerate(f"there are {combinations} different people, not {count}; lower the count")
+    for code in _distinct(f"json {seed}", combinations, count):
+        rest, name = divmod(code, len(NAMES))
+        rest, city = divmod(rest, len(CITIES))
+        age, job = divmod(rest, len(JOBS))
+        person = {"name": NAMES[name], "age": 20 + age, "city": CITIES[city], "job": JOBS[job]}
+        text = "{name} is {age} years old, lives in {city} and works as a {job}.".format(**person)
+        yield {"text": text, "answer": json.dumps(person)}
+
+
+_GENERATORS: Mapping[str, Callable[..., Iterator[Row]]] = {
+    function.__name__: function for function in (arithmetic, passkey_retrieval, json_extraction)
+}
+
+
+def generator_names() -> tuple[str, ...]:
+    """Names of the generated tasks, sorted."""
+    return tuple(sorted(_GENERATORS))
+
+
+def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | None = None) -> list[Row]:
+    """The rows of a generated task; `seed` and `count` serve where the options do not set them.
+
+    Raises
+    ------
+    CannotGenerate
+        When the options cannot give that many rows.
+    """
+    defaults = {"seed": seed} if count is None else {"seed": seed, "count": count}
+    return list(_GENERATORS[name](**{**defaults, **options}))
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(option, what is wrong with it) for every option a generator does not take."""
+    from accgate.text import nearest
+
+    function = _GENERATORS[name]
+    known = inspect.signature(function).parameters
+    hints = get_type_hints(function)
+    for key, value in options.items():
+        if key not in known:
+            yield key, f"unknown option of {name}; {nearest(key, known)}"
+            continue
+        choices = get_args(hints[key])
+        if choices and value not in choices:
+            yield key, f"is {value!r}; write one of {', '.join(choices)}"
+        elif not choices and (isinstance(value, bool) or not isinstance(value, int)):
+            yield key, f"is {value!r}; write a whole number"
+        elif key in ("count", "length", "digits") and value < 1:
+            yield key, f"is {value}; write 1 or more"

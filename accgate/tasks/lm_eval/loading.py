@@ -1,0 +1,131 @@
+"""Tasks loaded by the installed lm-evaluation-harness exactly as its own command loads them, seeds included."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.text import nearest
+
+RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
+
+
+def loaded_tasks(
+    name: str, *, num_fewshot: int | None, fewshot_seed: int, system: str | None, chat: bool, include_path: Path | None
+) -> dict[str, Any]:
+    """The tasks that a name stands for, by their own names, each with the requests of every document built.
+
+    Raises
+    ------
+    BadInput
+        When there is no such task, or it is of a kind that is not run here.
+    CannotEvaluate
+        When lm-eval is not installed, or the data set cannot be had.
+    """
+    try:
+        import lm_eval  # noqa: F401
+    except ImportError as error:
+        raise CannotEvaluate(
+            f"lm-eval's task {name} needs the package lm_eval ({error}): pip install 'accgate[lm-eval]'"
+        ) from error
+    if include_path is not None and not include_path.is_dir():
+        raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
+    with _seeded(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
+        tasks = _own_task(name, include_path) or _load(_manager(include_path), name)
+        for own, task in tasks.items():
+            _refuse(own, task)
+            _build(own, task, num_fewshot, fewshot_seed, system, chat=chat)
+    return tasks
+
+
+@functools.cache
+def _manager(include_path: Path | None, *, defaults: bool = True) -> Any:
+    """The index of lm-eval's thousands of task files takes it many seconds, and serves every task of a config."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_path=None if include_path is None else str(include_path), include_defaults=defaults)
+
+
+def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
+    """A task or group of one's own folder, without that index; nothing where it builds on lm-eval's own tasks."""
+    if include_path is None:
+        return {}
+    manager = _manager(include_path, defaults=False)
+    if name in manager.all_subtasks:
+        return _load(manager, name)
+    try:
+        return dict(manager.load([name])["tasks"]) if name in manager.all_tasks else {}
+    except Exception:  # a group may name lm-eval's own tasks; a fault is told when it is loaded with these
+        return {}
+
+
+def _load(manager: Any, name: str) -> dict[str, Any]:
+    if name not in manager.all_tasks:
+        raise BadInput(f"lm-eval knows no task {name!r}; {nearest(name, manager.all_tasks)}")
+    try:
+        return dict(manager.load([name])["tasks"])
+    except Exception as error:  # the network, a data set's format, a task's own code
+        raise CannotEvaluate(
+            f"lm-eval cannot load its task {name}: {type(error).__name__}: {error}; does "
+            f"`lm_eval --tasks {name} --limit 1` run on this machine?"
+        ) from error
+
+
+def _refuse(name: str, task: Any) -> None:
+    if getattr(task, "UNSAFE_CODE", False):
+        raise BadInput(
+            f"lm-eval's task {name} runs code of the model without a sandbox; use humaneval or mbpp of accgate"
+        )
+    if getattr(task, "MULTIMODAL", False):
+        raise BadInput(f"lm-eval's task {name} asks with images or sounds, which is not supported for its tasks")
+
+
+def _build(name: str, task: Any, num_fewshot: int | None, fewshot_seed: int, system: str | None, *, chat: bool) -> None:
+    """As `simple_evaluate` of lm-eval prepares a task: a task's own 0 examples stay 0."""
+    own = task.get_config("num_fewshot")
+    if own is None or (num_fewshot is not None and own != 0):
+        task.set_config(key="num_fewshot", value=num_fewshot or 0)
+    task.set_fewshot_seed(seed=fewshot_seed)
+    try:
+        task.build_all_requests(
+            system_instruction=system, apply_chat_template=chat, chat_template=_messages if chat else None
+        )
+    except Exception as error:  # a task's own templates and code
+        raise CannotEvaluate(f"lm-eval cannot build the prompts of {name}: {type(error).__name__}: {error}") from error
+
+
+def _messages(messages: Sequence[dict[str, str]], add_generation_prompt: bool = True) -> str:  # noqa: ARG001
+    """Messages as the text that lm-eval's chat client keeps them as."""
+    return json.dumps(messages, ensure_ascii=False)
+
+
+def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(metric, filter) of a task whose value is a mean over documents, and of the metrics in `others`."""
+    from lm_eval.api.metrics import mean, nanmean
+
+    for metric, how in task.aggregation().items():
+        if how in (mean, nanmean) or metric in others:
+            for ensemble in task._filters:
+                yield metric, ensemble.name
+
+
+@contextlib.contextmanager
+def _seeded() -> Iterator[None]:
+    """The random state that lm-eval's command starts from; the caller's own comes back."""
+    import numpy as np
+
+    state, numpy_state = random.getstate(), np.random.get_state()
+    random.seed(RANDOM_SEED)
+    np.random.seed(NUMPY_SEED)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)

@@ -1,0 +1,160 @@
+"""A task definition file: dataset, prompt, few-shot examples, extraction and metric."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
+
+Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
+Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
+Rows = tuple[dict[Text, Any], ...]
+Mode = Literal["chat", "completion"]
+ChosenBy = Literal["letter", "likelihood"]
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Dataset:
+    """`[dataset]`: one of `file`, `hub` or `generator`."""
+
+    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
+    hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
+    name: Text | None = Field(default=None, description="configuration of the hub dataset")
+    split: Text = Field(default="test", description="split of the hub dataset")
+    revision: Text | None = Field(default=None, description="commit of the hub dataset; pin it")
+    generator: Text | None = Field(default=None, description="a generated task")
+    options: dict[Text, Any] = Field(default_factory=dict, description="options of generator or hub loader")
+    path: Text | None = Field(default=None, description="the key of a .json file that has the rows")
+    where: Text | None = Field(
+        default=None, description="a Jinja template over a row; a row that gives nothing, False or 0 is left out"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class FewShot:
+    """`[few_shot]`: solved examples that the prompt sees as `examples`."""
+
+    count: Whole | None = Field(default=None, ge=0, description="how many examples; all given ones where unset")
+    examples: Rows = Field(default=(), description="rows written here")
+    file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
+    split: Text | None = Field(default=None, description="split of the hub dataset, as train")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Extract:
+    """`[extract]`: how the answer is found in the reply; the whole reply where nothing is set."""
+
+    regex: Text | None = Field(default=None, description="the answer is group 1, or the whole match without groups")
+    which: Literal["first", "last"] = Field(default="last", description="the match that counts")
+    json_path: Text | None = Field(default=None, description="JSONPath (RFC 9535) into the JSON in the reply")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Columns:
+    """`[columns]`: dataset columns that go into the record."""
+
+    cluster: Text | None = Field(default=None, description="samples of one cluster are not independent")
+    group: Text | None = None
+    label: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Choices:
+    """`[choices]`: multiple choice, answered by a generated letter or by the likelihood of each option."""
+
+    options: Text = Field(min_length=1, description="a Jinja template that gives a JSON list of the options' texts")
+    labels: Text | None = Field(
+        default=None, description="a Jinja template that gives a JSON list of labels; A, B, C ... where unset"
+    )
+    by: ChosenBy = Field(default="letter", description="generate a letter, or take the likeliest option")
+    continuation: Literal["text", "label"] = Field(
+        default="text", description="what follows the prompt where likelihoods are compared"
+    )
+    delimiter: Text = Field(default=" ", description="between prompt and continuation")
+    normalise: Literal["none", "bytes", "tokens"] = Field(
+        default="none", description="what an option's log-likelihood is divided by"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Confidence:
+    """`[confidence]`: how sure the model is of its answer, from 0 to 1."""
+
+    by: Literal["tokens", "reply"] = Field(
+        description="the geometric mean of the reply's token probabilities, or what the reply says"
+    )
+    regex: Text = Field(
+        default=r"(?i)confidence\D{0,20}(\d+(?:\.\d+)?\s*%?)", description="group 1 is a share of 1, or a percentage"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Judging:
+    """`[judge]`: a second model scores the answer; its name stands in accuracy.toml."""
+
+    rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, answer and target")
+    lowest: Number = Field(default=1.0, description="the judge's lowest mark")
+    highest: Number = Field(default=5.0, description="the judge's highest mark")
+    regex: Text = Field(default=r"(-?\d+(?:\.\d+)?)", description="group 1 of the last match is the mark")
+    max_tokens: Count = Field(default=512, description="longest reply of the judge, tokens")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class AttackFile:
+    """`[[attack]]`: each sample is asked once more, changed."""
+
+    kind: Text = Field(description="what is done to the text, see docs/tasks.md")
+    field: Text | None = Field(default=None, description="column that is changed; the whole prompt where unset")
+    rate: Number = Field(default=0.1, gt=0, le=1, description="share of what can be changed")
+    seed: Whole = 0
+    column: Text | None = Field(default=None, description="column with the changed text, for kind = column")
+    text: Text | None = Field(default=None, description="what is added, for kind = distractor")
+    style: Text = Field(default="any", description="one way of the kind alone, see docs/tasks.md")
+    protect: Text | None = Field(default=None, description="regular expression of what stays")
+    ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class DefinitionFile:
+    """A task definition file."""
+
+    dataset: Dataset = Field(description="a table [dataset] with file, hub or generator")
+    prompt: Text = Field(description='prompt = "{{ question }}", a Jinja template over a row')
+    target: Text | None = Field(
+        default=None, min_length=1, description='target = "{{ answer }}", a Jinja template over a row'
+    )
+    targets: Text | None = Field(
+        default=None, min_length=1, description="a Jinja template that gives a JSON list of reference texts"
+    )
+    metric: Text = Field(
+        description='metric = "exact_match", or another of docs/metrics.md, or a function of your own: file.py:function'
+    )
+    metric_options: dict[Text, Any] = Field(default_factory=dict, description="the metric's own options")
+    aggregate: Text | None = Field(
+        default=None, description="statistic that is decided on instead of the mean, see docs/metrics.md"
+    )
+    aggregate_options: dict[Text, Any] = Field(default_factory=dict, description="the statistic's own options")
+    description: Text = ""
+    source: Text = Field(default="", description="where task and settings come from")
+    mode: Mode = Field(default="chat", description="ask by chat or by raw completion")
+    system: Text = Field(default="", description="system message, a Jinja template")
+    stop: Texts = Field(default=(), description="stop strings")
+    max_tokens: Count = Field(default=256, description="longest reply, tokens")
+    num_samples: Count | None = Field(default=None, description="how many samples are evaluated by default")
+    sigma: Number | None = Field(default=None, ge=0, description="standard deviation of one score in points")
+    chance: Number | None = Field(default=None, description="mean of a guesser in points")
+    alpha: Level | None = Field(default=None, description="type I error rate where accuracy.toml sets none")
+    beta: Beta | None = Field(default=None, description="type II error rate where accuracy.toml sets none")
+    theta: Number | None = Field(default=None, gt=0, description="drop in points, where accuracy.toml sets none")
+    images: Texts = Field(default=(), description="columns with images, which come before the prompt in a chat")
+    few_shot: FewShot = field(default_factory=FewShot)
+    extract: Extract = field(default_factory=Extract)
+    columns: Columns = field(default_factory=Columns)
+    choices: Choices | None = None
+    confidence: Confidence | None = None
+    judge: Judging | None = None
+    attack: tuple[AttackFile, ...] = ()

@@ -1,0 +1,97 @@
+"""Short texts for messages: some of many ids, the nearest known name, what differs between tables."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+LONGEST = 80  # characters of a value that are shown
+NOT_SET = object()
+SHOWN = 5  # ids that a message shows before it only counts
+
+
+def mixed(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A message for every key whose value is not the same in all places, tables within taken apart.
+
+    >>> mixed("m / sums", {"shard-1": {"sampling": {"temperature": 0.0}}, "shard-2": {"sampling": {}}})
+    ['m / sums: sampling.temperature is 0.0 in shard-1, not set in shard-2; evaluate every shard alike']
+    """
+    places = list(sources)
+    faults = []
+    for key, values in differences(list(sources.values())):
+        where: dict[str, list[str]] = {}
+        for place, value in zip(places, values, strict=True):
+            where.setdefault(_text(value), []).append(place)
+        found = ", ".join(f"{_short(text)} in {shown(those)}" for text, those in where.items())
+        faults.append(f"{about}: {key} is {found}; evaluate every shard alike")
+    return faults
+
+
+def said(value: Any) -> str:
+    """A value for people, in as many characters as there is room for.
+
+    >>> said("q4_0"), said(NOT_SET), said([1, True])
+    ('q4_0', 'not set', '[1, true]')
+    """
+    return _short(value if isinstance(value, str) else _text(value))
+
+
+def differences(values: Sequence[Any], key: str = "") -> Iterator[tuple[str, Sequence[Any]]]:
+    """The keys whose values differ, tables within taken apart, with the value of each table."""
+    if all(isinstance(value, Mapping) for value in values):
+        for name in sorted({name for value in values for name in value}):
+            inner = [value.get(name, NOT_SET) for value in values]
+            yield from differences(inner, f"{key}.{name}" if key else name)
+    elif len(set(map(_text, values))) > 1:
+        yield key, values
+
+
+def _text(value: Any) -> str:
+    return "not set" if value is NOT_SET else json.dumps(value, sort_keys=True, default=str)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+
+
+def shown(ids: Sequence[str]) -> str:
+    """Some ids for a message: the first few, and how many more.
+
+    >>> shown(["a", "b", "c", "d", "e", "f", "g"])
+    'a, b, c, d, e and 2 more'
+    """
+    text = ", ".join(ids[:SHOWN])
+    return text if len(ids) <= SHOWN else f"{text} and {len(ids) - SHOWN} more"
+
+
+LISTED = 12  # names that a message lists before it only counts
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that an unknown one was probably meant to be.
+
+    >>> closest("Sgima", ["sigma", "theta"]), closest("zzz", ["sigma", "theta"])
+    ('sigma', None)
+    """
+    names = sorted(known)
+    for tried in (word, word.lower()):
+        if close := difflib.get_close_matches(tried, names, n=1, cutoff=0.6):
+            return close[0]
+    return None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A "did you mean" for an unknown word, or what is known: the first few where that is much.
+
+    >>> nearest("sgima", ["sigma", "theta"])
+    "did you mean 'sigma'?"
+    >>> nearest("zzz", ["sigma", "theta"])
+    'known are sigma, theta'
+    """
+    names = sorted(known)
+    if close := closest(word, names):
+        return f"did you mean {close!r}?"
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 3 else ""
+    return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"

@@ -1,0 +1,246 @@
+"""The action's files: inputs, outputs, scripts, documentation, examples and release in step."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate import __version__
+from accgate.cli.starter.workflow import workflow_text
+from tests.runner import ROOT, load_yaml, posix_tools
+
+ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
+ACTIONS = {"org/accgate": ACTION, "org/accgate/report": REPORT}
+EXAMPLES = sorted((ROOT / ".github/examples").glob("*.yml"))
+WORKFLOWS = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
+DOCS = (ROOT / "docs/action.md").read_text(encoding="utf-8")
+
+
+def steps(action: dict[str, Any]) -> list[dict[str, Any]]:
+    return action["runs"]["steps"]
+
+
+def documented(heading: str) -> dict[str, list[str]]:
+    """The rows of the table under a heading of docs/action.md, by their first cell."""
+    section = DOCS.split(f"\n### {heading}\n", 1)[1].split("\n#", 1)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return {row[0].strip("`"): row for row in rows[2:]}
+
+
+# Files in step
+
+
+@pytest.mark.parametrize(("heading", "action"), [("Inputs", ACTION), ("Inputs of report", REPORT)])
+def test_every_input_is_documented_with_its_default(heading: str, action: dict[str, Any]) -> None:
+    rows = documented(heading)
+    assert list(rows) == list(action["inputs"])
+    for name, given in action["inputs"].items():
+        default = str(given.get("default", ""))
+        if given.get("required"):
+            assert rows[name][1] == "required", name
+        elif default.startswith("${{"):
+            assert "github.token" in rows[name][1], name
+        elif not default.startswith("ghcr.io"):
+            assert rows[name][1] == (f"`{default}`" if default else ""), name
+
+
+@pytest.mark.parametrize(("heading", "action"), [("Outputs", ACTION), ("Outputs of report", REPORT)])
+def test_every_output_is_documented(heading: str, action: dict[str, Any]) -> None:
+    assert list(documented(heading)) == list(action["outputs"])
+
+
+def test_the_outputs_are_those_that_the_steps_write() -> None:
+    written = {"verdict", "passed", "summary-markdown", "json", "work", "results"}
+    for action in ACTIONS.values():
+        for output in action["outputs"].values():
+            (name,) = re.findall(r"^\$\{\{ steps\.(?:publish|prepare)\.outputs\.([\w-]+) \}\}$", output["value"])
+            assert name in written
+    publish = (ROOT / "accgate/github/publish.py").read_text()
+    assert all(f'"{name}":' in publish for name in ("verdict", "passed", "summary-markdown", "json"))
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=list(ACTIONS))
+def test_every_input_is_used_and_none_that_is_not_declared(action: dict[str, Any]) -> None:
+    used = set(re.findall(r"inputs\.([\w-]+)", json.dumps(steps(action))))
+    assert used == set(action["inputs"])
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=list(ACTIONS))
+def test_inputs_reach_the_shell_through_the_environment_alone(action: dict[str, Any]) -> None:
+    for step in steps(action):
+        assert "${{" not in step["run"]
+        assert step["shell"] == "bash"
+
+
+def script_of(step: dict[str, Any]) -> str | None:
+    found = re.search(r"action/([\w-]+\.sh)\"$", step["run"])
+    return found[1] if found else None
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=list(ACTIONS))
+def test_scripts_read_the_variables_that_their_step_sets_and_no_others(action: dict[str, Any]) -> None:
+    common = set(re.findall(r"ACCGATE_[A-Z_]+", (ROOT / "action/common.sh").read_text()))
+    for step in steps(action):
+        name = script_of(step)
+        if name is None:
+            continue
+        text = (ROOT / "action" / name).read_text()
+        read = set(re.findall(r"ACCGATE_[A-Z_]+", text))
+        assert set(step["env"]) <= read | common, name
+        given_on = set(re.findall(r"--env \"(ACCGATE_[A-Z_]+)=", text))  # to the container, by the script itself
+        defaulted = given_on | set(re.findall(r"\$\{(ACCGATE_[A-Z_]+):[-=]", text))
+        assert read - defaulted <= set(step["env"]) | {"ACCGATE_SHA"}, name
+
+
+def test_only_steps_that_publish_or_fetch_get_the_token() -> None:
+    for action in ACTIONS.values():
+        for step in steps(action):
+            has_token = "token" in json.dumps(step["env"]).lower()
+            assert has_token == (script_of(step) in {"prepare.sh", "start.sh", "publish.sh"})
+
+
+def test_version_image_and_changelog_are_in_step() -> None:
+    pinned = re.compile(rf"ghcr\.io/org/accgate:{re.escape(__version__)}-(cpu|gpu)(@sha256:[0-9a-f]{{64}})?")
+    texts = {path: path.read_text(encoding="utf-8") for path in [*EXAMPLES, ROOT / "docs/action.md"]}
+    texts |= {ROOT / path: json.dumps(action) for path, action in (("action.yml", ACTION), ("report", REPORT))}
+    for path, text in texts.items():
+        for image in re.findall(r"ghcr\.io/org/accgate:[^\s\"`]+", text):
+            assert pinned.fullmatch(image), f"{path}: {image}"
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heading = re.search(r"^## \[([^\]]+)\]", changelog, re.MULTILINE)
+    assert heading is not None
+    assert heading[1] in {"Unreleased", __version__}
+    default = ACTION["inputs"]["image"]["default"]
+    if "@" in default:  # the commit of a release
+        assert default in changelog
+        assert REPORT["inputs"]["image"]["default"] in changelog
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert (ROOT / "Dockerfile").read_text().count(f"ARG VERSION={__version__}\n") == 2
+
+
+@posix_tools
+def test_a_release_names_the_images_by_digest_in_action_and_changelog(tmp_path: Path) -> None:
+    for name in ("action.yml", "report/action.yml", "pyproject.toml", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    digests = [f"sha256:{digit * 64}" for digit in "ab"]
+
+    def release(*arguments: str) -> subprocess.CompletedProcess[str]:
+        variables = os.environ | {"ACCGATE_TREE": str(tmp_path)}
+        command = [str(ROOT / ".ci/release"), *arguments]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+    changelog = tmp_path / "CHANGELOG.md"
+    unreleased = changelog.read_text()
+    changelog.write_text(unreleased.replace("## [Unreleased]", f"## [{__version__}] - 2026-12-01\n\n- News."))
+    assert release("check", __version__).returncode == 0
+    assert "pyproject.toml does not have" in release("check", "9.9.9").stderr
+    assert "is no digest" in release("pin", __version__, "latest", digests[1]).stderr
+    assert release("pin", __version__, *digests).returncode == 0
+    gpu = load_yaml(tmp_path / "action.yml")["inputs"]["image"]["default"]
+    cpu = load_yaml(tmp_path / "report/action.yml")["inputs"]["image"]["default"]
+    assert gpu == f"ghcr.io/org/accgate:{__version__}-gpu@{digests[1]}"
+    assert cpu == f"ghcr.io/org/accgate:{__version__}-cpu@{digests[0]}"
+    notes = release("notes", __version__).stdout
+    assert gpu in notes
+    assert cpu in notes
+    assert "- News." in notes
+    changelog.write_text(unreleased.replace(f"## [{__version__}]", "## [0.0.0]"))
+    assert "CHANGELOG.md has no heading" in release("check", __version__).stderr
+
+
+def uses(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every step of a workflow, with its job."""
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            yield job, step
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_uses_known_inputs_and_outputs_alone(path: Path) -> None:
+    workflow = load_yaml(path)
+    found = 0
+    for job, step in uses(workflow):
+        name = step.get("uses", "").split("@")[0]
+        if name in ACTIONS:
+            found += 1
+            assert set(step.get("with", {})) <= set(ACTIONS[name]["inputs"])
+            assert set(re.findall(r"steps\.accuracy\.outputs\.([\w-]+)", json.dumps(job))) <= set(ACTION["outputs"])
+            required = {key for key, given in ACTIONS[name]["inputs"].items() if given.get("required")}
+            assert required <= set(step.get("with", {}))
+    assert found or path.stem in {"kubernetes", "accgate-commands"}
+    assert f".github/examples/{path.name}" in DOCS
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_pins_what_it_does_not_own_and_drops_credentials(path: Path) -> None:
+    workflow = load_yaml(path)
+    assert "permissions" in workflow
+    for _, step in uses(workflow):
+        name, _, version = step.get("uses", "").partition("@")
+        if name and name not in ACTIONS and path.stem != "ci":
+            assert re.fullmatch("[0-9a-f]{40}", version), step["uses"]
+    for job, step in uses(workflow):
+        if step.get("uses", "").startswith("actions/checkout@") and "self-hosted" in job["runs-on"]:
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_examples_and_starter_have_the_same_commit_of_each_action() -> None:
+    texts = [path.read_text() for path in WORKFLOWS if path.stem != "ci"]
+    texts.append(workflow_text("accuracy.toml"))
+    pins = {pin.split("@")[0]: set() for text in texts for pin in re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text)}
+    for text in texts:
+        for pin in re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text):
+            pins[pin.split("@")[0]].add(pin)
+    assert all(len(found) == 1 for found in pins.values()), pins
+
+
+def test_only_the_half_that_runs_nothing_of_a_fork_has_a_dangerous_trigger() -> None:
+    for path in EXAMPLES:
+        on = load_yaml(path)["on"]
+        assert "pull_request_target" not in on
+        if "workflow_run" in on:
+            assert path.stem == "split-forks-report"
+            assert "checkout" not in path.read_text()
+            assert "untrusted: true" in path.read_text()
+
+
+def test_the_starter_grants_what_publishing_needs_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "accuracy.yml").write_text(workflow_text("accuracy.toml"))
+    (job,) = load_yaml(tmp_path / "accuracy.yml")["jobs"].values()
+    assert job["permissions"] == {"contents": "read", "pull-requests": "write", "checks": "write"}
+    assert (
+        job["permissions"] == load_yaml(ROOT / ".github/examples/pull-request.yml")["jobs"]["accuracy"]["permissions"]
+    )
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name, path=f"{ROOT / '.venv/bin'}:{os.environ['PATH']}")
+    return found or pytest.skip(f"needs {name}, which `make lint` installs")
+
+
+@pytest.mark.parametrize("schema", ["actions", "workflows"])
+def test_files_have_the_shape_that_github_reads(schema: str, tmp_path: Path) -> None:
+    (tmp_path / "starter.yml").write_text(workflow_text("gates/accuracy.toml"))
+    files = {
+        "actions": [ROOT / "action.yml", ROOT / "report/action.yml"],
+        "workflows": [*WORKFLOWS, tmp_path / "starter.yml"],
+    }
+    command = [tool("check-jsonschema"), "--builtin-schema", f"vendor.github-{schema}", *map(str, files[schema])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_scripts_pass_shellcheck() -> None:
+    scripts = map(str, (ROOT / "action").glob("*.sh"))
+    command = [tool("shellcheck"), "--external-sources", f"--source-path={ROOT}/action", *scripts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,250 @@
+"""`accgate compare`: figures against scipy's, published figures, file forms, and bad arguments."""
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm, t, ttest_rel
+
+from accgate.cli.main import main
+from tests.gates import Project, right_but, write_lines
+
+Scores = Sequence[float]
+
+
+class Files:
+    """Two files of scores and the command that compares them."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+
+    def write(self, side: str, scores: Scores, *, shuffle: int | None = None) -> Path:
+        rows = [{"id": f"q{i}", "score": float(s)} for i, s in enumerate(scores)]
+        if shuffle is not None:
+            rows = [rows[i] for i in np.random.default_rng(shuffle).permutation(len(rows))]
+        return write_lines(self.folder / f"{side}.jsonl", rows)
+
+    def compare(self, reference: Path, candidate: Path, *options: str) -> tuple[int, str, str]:
+        self.capsys.readouterr()
+        try:
+            code = main(["compare", str(reference), str(candidate), *options])
+        except SystemExit as stop:  # argparse's own refusal
+            code = int(stop.code or 0)
+        captured = self.capsys.readouterr()
+        return code, captured.out, captured.err
+
+    def verdict(self, reference: Scores, candidate: Scores, *options: str) -> dict[str, Any]:
+        """The verdict that --json prints; the candidate's rows come in another order."""
+        left, right = self.write("reference", reference), self.write("candidate", candidate, shuffle=1)
+        code, out, _ = self.compare(left, right, "--json", *options)
+        verdict = json.loads(out)
+        assert code == {"pass": 0, "regression": 1, "inconclusive": 4}[verdict["verdict"]]
+        return verdict
+
+
+@pytest.fixture
+def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
+    return Files(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n", [30, 400])
+def test_right_and_wrong_answers_get_the_exact_binomial_test(files: Files, seed: int, n: int) -> None:
+    rng = np.random.default_rng([seed, n])
+    reference = 100.0 * (rng.random(n) < 0.7)
+    changed = rng.random(n) < 0.15
+    candidate = np.where(changed, 100.0 * (rng.random(n) < 0.3), reference)
+    alpha = float(rng.uniform(0.01, 0.2))
+    verdict = files.verdict(reference, candidate, "--alpha", repr(alpha))
+
+    lost, gained = int((candidate < reference).sum()), int((candidate > reference).sum())
+    m = lost + gained
+    p_value = binomtest(lost, m, alternative="greater").pvalue if m else 1.0
+    assert verdict["p_value"] == pytest.approx(p_value, abs=1e-6)
+    assert (verdict["lost"], verdict["gained"]) == (lost, gained)
+    assert verdict["verdict"] == ("regression" if p_value <= alpha else "pass")
+    least = next((c for c in range(m + 1) if m and binomtest(c, m, alternative="greater").pvalue <= alpha), None)
+    gamma = None if least is None else reference.mean() - 100 * (2 * least - m - 1) / n
+    assert verdict["gamma"] == (None if gamma is None else pytest.approx(gamma, abs=1e-6))
+    k = norm.ppf(1 - alpha) + norm.ppf(0.8)
+    assert verdict["theta"] == pytest.approx(max(100 * k * math.sqrt(m / n / n), 100 * k * k / n), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("direction", [(), ("--lower-is-better",)], ids=["higher", "lower"])
+def test_other_scores_get_the_paired_t_test(files: Files, seed: int, direction: tuple[str, ...]) -> None:
+    rng = np.random.default_rng([seed, 7])
+    n = int(rng.integers(20, 200))
+    reference = rng.uniform(20, 80, n)
+    candidate = reference + rng.normal(rng.normal(0, 1), 4, n)
+    verdict = files.verdict(reference, candidate, *direction)
+
+    worse = "greater" if direction else "less"
+    test = ttest_rel(candidate, reference, alternative=worse)
+    assert verdict["p_value"] == pytest.approx(test.pvalue, abs=1e-6)
+    assert verdict["verdict"] == ("regression" if test.pvalue <= 0.05 else "pass")
+    difference = candidate - reference
+    sd = float(np.std(difference, ddof=1))
+    margin = t.ppf(0.95, n - 1) * sd / math.sqrt(n)
+    assert verdict["gamma"] == pytest.approx(reference.mean() + (margin if direction else -margin), abs=1e-6)
+    assert verdict["difference"] == pytest.approx(difference.mean(), abs=1e-6)
+    assert verdict["theta"] == pytest.approx((norm.ppf(0.95) + norm.ppf(0.8)) * sd / math.sqrt(n), abs=1e-6)
+    low, high = verdict["interval"]["two_sided"]
+    assert (low, high) == pytest.approx((difference.mean() - margin, difference.mean() + margin), abs=1e-6)
+    assert verdict["interval"]["one_sided"] == pytest.approx(low if direction else high)
+    worst_first = np.argsort(-difference if direction else difference, kind="stable")
+    worse_ids = [f"q{i}" for i in worst_first if (difference[i] > 0 if direction else difference[i] < 0)]
+    assert verdict["flips"] == worse_ids
+
+
+@pytest.mark.parametrize(
+    ("n", "sigma", "alpha", "theta", "below"),
+    [(1319, 50.0, 0.05, 4.8411, 3.2025), (4096, 50.0, 0.05, 2.7472, 1.8173), (512, 11.06, 0.002, 2.5713, 1.9895)],
+)
+def test_the_two_sample_test_gives_the_published_figures(
+    files: Files, n: int, sigma: float, alpha: float, theta: float, below: float
+) -> None:
+    options = ("--test", "two-sample", "--sigma", str(sigma), "--alpha", str(alpha))
+    reference = right_but(n // 4, n)
+    verdict = files.verdict(reference, right_but(n // 4, n, start=5), *options)
+    assert verdict["theta"] == pytest.approx(theta, abs=5e-5)
+    assert np.mean(reference) - verdict["gamma"] == pytest.approx(below, abs=5e-5)
+
+
+def test_the_two_sample_test_takes_sides_of_different_samples(files: Files) -> None:
+    verdict = files.verdict(right_but(100, 400), right_but(60, 200), "--test", "two-sample", "--sigma", "45")
+    error = 45 * math.sqrt(1 / 400 + 1 / 200)
+    assert verdict["p_value"] == pytest.approx(norm.cdf(-5.0 / error), abs=1e-6)
+
+
+def as_csv(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def test_jsonl_csv_and_run_records_of_the_same_scores_compare_alike(tmp_path: Path, files: Files) -> None:
+    project = Project(tmp_path, n=60)
+    assert project.record(right_but(10, 60)) == 0
+    assert project.run(right_but(16, 60)) == 1
+    reference = project.store / "m" / "sums.scores.csv"
+    records = project.out / "m" / "sums.jsonl"
+    table = as_csv(tmp_path / "candidate.CSV", [("score", "id"), *((s, i) for i, s in
+        zip(project.ids(), right_but(16, 60), strict=True))])  # fmt: skip
+    outs = [files.compare(reference, path, "--json") for path in (records, table, project.scores)]
+    assert [code for code, _, _ in outs] == [1, 1, 1]
+    figures = [{k: v for k, v in json.loads(out).items() if k != "flips"} for _, out, _ in outs]
+    assert figures[0] == figures[1] == figures[2]
+    assert figures[0]["p_value"] == pytest.approx(2**-6)
+    of_the_run = project.check
+    assert figures[0] | {"model": "m", "task": "sums"} == {k: v for k, v in of_the_run.items() if k != "flips"}
+
+
+def test_fractions_need_a_scale(files: Files) -> None:
+    reference, candidate = [1.0, 0.0] * 30, [1.0, 0.0] * 20 + [0.0] * 20
+    left, right = files.write("reference", reference), files.write("candidate", candidate)
+    code, out, err = files.compare(left, right)
+    assert (code, out) == (2, "")
+    assert "--scale 100" in err
+    assert files.verdict(reference, candidate, "--scale", "100")["difference"] == pytest.approx(-100 / 6)
+    assert files.verdict(reference, candidate, "--scale", "1")["difference"] == pytest.approx(-1 / 6)
+
+
+def test_a_target_theta_that_was_not_reached_is_inconclusive(files: Files) -> None:
+    verdict = files.verdict(right_but(5, 50), right_but(5, 50), "--theta", "1")
+    assert (verdict["verdict"], verdict["theta_target"]) == ("inconclusive", 1.0)
+    assert files.verdict(right_but(5, 50), right_but(5, 50), "--theta", "13")["verdict"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--alpha", "0"), "alpha is 0.0; give a number above 0 and below 0.5"),
+        (("--alpha", "0.5"), "alpha is 0.5; "),
+        (("--alpha", "nan"), "alpha is nan; "),
+        (("--alpha", "five"), "--alpha: 'five' is not a number; see accgate compare --help"),
+        (("--beta", "1"), "beta is 1.0; give a number above 0 and up to 0.5"),
+        (("--theta", "0"), "theta is 0.0; give a number above 0"),
+        (("--theta", "inf"), "theta is inf; "),
+        (("--sigma", "-1"), "sigma is -1.0; give a number 0 or more"),
+        (("--scale", "0"), "scale is 0.0; give a number above 0"),
+        (("--scale", "nan"), "scale is nan; "),
+        (("--discordance", "2"), "discordance is 2.0; give a number from 0 to 1"),
+        (("--test", "target"), "--test: there is no 'target'; known are auto, bootstrap, "),
+        (("--tset", "auto"), "there is no option --tset; did you mean '--test'? See accgate compare --help"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_bad_arguments_are_refused_in_one_message(
+    files: Files, options: tuple[str, ...], message: str, as_json: bool
+) -> None:
+    side = files.write("side", right_but(5, 50))
+    code, out, err = files.compare(side, side, *options, *(("--json",) if as_json else ()))
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith("accgate")
+    assert message in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("missing", ["reference", "candidate"])
+def test_a_missing_file_is_named(files: Files, tmp_path: Path, missing: str) -> None:
+    paths = {side: files.write(side, right_but(5, 50)) for side in ("reference", "candidate")}
+    paths[missing] = tmp_path / "gone.jsonl"
+    code, out, err = files.compare(*paths.values())
+    assert (code, out) == (2, "")
+    assert err.startswith(f"accgate: {tmp_path}/gone.jsonl: cannot be read: No such file or directory; give a ")
+    assert len(err.splitlines()) == 1
+
+
+def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
+    left, right = files.write("reference", right_but(25, 200)), files.write("candidate", right_but(40, 200))
+    code, out, err = files.compare(left, right)
+    assert (code, err) == (1, "")
+    assert "Accuracy regressed: candidate against reference." in out
+    row = next(line.split() for line in out.splitlines() if line.startswith("-"))
+    assert row[2:9] == ["200", "87.50", "80.00", "-7.50", "83.50", row[7], "<0.0001"]
+    assert "15 samples got worse, 0 better (7.5% changed)." in out
+
+
+def accgate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "accgate", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_as_a_process_it_exits_with_the_verdict(files: Files) -> None:
+    left, right = files.write("reference", right_but(25, 200)), files.write("candidate", right_but(40, 200))
+    assert accgate("compare", str(left), str(left)).returncode == 0
+    done = accgate("compare", str(left), str(right), "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert json.loads(done.stdout)["verdict"] == "regression"
+
+
+def test_debug_shows_where_a_users_mistake_was_found(files: Files) -> None:
+    left = files.write("reference", right_but(25, 200))
+    plain = accgate("compare", str(left), "gone.jsonl")
+    assert (plain.returncode, plain.stderr.count("\n"), "Traceback" in plain.stderr) == (2, 1, False)
+    debugged = accgate("compare", str(left), "gone.jsonl", "--debug")
+    assert "Traceback" in debugged.stderr
+    assert "gone.jsonl: cannot be read" in debugged.stderr
+    assert debugged.returncode != 0
+
+
+def test_debug_keeps_the_exit_code(files: Files) -> None:
+    left = files.write("reference", right_but(25, 200))
+    assert accgate("compare", str(left), "gone.jsonl", "--debug").returncode == 2
+
+
+def test_json_of_an_id_with_half_a_character_is_printed(tmp_path: Path) -> None:
+    for side, scores in (("reference", right_but(0, 20)), ("candidate", right_but(9, 20))):
+        write_lines(tmp_path / side, [{"id": f"\ud800{i}", "score": s} for i, s in enumerate(scores)])
+    done = accgate("compare", str(tmp_path / "reference"), str(tmp_path / "candidate"), "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["verdict"] == "regression"

@@ -1,0 +1,154 @@
+"""`accgate import` and `accgate export` as people type them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.records.file import read_records
+from accgate.references.store import find_reference
+from tests.interop.inspect_logs import log_of, sample, write_eval
+from tests.interop.lm_eval_logs import generated, write_log
+
+
+def log(folder: Path, right: int, count: int = 40) -> Path:
+    return write_log(folder, [generated(doc, {"exact_match": float(doc < right)}) for doc in range(count)])
+
+
+def test_old_logs_are_compared_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, right in (("old", 38), ("new", 12)):
+        log(tmp_path / name, right)
+        assert main(["import", "lm-eval", str(tmp_path / name), "--out", str(tmp_path / "run" / name)]) == 0
+    out = capsys.readouterr().out
+    assert "org/model / adding: 40 samples, mean 95 (as reported), exact_match,none" in out
+    assert "accgate compare REFERENCE CANDIDATE" in out
+    old, new = (str(tmp_path / "run" / name / "org%2Fmodel" / "adding.jsonl") for name in ("old", "new"))
+    assert main(["compare", old, new]) == 1
+    assert main(["compare", old, old]) == 0
+
+
+def test_an_import_becomes_a_reference_with_its_variant_and_replies(tmp_path: Path) -> None:
+    command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store")]
+    assert main([*command, "--model", "m", "--variant", "quant=fp8", "--variant", "gpu=H200"]) == 0
+    found = find_reference(tmp_path / "store", "m@gpu=H200,quant=fp8", "adding")
+    assert found is not None
+    assert (found.about.mean, found.about.n, found.about.engine) == (75.0, 40, "imported from lm-eval")
+    assert found.about.engine_version == "0.4.13"
+    assert found.scores is not None
+    assert len(found.replies()) == 40
+    assert not Path("accgate-import").exists()
+
+
+def test_a_reference_is_replaced_only_with_a_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["import", "lm-eval", str(log(tmp_path, 30)), "--references", str(tmp_path / "store"), "--no-replies"]
+    assert main(command) == 0
+    assert main(command) == 2
+    assert "say why it is replaced" in capsys.readouterr().err
+    assert main([*command, "--reason", "a longer log"]) == 0
+
+
+def test_importing_again_changes_nothing_and_other_records_are_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "run")
+    log(tmp_path / "a", 30)
+    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
+    assert main(["import", "lm-eval", str(tmp_path / "a"), "--out", out]) == 0
+    log(tmp_path / "b", 29)
+    assert main(["import", "lm-eval", str(tmp_path / "b"), "--out", out]) == 2
+    assert "holds other records; name another --out" in capsys.readouterr().err
+
+
+def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_eval(tmp_path / "log.eval", log_of([sample(1, "C"), sample(2, "I")], {"match": 0.5}))
+    assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run"), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["model"], row["task"], row["samples"], row["mean"]) == ("openai/gpt", "asking", 2, 50.0)
+    assert len(read_records(Path(row["records"]))) == 2
+
+
+def test_samples_without_a_score_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = [sample(1, "C"), sample(2, "I"), sample(3, "C") | {"scores": None}]
+    path = write_eval(tmp_path / "log.eval", log_of(samples, {"match": 0.5}))
+    assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert "1 samples have no score" in capsys.readouterr().err
+    assert main(["import", "inspect", str(path), "--references", str(tmp_path / "store")]) == 2
+    assert "1 samples have no score" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variant", ["fp8", "=fp8", "quant="])
+def test_a_variant_without_key_or_value_is_refused(
+    tmp_path: Path, variant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = log(tmp_path, 30)
+    assert main(["import", "lm-eval", str(path), "--references", str(tmp_path / "s"), "--variant", variant]) == 2
+    assert "write KEY=VALUE" in capsys.readouterr().err
+
+
+def test_the_suite_s_files_are_imported_with_the_tables_that_judge_as_it_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mmlu.yaml").write_text("a:\n  - accuracy: 68.2\nb:\n  - quant_algo: FP8\n    accuracy: 67.9\n")
+    (tmp_path / "acceptance_length.yaml").write_text("x:\n  ref_al: 2.0\n")
+    command = ["import", "trtllm", str(tmp_path), "--references", str(tmp_path / "store")]
+    assert main([*command, "--model", "b"]) == 0
+    told = capsys.readouterr()
+    assert "[tasks.mmlu]" in told.out
+    assert "acceptance_length.yaml: left out" in told.err
+    assert find_reference(tmp_path / "store", "a", "mmlu") is None
+    found = find_reference(tmp_path / "store", "b@FP8", "mmlu")
+    assert found is not None
+    assert found.about.mean == 67.9
+    assert main([*command, "--model", "c"]) == 2
+    assert "none is of the model 'c'" in capsys.readouterr().err
+    assert main([*command, "--model", "a", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["sigma"], row["alpha"], row["beta"], row["n"], row["variant"]) == (50.0, 0.05, 0.2, 4096, {})
+
+
+def test_an_export_is_written_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "lm-eval", str(log(tmp_path / "log", 30)), "--out", str(tmp_path / "run")]) == 0
+    records = tmp_path / "run" / "org%2Fmodel" / "adding.jsonl"
+    assert main(["export", "lm-eval", str(records), "--out", str(tmp_path / "e"), "--metric", "exact_match"]) == 0
+    assert "samples_adding_" in capsys.readouterr().out
+    assert main(["import", "lm-eval", str(tmp_path / "e"), "--out", str(tmp_path / "run")]) == 0
+
+
+def test_a_mean_replaces_a_reference_with_scores_whole(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    command = ["import", "lm-eval", str(write_log(tmp_path, [generated(0, {"acc": 1.0})], "mmlu"))]
+    assert main([*command, "--references", str(store), "--model", "m"]) == 0
+    (tmp_path / "mmlu.yaml").write_text("m:\n  - accuracy: 68.2\n")
+    command = ["import", "trtllm", str(tmp_path / "mmlu.yaml"), "--references", str(store)]
+    assert main(command) == 2
+    assert main([*command, "--reason", "the suite's figure"]) == 0
+    found = find_reference(store, "m", "mmlu")
+    assert found is not None
+    assert (found.about.mean, found.scores, found.replies()) == (68.2, None, {})
+
+
+def test_a_single_log_s_task_gets_the_name_it_has_in_accuracy_toml(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [
+        "import",
+        "lm-eval",
+        str(tmp_path / "a"),
+        "--task",
+        "sums",
+        "--model",
+        "m",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    log(tmp_path / "a", 30)
+    assert main(command) == 0
+    ids = {record.id for record in read_records(tmp_path / "run" / "m" / "sums.jsonl")}
+    assert main([*command[:3], "--out", str(tmp_path / "own")]) == 0
+    assert ids == {record.id for record in read_records(tmp_path / "own" / "org%2Fmodel" / "adding.jsonl")}
+    write_log(tmp_path / "a", [generated(0, {"acc": 1.0})], "other", date="2026-11-22T00-00-00")
+    assert main(command) == 2
+    assert "--task sums: names one log, but 2 were found" in capsys.readouterr().err

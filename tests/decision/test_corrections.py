@@ -1,0 +1,152 @@
+"""Several checks, and checks with failed samples."""
+
+import json
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from statsmodels.stats.multitest import multipletests
+
+from accgate.decision.comparison import Evidence, Verdict, decide
+from accgate.design import Design, Mean, Target
+from accgate.records.scores import Scores
+from accgate.stats.names import Correction
+from tests.decisions import assert_sound, flips, one_each
+
+
+def checks(p_values: list[float], alphas: list[float]) -> list[Evidence]:
+    """Target checks whose p-values are these."""
+    return [
+        Evidence(one_each([50.0] * 100), Target(50.0 - 5.0 * norm.ppf(p)), Design(sigma=50.0, alpha=alpha))
+        for p, alpha in zip(p_values, alphas, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("correction", "method"), [("bonferroni", "bonferroni"), ("holm", "holm"), ("bh", "fdr_bh")])
+@pytest.mark.parametrize("p_values", [[0.001, 0.02, 0.03], [0.01, 0.02, 0.04], [0.04, 0.3, 0.9], [0.011, 0.024, 0.051]])
+def test_several_checks_are_corrected_as_statsmodels_does(
+    correction: Correction, method: str, p_values: list[float]
+) -> None:
+    rejected, adjusted, *_ = multipletests(p_values, alpha=0.05, method=method)
+    verdicts = decide(checks(p_values, [0.05] * 3), correction=correction)
+    assert [v.verdict == "regression" for v in verdicts] == rejected.tolist()
+    assert [v.p_adjusted for v in verdicts] == pytest.approx(adjusted)
+    assert [v.p_value for v in verdicts] == pytest.approx(p_values)
+    for verdict in verdicts:
+        assert_sound(verdict)
+        assert verdict.alpha_applied is not None
+        assert verdict.gamma == pytest.approx(verdict.reference.mean + 5.0 * norm.ppf(verdict.alpha_applied))
+
+
+@pytest.mark.parametrize(
+    ("correction", "shares"),
+    [("none", [1.0, 1.0]), ("bonferroni", [0.25, 0.25]), ("holm", [0.25, 1 / 3])],
+)
+def test_checks_without_evidence_count_as_never_rejected(correction: Correction, shares: list[float]) -> None:
+    verdicts = decide(checks([0.01, 0.02], [0.05, 0.05]), correction=correction, checks=4)
+    assert [v.alpha_applied for v in verdicts] == pytest.approx([0.05 * share for share in shares])
+    assert len(verdicts) == 2
+
+
+@pytest.mark.parametrize("total", [2, 10])
+def test_bh_counts_checks_without_evidence_as_never_rejected(total: int) -> None:
+    _, adjusted, *_ = multipletests([0.04] + [1.0] * (total - 1), alpha=0.05, method="fdr_bh")
+    (verdict,) = decide(checks([0.04], [0.05]), correction="bh", checks=total)
+    assert verdict.verdict == "pass"
+    assert verdict.p_adjusted == pytest.approx(adjusted[0])
+
+
+def test_different_alphas_are_corrected_by_their_own_level() -> None:
+    strict, loose = decide(checks([0.004, 0.08], [0.01, 0.2]), correction="bonferroni")
+    assert (strict.verdict, loose.verdict) == ("regression", "regression")
+    assert (strict.alpha_applied, loose.alpha_applied) == (0.005, 0.1)
+    assert (strict.p_adjusted, loose.p_adjusted) == (pytest.approx(0.008), pytest.approx(0.16))
+    strict, loose = decide(checks([0.006, 0.11], [0.01, 0.2]), correction="bonferroni")
+    assert (strict.verdict, loose.verdict) == ("pass", "pass")
+
+
+def test_holm_with_different_alphas_steps_down_by_p_over_alpha() -> None:
+    """p / alpha is 0.4 and 0.15, so the second goes first, at half its alpha; the first then has all of its own."""
+    strict, loose = decide(checks([0.004, 0.03], [0.01, 0.2]), correction="holm")
+    assert (strict.verdict, strict.alpha_applied, strict.p_adjusted) == ("regression", 0.01, pytest.approx(0.004))
+    assert (loose.verdict, loose.alpha_applied, loose.p_adjusted) == ("regression", 0.2, pytest.approx(0.06))
+
+
+def test_no_checks_have_no_verdicts() -> None:
+    assert decide([]) == ()
+    assert decide([], correction="holm", checks=3) == ()
+
+
+def with_failed(lost: int, gained: int, n: int, failed: int, **changes) -> Verdict:
+    """The verdict where the last `failed` of n samples, right in the reference, have no score."""
+    reference, candidate = flips(lost, gained, n)
+    candidate.values[n - failed :] = math.nan
+    evidence = Evidence(candidate, reference, Design(theta=changes.pop("theta", None)))
+    return decide([replace(evidence, **changes)])[0]
+
+
+def test_failed_samples_that_change_nothing_leave_the_verdict_with_a_reason() -> None:
+    verdict = with_failed(0, 20, 1000, 3)
+    assert (verdict.verdict, verdict.candidate.errors, verdict.n) == ("pass", 3, 1000)
+    text = "3 of 1000 samples failed; the mean is 99.70 at worst and 100.00 at best: the verdict is the same"
+    assert verdict.reasons == (text,)
+    assert (verdict.lost, verdict.candidate.mean) == (3, pytest.approx(99.7))
+    assert_sound(verdict)
+    assert with_failed(60, 0, 1000, 3).verdict == "regression"
+
+
+def test_failed_samples_that_decide_the_verdict_make_it_an_error() -> None:
+    verdict = with_failed(0, 0, 1000, 30)
+    assert (verdict.verdict, verdict.candidate.errors) == ("error", 30)
+    assert verdict.reasons == (
+        "30 of 1000 samples failed; the mean is 97.00 at worst and 100.00 at best: regression at worst, pass at best. "
+        "Evaluate them again with --resume",
+    )
+
+
+def test_failed_samples_of_an_inconclusive_check_make_it_an_error() -> None:
+    verdict = with_failed(1, 1, 100, 1, theta=0.5)
+    assert verdict.verdict == "error"
+    assert "inconclusive at worst, inconclusive at best" in verdict.reasons[-1]
+
+
+@pytest.mark.parametrize("bounds", [{"worst": None}, {"worst": None, "best": None}])
+def test_failed_samples_of_a_metric_without_bounds_are_an_error(bounds) -> None:
+    verdict = with_failed(0, 0, 1000, 1, **bounds)
+    assert (verdict.verdict, verdict.candidate.mean, verdict.candidate.errors) == ("error", None, 1)
+    assert verdict.reasons == ("1 of 1000 samples failed, and nothing bounds what they could score",)
+    assert (verdict.p_value, verdict.p_adjusted, verdict.gamma) == (None, None, None)
+    json.dumps(asdict(verdict), allow_nan=False)
+
+
+def test_checks_beside_one_with_failed_samples_keep_their_verdict() -> None:
+    reference, candidate = flips(0, 0, 100)
+    broken = Scores(candidate.ids, np.where(np.arange(100)[:, None] < 50, math.nan, 100.0))
+    evidences = [Evidence(c, reference, Design()) for c in (candidate, broken)]
+    whole, torn = decide(evidences, correction="holm")
+    assert (whole.verdict, whole.candidate.errors, torn.verdict) == ("pass", 0, "error")
+    assert whole.reasons == ("no sample changed its score",)
+
+
+def test_a_check_without_a_verdict_counts_as_never_rejected() -> None:
+    reference, candidate = flips(0, 0, 100)
+    broken = Scores(candidate.ids, np.where(np.arange(100)[:, None] < 1, math.nan, 100.0))
+    evidences = [*checks([0.03], [0.05]), Evidence(broken, reference, Design(), worst=None)]
+    beside, torn = decide(evidences, correction="holm")
+    assert (beside.verdict, beside.alpha_applied, torn.verdict) == ("pass", 0.025, "error")
+
+
+def test_each_sample_is_bracketed_by_the_metrics_own_bounds() -> None:
+    candidate = Scores(("a", "b"), np.array([[3.0], [math.nan]]))
+    design = Design(test="two-sample", sigma=1.0, higher_is_better=False)
+    (verdict,) = decide([Evidence(candidate, Mean(3.0, 100), design, worst=9.0, best=1.0)])
+    assert verdict.verdict == "error"
+    assert "the mean is 6.00 at worst and 2.00 at best: regression at worst, pass at best" in verdict.reasons[0]
+
+
+def test_failed_samples_of_a_metric_without_a_best_score_are_said_to_be_unbounded() -> None:
+    verdict = with_failed(0, 0, 1000, 1, best=None)
+    assert verdict.verdict == "error"
+    assert verdict.reasons == ("1 of 1000 samples failed, and nothing bounds what they could score",)

@@ -1,0 +1,481 @@
+"""compare() and decide() with tests that stop early: what they use of the samples, and what they say of it."""
+
+import hashlib
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from statsmodels.stats.multitest import multipletests
+
+from accgate.decision.comparison import Evidence, compare, compare_scores, decide, is_settled
+from accgate.design import Design, Mean, Target
+from accgate.errors import BadInput
+from accgate.records.scores import Scores
+from accgate.stats.gsprt import gsprt
+from accgate.stats.names import Correction
+from accgate.stats.power import paired_binary_effect
+from accgate.stats.sequential import units_of
+from tests.decisions import assert_sound, one_each
+from tests.stats.sequences import drawn
+
+SEQUENTIAL = ["gsprt", "group-sequential", "e-process"]
+by_test = pytest.mark.parametrize("test", SEQUENTIAL)
+
+
+def scored(seed: int, n: int = 1192, q: float = 0.05, drop: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """0/100 scores of reference and candidate."""
+    change = drawn(np.random.default_rng(seed), n, q, drop)
+    reference = np.where(change < 0.0, 100.0, np.where(change > 0.0, 0.0, np.arange(n) % 4 * 100.0 > 0.0) * 1.0)
+    reference = np.where(change == 0.0, np.where(np.arange(n) % 4 > 0, 100.0, 0.0), reference)
+    return reference, reference + change
+
+
+def evidence(seed: int, *, n: int = 1192, q: float = 0.05, drop: float = 0.0, **design: Any) -> Evidence:
+    reference, candidate = scored(seed, n, q, drop)
+    made = Design(**{"early_stopping": True, "theta": 2.0} | design)
+    return Evidence(one_each(candidate.tolist()), one_each(reference.tolist()), made)
+
+
+@pytest.mark.parametrize(
+    ("seed", "drop", "verdict", "stop"), [(1, 0.0, "pass", "futility"), (2, 6.0, "regression", "regression")]
+)
+def test_it_stops_with_the_samples_used_and_all_figures_are_theirs(
+    seed: int, drop: float, verdict: str, stop: str
+) -> None:
+    reference, candidate = scored(seed, drop=drop)
+    found = compare(reference, candidate, theta=2.0, early_stopping=True)
+    assert (found.test, found.verdict, found.stop, found.n_max) == ("gsprt", verdict, stop, 1192)
+    assert found.n < 900
+    used_reference, used = reference[: found.n], candidate[: found.n]
+    change = used - used_reference
+    assert (found.reference.mean, found.reference.n) == (pytest.approx(used_reference.mean()), found.n)
+    assert (found.candidate.mean, found.candidate.n) == (pytest.approx(used.mean()), found.n)
+    assert (found.lost, found.gained) == ((change < 0).sum(), (change > 0).sum())
+    assert found.discordance == pytest.approx((change != 0).mean())
+    assert found.flips == tuple(map(str, np.flatnonzero(change < 0)))
+    assert found.difference == pytest.approx(change.mean())
+    assert (found.theta, found.theta_target) == (2.0, 2.0)
+    assert_sound(found)
+
+
+def test_a_fixed_test_says_nothing_of_a_stop() -> None:
+    reference, candidate = scored(1)
+    fixed = compare(reference, candidate, theta=2.0)
+    assert (fixed.test, fixed.n, fixed.n_max, fixed.stop) == ("paired", 1192, None, None)
+    assert compare(reference, candidate, theta=2.0, test="paired", early_stopping=True) == fixed
+    two = compare(reference, candidate, test="two-sample", sigma=50.0, early_stopping=True)
+    assert (two.test, two.n, two.stop) == ("two-sample", 1192, None)
+
+
+@by_test
+def test_a_test_named_is_the_one_that_judges(test: Any) -> None:
+    reference, candidate = scored(3, drop=6.0)
+    named = compare(reference, candidate, theta=2.0, test=test)
+    assert (named.test, named.verdict, named.stop, named.n_max) == (test, "regression", "regression", 1192)
+    assert named == compare(reference, candidate, theta=2.0, test=test, early_stopping=True)
+    assert (compare(reference, candidate, theta=2.0, early_stopping=True) == named) == (test == "gsprt")
+
+
+@by_test
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 300), q=st.sampled_from([0.0, 0.03, 0.2, 0.8]), data=st.data())
+@settings(deadline=None, max_examples=40)
+def test_every_verdict_agrees_with_its_own_figures(test: Any, seed: int, n: int, q: float, data: st.DataObject) -> None:
+    reference, candidate = scored(seed, n, q, data.draw(st.sampled_from([0.0, q * 60.0])))
+    theta, alpha = data.draw(st.none() | st.floats(0.5, 50.0)), data.draw(st.sampled_from([0.01, 0.05, 0.3]))
+    found = compare(reference, candidate, test=test, theta=theta, alpha=alpha)
+    assert_sound(found)
+    assert found.n_max == n
+    assert found.n <= n
+    assert (found.stop == "regression") == (found.verdict == "regression")
+    if theta is None:
+        assert found.verdict != "inconclusive"
+    elif found.stop == "futility":
+        assert found.verdict == "pass"
+
+
+@by_test
+@given(seed=st.integers(0, 10**6), drop=st.sampled_from([-4.0, 0.0, 5.0]), clustered=st.booleans())
+@settings(deadline=None, max_examples=25)
+def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(
+    test: Any, seed: int, drop: float, clustered: bool
+) -> None:
+    reference, candidate = scored(seed, 500, 0.1, drop)
+    clusters = np.arange(500) // 3 if clustered else None
+    up = compare(reference, candidate, test=test, theta=3.0, clusters=clusters)
+    down = compare(
+        100.0 - reference, 100.0 - candidate, test=test, theta=3.0, clusters=clusters, higher_is_better=False
+    )
+    assert_sound(down)
+    mirrored = asdict(up)
+    mirrored["higher_is_better"] = False
+    for side in ("reference", "candidate"):
+        mirrored[side]["mean"] = 100.0 - mirrored[side]["mean"]
+    mirrored["difference"] = -mirrored["difference"]
+    mirrored["gamma"] = None if up.gamma is None else 100.0 - up.gamma
+    assert up.interval is not None
+    low, high = up.interval.two_sided
+    mirrored["interval"] = {"one_sided": -high, "two_sided": (-high, -low)}
+    assert rounded(asdict(down)) == rounded(mirrored)
+
+
+def rounded(value: Any) -> Any:
+    """The same with floats rounded, and zeros of one sign."""
+    if isinstance(value, float):
+        return round(value, 7) + 0.0
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    return tuple(map(rounded, value)) if isinstance(value, (tuple, list)) else value
+
+
+def test_without_theta_the_drop_that_all_samples_can_show_is_looked_for() -> None:
+    """Planned runs are 1.43 times as long as the fixed test's; a twentieth of the samples is expected to change."""
+    for n, discordance in ((1192, None), (1192, 0.2), (90, None)):
+        reference, candidate = scored(5, n, 0.1, 1.0)
+        found = compare(reference, candidate, early_stopping=True, discordance=discordance)
+        theta = paired_binary_effect(discordance or 0.05, int(n / 1.43), alpha=0.05, beta=0.2)
+        own = gsprt(units_of(candidate - reference), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
+        assert (found.n, found.stop, found.p_value) == (own.n, own.stop, own.p_value)
+        assert found.theta_target is None
+        assert found.verdict in {"pass", "regression"}
+
+
+def test_without_theta_other_scores_have_no_drop_to_look_for_and_get_the_fixed_test() -> None:
+    rng = np.random.default_rng(6)
+    reference, candidate = rng.uniform(20, 80, 300), rng.uniform(20, 80, 300)
+    found = compare(reference, candidate, early_stopping=True)
+    assert found == compare(reference, candidate)
+    assert (found.stop, found.n) == (None, 300)
+    assert compare(reference, candidate, early_stopping=True, theta=8.0).test == "gsprt"
+
+
+def named(values: np.ndarray) -> dict[str, float]:
+    return {f"q{i}": value for i, value in enumerate(values.tolist())}
+
+
+@by_test
+@pytest.mark.parametrize("seed", [0, 7])
+def test_scores_by_id_are_taken_in_the_fixed_order_of_their_ids(test: Any, seed: int) -> None:
+    reference, candidate = scored(7, drop=4.0)
+    rules: dict[str, Any] = {"theta": 2.0, "test": test, "seed": seed}
+    mapped = compare(named(reference), named(candidate), **rules)
+    rank = sorted(range(1192), key=lambda i: hashlib.sha256(f"{seed}:q{i}".encode()).hexdigest())
+    straight = compare(reference[rank], candidate[rank], **rules)
+    assert (mapped.n, mapped.p_value, mapped.lost) == (straight.n, straight.p_value, straight.lost)
+    assert mapped.flips == tuple(f"q{rank[int(i)]}" for i in straight.flips)
+    turned = dict(reversed(named(reference).items())), dict(sorted(named(candidate).items()))
+    assert compare(*turned, **rules) == mapped
+
+
+@by_test
+def test_arrays_are_taken_as_they_stand(test: Any) -> None:
+    reference, candidate = scored(7, drop=4.0)
+    straight = compare(reference, candidate, theta=2.0, test=test)
+    assert compare(reference, candidate, theta=2.0, test=test, seed=5) == straight
+    turned = compare(reference[::-1], candidate[::-1], theta=2.0, test=test)
+    assert turned.flips != straight.flips
+
+
+def test_clusters_by_id_are_taken_in_the_fixed_order_of_their_names() -> None:
+    reference, candidate = scored(8, 600, 0.2, 3.0)
+    clusters = {f"q{i}": f"page {i // 4}" for i in range(600)}
+    rules: dict[str, Any] = {"theta": 4.0, "early_stopping": True, "clusters": clusters}
+    straight = compare(named(reference), named(candidate), **rules)
+    turned = compare(named(reference), dict(reversed(named(candidate).items())), **rules)
+    assert (turned.n, turned.p_value, turned.lost) == (straight.n, straight.p_value, straight.lost)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_of_equal_scores_the_mean_is_never_past_gamma_by_the_last_bit(lower: bool) -> None:
+    """Clusters put the candidate in another order than the reference, so that equal means differ in their last bit."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scores = rng.uniform(0.0, 100.0, 90)
+        found = compare(
+            scores, scores, early_stopping=True, clusters=rng.integers(0, 20, 90), higher_is_better=not lower
+        )
+        assert found.verdict == "pass"
+        assert found.gamma is not None
+        assert found.candidate.mean is not None
+        assert not (found.candidate.mean > found.gamma if lower else found.candidate.mean < found.gamma)
+
+
+@by_test
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(["binary", "other", "clusters"]), alpha=st.floats(0.01, 0.49))
+@settings(deadline=None, max_examples=60)
+def test_the_limits_hold_the_difference_seen(test: Any, seed: int, kind: str, alpha: float) -> None:
+    rng = np.random.default_rng(seed)
+    reference, candidate = scored(seed, 240, float(rng.choice([0.05, 0.5])), float(rng.choice([-5.0, 0.0, 5.0])))
+    if kind == "other":
+        candidate = np.clip(candidate + np.where(candidate != reference, rng.exponential(20.0, 240), 0.0), 0.0, 100.0)
+    found = compare(
+        reference,
+        candidate,
+        test=test,
+        theta=float(rng.choice([1.0, 5.0, 20.0])),
+        alpha=alpha,
+        clusters=np.arange(240) // 3 if kind == "clusters" else None,
+    )
+    assert found.interval is not None
+    assert found.difference is not None
+    low, high = found.interval.two_sided
+    assert low <= found.difference <= high
+    assert (high < 0.0) == (found.verdict == "regression") or abs(high) < 1e-9
+
+
+def test_lists_give_the_verdict_of_arrays() -> None:
+    reference, candidate = scored(8, drop=6.0)
+    lists = compare(reference.tolist(), candidate.tolist(), theta=2.0, early_stopping=True)
+    assert lists == compare(reference, candidate, theta=2.0, early_stopping=True)
+
+
+@by_test
+@pytest.mark.parametrize("drop", [0.0, 12.0])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_a_stop_is_after_whole_clusters_in_the_order_in_which_they_appear(test: Any, drop: float, mixed: bool) -> None:
+    reference, candidate = scored(9, 900, 0.2, drop)
+    clusters = np.random.default_rng(9).integers(0, 300, 900)
+    clusters = clusters if mixed else np.sort(clusters)
+    found = compare(reference, candidate, test=test, theta=6.0, clusters=clusters)
+    order = list(dict.fromkeys(clusters.tolist()))
+    ends = np.cumsum([(clusters == cluster).sum() for cluster in order])
+    assert found.n in ends
+    assert found.n < 900
+    assert found.clusters == 1 + ends.tolist().index(found.n)
+    rows = np.concatenate([np.flatnonzero(clusters == cluster) for cluster in order])[: found.n]
+    change = (candidate - reference)[rows]
+    assert found.difference == pytest.approx(change.mean())
+    assert (found.lost, found.gained) == ((change < 0).sum(), (change > 0).sum())
+    assert set(found.flips) == {str(i) for i in rows[change < 0]}
+    sorted_rows = np.argsort([order.index(cluster) for cluster in clusters], kind="stable")
+    straight = compare(
+        reference[sorted_rows], candidate[sorted_rows], test=test, theta=6.0, clusters=clusters[sorted_rows]
+    )
+    assert (straight.n, straight.p_value, straight.verdict) == (found.n, found.p_value, found.verdict)
+
+
+@by_test
+@pytest.mark.parametrize(("count", "early"), [(29, False), (30, True)])
+def test_under_30_clusters_nothing_stops_early_and_it_says_so(test: Any, count: int, early: bool) -> None:
+    reference, candidate = scored(10, 600, 0.02)
+    clusters = np.arange(600) % count
+    found = compare(reference, candidate, test=test, theta=20.0, clusters=clusters)
+    fixed = compare(reference, candidate, theta=20.0, clusters=clusters)
+    if early:
+        assert found.stop is not None
+        assert found.n < 600
+        return
+    assert (found.stop, found.n, found.n_max, found.p_value) == (None, 600, None, fixed.p_value)
+    assert found.reasons == (*fixed.reasons, "no early stop with under 30 clusters")
+
+
+def test_too_few_samples_to_see_theta_are_inconclusive_at_the_end() -> None:
+    reference, candidate = scored(11, 60, 0.0)
+    candidate = candidate.copy()
+    candidate[np.flatnonzero(candidate == 100.0)[[5, 20, 40]]] = 0.0
+    found = compare(reference, candidate, theta=2.0, early_stopping=True)
+    assert (found.verdict, found.stop, found.n) == ("inconclusive", "end", 60)
+    assert found.theta == pytest.approx(100 * 2.4865**2 * 1.1 / 60, rel=1e-4)
+    assert "evaluate more samples or set a larger theta" in found.reasons[-1]
+
+
+def test_too_few_samples_to_see_theta_are_inconclusive_whatever_they_show() -> None:
+    """A tenth of 100 samples changed, half of them for the worse; a drop of 2 points needs 1,629 samples."""
+    reference = np.tile([100.0, 0.0], 50)
+    candidate = reference.copy()
+    candidate[5::10] = 100.0 - candidate[5::10]
+    candidate[[10, 30, 50, 70, 90]] = 0.0
+    assert compare(reference, candidate, theta=2.0).verdict == "inconclusive"
+    assert compare(reference, candidate, theta=2.0, early_stopping=True).verdict == "inconclusive"
+
+
+@by_test
+@pytest.mark.parametrize("score", [97.0, 100.0 / 3.0])
+def test_a_candidate_that_is_wrong_throughout_is_a_regression(test: Any, score: float) -> None:
+    assert compare(np.full(500, score), np.zeros(500), test=test, theta=2.0).verdict == "regression"
+
+
+def test_all_right_and_wrong_answers_lost_are_a_regression() -> None:
+    for n in (13, 60, 500, 20_000):
+        assert compare(np.full(n, 100.0), np.zeros(n), early_stopping=True, theta=2.0).verdict == "regression"
+
+
+def failing(found: Evidence, failed: np.ndarray) -> Evidence:
+    values = found.candidate.values.copy()
+    values[failed] = math.nan
+    return replace(found, candidate=replace(found.candidate, values=values))
+
+
+@by_test
+def test_samples_that_failed_after_the_stop_change_nothing(test: Any) -> None:
+    whole = evidence(12, drop=8.0, test=test)
+    (plain,) = decide([whole])
+    (found,) = decide([failing(whole, np.arange(plain.n + 5, plain.n + 15))])
+    assert (found.verdict, found.n, found.p_value, found.lost) == ("regression", plain.n, plain.p_value, plain.lost)
+    assert (found.candidate.errors, found.reasons) == (0, plain.reasons)
+
+
+def test_samples_that_failed_before_it_are_taken_at_their_worst_and_their_best() -> None:
+    whole = evidence(13, q=0.0)
+    (few,) = decide([failing(whole, np.array([3]))])
+    assert few.verdict == "pass"
+    assert (few.lost, few.gained, few.candidate.errors) == (1, 0, 1)
+    assert few.n > decide([whole])[0].n
+    right = np.flatnonzero(whole.candidate.values[:, 0] == 100.0)
+    (many,) = decide([failing(whole, right[5:65:2])])
+    assert many.verdict == "error"
+    assert "regression at worst, pass at best" in many.reasons[-1]
+    unbounded = replace(failing(whole, right[:2]), worst=None, best=None)
+    assert decide([unbounded])[0].verdict == "error"
+
+
+def test_the_beginning_of_a_run_is_settled_where_its_failed_samples_cannot_unsettle_it() -> None:
+    whole = evidence(14, drop=10.0)
+    n = decide([whole])[0].n
+    ids = whole.candidate.ids
+
+    def beginning(k: int, failed: int = 0) -> Evidence:
+        part = replace(whole, candidate=whole.candidate.taken(ids[:k]), reference=part_of(whole, k), n_max=1192)
+        wrong = np.flatnonzero(part.candidate.values[:, 0] == 0.0)[:failed]
+        return failing(part, wrong) if failed else part
+
+    rules: dict[str, Any] = {"correction": "holm", "checks": 1}
+    assert not is_settled(beginning(n - 1), **rules)
+    assert is_settled(beginning(n + 1), **rules)
+    assert is_settled(beginning(n + 300), **rules)
+    assert not is_settled(beginning(n + 1, failed=3), **rules)
+    assert is_settled(beginning(n + 300, failed=1), **rules)
+    assert not is_settled(replace(beginning(n + 300, failed=1), best=None), **rules)
+    (open_,) = decide([beginning(n - 1)])
+    assert (open_.verdict, open_.n_max) == ("error", 1192)
+    assert open_.reasons == (f"only {n - 1:,} of 1,192 samples are there to decide on",)
+
+
+def part_of(whole: Evidence, k: int) -> Scores:
+    assert isinstance(whole.reference, Scores)
+    return whole.reference.taken(whole.candidate.ids[:k])
+
+
+@pytest.mark.parametrize(("correction", "parts"), [("none", 1), ("holm", 3), ("bonferroni", 3), ("bh", 3)])
+def test_a_beginning_is_judged_at_the_alpha_of_the_whole_decision(correction: Correction, parts: int) -> None:
+    whole = evidence(15, drop=5.0)
+    alone = compare_scores(
+        part_of(whole, 1192), whole.candidate, replace(whole.design, alpha=0.05 / parts), as_given=True
+    )
+    for k in (alone.n - 1, alone.n + 1):
+        part = replace(whole, candidate=whole.candidate.taken(whole.candidate.ids[:k]), reference=part_of(whole, k))
+        assert is_settled(replace(part, n_max=1192), correction=correction, checks=3) == (k > alone.n)
+
+
+@by_test
+@pytest.mark.parametrize(("correction", "parts"), [("none", 1), ("holm", 4), ("bonferroni", 4), ("bh", 4)])
+def test_of_several_checks_a_sequential_one_is_judged_at_its_share_of_alpha(
+    test: Any, correction: Correction, parts: int
+) -> None:
+    for seed, drop in ((16, 0.0), (17, 2.5), (18, 6.0)):
+        own, other = evidence(seed, drop=drop, test=test), evidence(19)
+        found, _ = decide([own, other], correction=correction, checks=4)
+        alone = compare_scores(
+            part_of(own, 1192), own.candidate, replace(own.design, alpha=0.05 / parts), as_given=True
+        )
+        same = ("verdict", "n", "stop", "p_value", "gamma", "interval", "theta")
+        assert [getattr(found, key) for key in same] == [getattr(alone, key) for key in same]
+        assert (found.alpha, found.alpha_applied) == (0.05, 0.05 / parts)
+        assert alone.p_value is not None
+        assert found.p_adjusted == pytest.approx(min(1.0, parts * alone.p_value))
+        assert (found.verdict == "regression") == (found.p_adjusted <= found.alpha)
+
+
+def target(p: float, alpha: float = 0.05) -> Evidence:
+    """A check at a fixed n whose p-value is this."""
+    return Evidence(one_each([50.0] * 100), Target(50.0 - 5.0 * norm.ppf(p)), Design(sigma=50.0, alpha=alpha))
+
+
+@pytest.mark.parametrize(("correction", "method"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")])
+@pytest.mark.parametrize("p_values", [[0.005, 0.02], [0.012, 0.03], [0.016, 0.034], [0.018, 0.019], [0.001, 0.9]])
+def test_the_fixed_ones_are_corrected_among_themselves_at_what_is_left(
+    correction: Correction, method: str, p_values: list[float]
+) -> None:
+    """Of three checks one is sequential and has a third of alpha: two thirds are left for the others."""
+    rejected, adjusted, *_ = multipletests(p_values, alpha=0.05 * 2 / 3, method=method)
+    sequential, *fixed = decide([evidence(20), *map(target, p_values)], correction=correction)
+    assert sequential.alpha_applied == pytest.approx(0.05 / 3)
+    assert [v.verdict == "regression" for v in fixed] == rejected.tolist()
+    assert [v.p_adjusted for v in fixed] == pytest.approx(np.minimum(adjusted * 1.5, 1.0))
+    for verdict in fixed:
+        assert_sound(verdict)
+        assert verdict.alpha_applied is not None
+        assert verdict.gamma == pytest.approx(verdict.reference.mean + 5.0 * norm.ppf(verdict.alpha_applied))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_order_of_sequential_and_fixed_checks_changes_nothing(place: int) -> None:
+    fixed = [target(0.012), target(0.03)]
+    mixed = [*fixed[:place], evidence(21, drop=5.0), *fixed[place:]]
+    found = decide(mixed, correction="holm", checks=4)
+    assert found[place] == decide([evidence(21, drop=5.0)], correction="holm", checks=4)[0]
+    others = [verdict for i, verdict in enumerate(found) if i != place]
+    assert [v.alpha_applied for v in others] == pytest.approx(
+        [0.05 * 0.75 / 3, 0.05 * 0.75 / 2][:1] * 1 + [0.05 * 0.75 / 2]
+    )
+
+
+def test_without_correction_every_check_has_its_own_alpha() -> None:
+    found = decide([evidence(22), target(0.04, 0.05), target(0.04, 0.03)], correction="none", checks=9)
+    assert [v.alpha_applied for v in found] == [0.05, 0.05, 0.03]
+    assert [v.verdict for v in found] == ["pass", "regression", "pass"]
+
+
+def test_different_alphas_keep_their_shares_beside_a_sequential_check() -> None:
+    found = decide([evidence(23, alpha=0.2), target(0.004, 0.01), target(0.08, 0.2)], correction="bonferroni")
+    assert [v.alpha_applied for v in found] == pytest.approx([0.2 / 3, 0.01 / 3, 0.2 / 3])
+    assert [v.p_adjusted for v in found[1:]] == pytest.approx([0.012, 0.24])
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
+def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:
+    rng, runs, alpha = np.random.default_rng(24), 150, 0.2
+    failures = 0
+    for _ in range(runs):
+        seeds = rng.integers(0, 10**9, 3)
+        found = decide(
+            [
+                evidence(int(seeds[0]), n=300, q=0.2, theta=6.0, alpha=alpha),
+                evidence(int(seeds[1]), n=300, q=0.2, theta=6.0, alpha=alpha, test="group-sequential"),
+                evidence(int(seeds[2]), n=300, q=0.2, theta=6.0, alpha=alpha, early_stopping=False),
+                target(float(rng.random()), alpha),
+            ],
+            correction=correction,
+        )
+        failures += any(verdict.verdict == "regression" for verdict in found)
+        for verdict in found:
+            assert_sound(verdict)
+    assert failures / runs <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / runs)
+
+
+@by_test
+def test_a_sequential_test_needs_the_reference_s_score_of_each_sample(test: Any) -> None:
+    for known in (Mean(50.0, 100), Target(50.0)):
+        with pytest.raises(BadInput, match=f"the {test} test needs the reference's score of each sample; use "):
+            decide([Evidence(one_each([50.0, 60.0]), known, Design(test=test, sigma=50.0))])
+    early = Design(early_stopping=True, sigma=50.0)
+    assert decide([Evidence(one_each([50.0, 60.0]), Mean(50.0, 100), early)])[0].test == "two-sample"
+
+
+def test_repeats_are_averaged_before_a_sequential_test() -> None:
+    rng = np.random.default_rng(25)
+    ids = tuple(map(str, range(400)))
+    reference = Scores(ids, np.where(rng.random((400, 4)) < 0.7, 100.0, 0.0))
+    candidate = Scores(ids, np.where(rng.random((400, 4)) < 0.5, 100.0, 0.0))
+    found = compare_scores(reference, candidate, Design(early_stopping=True, theta=5.0), as_given=True)
+    own = compare(reference.values.mean(axis=1), candidate.values.mean(axis=1), early_stopping=True, theta=5.0)
+    assert (found.test, found.verdict, found.n, found.p_value) == ("gsprt", "regression", own.n, own.p_value)
+    assert found.n < 400
+
+
+def test_the_largest_theta_has_a_verdict() -> None:
+    assert compare([100.0] * 20, [0.0] * 20, theta=100.0, early_stopping=True).verdict == "regression"

@@ -1,0 +1,187 @@
+"""What is refused: arguments, references and samples that no verdict can be built on."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, ttest_ind, ttest_ind_from_stats
+
+from accgate.decision.comparison import Evidence, compare, decide
+from accgate.design import Design, Mean, Target, chosen_test
+from accgate.errors import BadInput
+from accgate.stats.names import TestName
+from tests.decisions import one_each
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"alpha": 0.5}, "alpha is 0.5; give a number above 0 and below 0.5"),
+        ({"alpha": 0.0}, "alpha is 0.0; give"),
+        ({"alpha": math.nan}, "alpha is nan; give"),
+        ({"beta": 0.0}, "beta is 0.0; give a number above 0 and up to 0.5"),
+        ({"beta": 1.0}, "beta is 1.0; give"),
+        ({"sigma": -1.0}, "sigma is -1.0; give a number 0 or more"),
+        ({"sigma": math.inf}, "sigma is inf; give"),
+        ({"theta": 0.0}, "theta is 0.0; give a number above 0"),
+        ({"theta": math.nan}, "theta is nan; give"),
+        ({"theta": math.inf}, "theta is inf; give"),
+        ({"alpha": 1.0, "theta": -1.0}, "alpha is 1.0; give a number above 0 and below 0.5\ntheta is -1.0; give"),
+        ({"test": "t"}, "test is 't'; use one of auto, two-sample, target, paired, permutation"),
+        ({"test": "target", "sigma": 50.0}, "the target test needs an absolute target; use paired, or auto"),
+        ({"discordance": -0.1}, "discordance is -0.1; give a number from 0 to 1"),
+        ({"discordance": math.nan}, "discordance is nan; give a number from 0 to 1"),
+        ({"clusters": ["a", "b"]}, "clusters"),
+        ({"scale": 0.0}, "scale is 0.0; give a number above 0"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_refused_with_the_mend(kwargs, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        compare([50.0, 60.0, 70.0], [50.0, 60.0, 70.0], **kwargs)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("kwargs", [{"beta": 0.5}, {"alpha": 0.499}, {"alpha": 1e-9}, {"sigma": 0.0}, {"seed": 3}])
+def test_arguments_just_inside_their_range_are_used(kwargs) -> None:
+    assert compare([50.0, 60.0, 70.0], [50.0, 61.0, 70.0], discordance=0.1, **kwargs).verdict == "pass"
+
+
+PER_SAMPLE, MEAN, TARGET = one_each([50.0]), Mean(50.0, 10), Target(50.0)
+
+
+@pytest.mark.parametrize(
+    ("test", "reference", "chosen"),
+    [
+        ("auto", PER_SAMPLE, "paired"),
+        ("auto", MEAN, "two-sample"),
+        ("auto", TARGET, "target"),
+        ("paired", PER_SAMPLE, "paired"),
+        ("two-sample", PER_SAMPLE, "two-sample"),
+        ("two-sample", MEAN, "two-sample"),
+        ("target", TARGET, "target"),
+    ],
+)
+def test_the_test_fits_what_is_known_of_the_reference(test: TestName, reference, chosen: TestName) -> None:
+    assert chosen_test(test, reference) == chosen
+
+
+@pytest.mark.parametrize(
+    ("test", "reference", "message"),
+    [
+        ("paired", MEAN, "the paired test needs the reference's score of each sample; use two-sample, or auto"),
+        ("paired", TARGET, "the paired test needs the reference's score of each sample; use target, or auto"),
+        ("target", PER_SAMPLE, "the target test needs an absolute target; use paired, or auto"),
+        ("target", MEAN, "the target test needs an absolute target; use two-sample, or auto"),
+        ("two-sample", TARGET, "the two-sample test needs a reference; use target, or auto"),
+    ],
+)
+def test_a_test_that_does_not_fit_the_reference_is_refused(test: TestName, reference, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        decide([Evidence(one_each([50.0]), reference, Design(test=test, sigma=50.0))])
+    assert str(caught.value) == message
+
+
+def test_without_a_declared_sigma_the_means_are_judged_by_the_scores_own() -> None:
+    candidate = [40.0, 50.0, 70.0, 20.0, 35.0]
+    reference = [60.0, 55.0, 71.0, 42.0, 40.0, 80.0]
+    target, welch, pooled = decide(
+        [
+            Evidence(one_each(candidate), Target(60.0), Design()),
+            Evidence(one_each(candidate), one_each(reference), Design(test="two-sample")),
+            Evidence(one_each(candidate), Mean(60.0, 6, sigma=float(np.std(reference, ddof=1))), Design()),
+        ]
+    )
+    assert target.p_value == pytest.approx(ttest_1samp(candidate, 60.0, alternative="less").pvalue)
+    oracle = ttest_ind(candidate, reference, equal_var=False, alternative="less").pvalue
+    assert welch.p_value == pytest.approx(oracle)
+    assert pooled.p_value == pytest.approx(
+        ttest_ind_from_stats(
+            np.mean(candidate), np.std(candidate, ddof=1), 5, 60.0, np.std(reference, ddof=1), 6,
+            equal_var=False, alternative="less",
+        ).pvalue
+    )  # fmt: skip
+
+
+REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        ({"a": 100.0}, "2 missing from the candidate: b, c"),
+        ({**REFERENCE, "d": 0.0, "e": 0.0}, "2 not in the reference: d, e"),
+        ({"b": 100.0, "c": 0.0, "d": 100.0}, "1 missing from the candidate: a; 1 not in the reference: d"),
+        ([100.0, 0.0, 100.0], "0 of the reference's 3 samples are in the candidate"),
+        ({}, "candidate: holds no samples"),
+        ({**REFERENCE, "a": math.nan}, "candidate: 1 of 3 samples have no finite score: a"),
+    ],
+)
+def test_a_candidate_with_other_samples_is_refused_with_counts(candidate, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        compare(REFERENCE, candidate)
+    assert message in str(caught.value)
+
+
+def test_arrays_of_different_length_do_not_pair() -> None:
+    with pytest.raises(BadInput, match="1 missing from the candidate: 2"):
+        compare([100.0, 0.0, 100.0], [100.0, 0.0])
+
+
+def test_an_array_pairs_with_a_mapping_of_its_positions() -> None:
+    verdict = compare([100.0, 0.0, 50.0], {2: 0.0, 1: 0.0, 0: 100.0})
+    assert (verdict.flips, verdict.difference) == (("2",), pytest.approx(-50.0 / 3.0))
+
+
+def test_fractions_are_refused_and_scaled_only_on_request() -> None:
+    reference, candidate = [1.0, 1.0, 0.0, 1.0] * 50, [1.0, 0.0, 0.0, 1.0] * 50
+    with pytest.raises(BadInput, match="fractions or points"):
+        compare(reference, candidate)
+    verdict = compare(reference, candidate, scale=100)
+    assert verdict == compare([100.0 * r for r in reference], [100.0 * c for c in candidate])
+    assert (verdict.verdict, verdict.difference, verdict.p_mid is None) == ("regression", -25.0, False)
+    assert compare(reference, candidate, scale=1).difference == -0.25
+
+
+def test_scores_of_minus_hundred_are_not_zero_and_hundred_scores() -> None:
+    wins, losses = [100.0] * 10, [-100.0] * 9 + [100.0]
+    assert compare(wins, losses).difference == pytest.approx(-180.0)
+    assert compare(losses, wins).difference == pytest.approx(180.0)
+
+
+@pytest.mark.parametrize("reference", [one_each([50.0, math.nan, 71.0]), Mean(math.nan, 100), Target(math.nan)])
+def test_a_reference_that_is_not_a_number_never_passes(reference) -> None:
+    try:
+        (verdict,) = decide([Evidence(one_each([50.0, 60.0, 70.0]), reference, Design(sigma=50.0))])
+    except BadInput:
+        return
+    assert verdict.verdict == "error"
+
+
+def test_a_reference_of_no_samples_is_refused() -> None:
+    with pytest.raises(BadInput, match="number of samples is 0; give 1 or more"):
+        decide([Evidence(one_each([50.0]), Mean(50.0, 0), Design(sigma=50.0))])
+    assert decide([Evidence(one_each([50.0]), Mean(50.0, 1), Design(sigma=50.0))])[0].verdict == "pass"
+
+
+@pytest.mark.parametrize("mean", [2e12, -2e12])
+def test_a_reference_beyond_any_metric_is_refused(mean: float) -> None:
+    for reference in (Mean(mean, 10), Target(mean), one_each([50.0, mean])):
+        with pytest.raises(BadInput):
+            decide([Evidence(one_each([50.0, 50.0]), reference, Design(sigma=50.0))])
+
+
+def test_a_candidate_beyond_any_metric_is_refused() -> None:
+    with pytest.raises(BadInput, match="1 samples have a score beyond"):
+        decide([Evidence(one_each([50.0, 2e12]), Target(50.0), Design(sigma=50.0))])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "scale"), [([1e200, 1.1e200, 1.2e200] * 10, 1.0), ([500.0, 600.0, 700.0] * 10, 1e307)]
+)
+def test_scores_too_large_for_arithmetic_never_pass(candidate: list[float], scale: float) -> None:
+    with np.errstate(all="ignore"):
+        try:
+            verdict = compare([10.0, 11.0, 12.0] * 10, candidate, scale=scale, higher_is_better=False)
+        except BadInput:
+            return
+    assert verdict.verdict in ("regression", "error")

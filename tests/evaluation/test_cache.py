@@ -1,0 +1,435 @@
+"""Replies kept across runs: who may have them, what is damaged, and how they are pruned."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.engines.base import LogProbs, Reply, Request
+from accgate.evaluation.cache import identity as cache_key
+from accgate.evaluation.cache.engine import CachedEngine
+from accgate.evaluation.cache.identity import IMAGE, Identity
+from accgate.evaluation.cache.store import Shelf, contents, prune
+from accgate.records.file import read_records
+from tests.servers import Server, sums
+
+KEY, OTHER = "a" * 64, "b" * 64
+WHO = Identity("1" * 64, {"model": "m"})
+REPLY = Reply(' 4 \ud83d\n"', "stop", 30, 2)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path: Path, said: list[str]) -> Iterator[Callable[..., Shelf]]:
+    """Opens shelves of the folder, as a run does each time."""
+    made: list[Shelf] = []
+
+    def opens(who: Identity = WHO) -> Shelf:
+        made.append(Shelf(tmp_path, who, said.append))
+        return made[-1]
+
+    yield opens
+    for shelf in made:
+        shelf.close()
+
+
+@pytest.fixture
+def shelf(opened: Callable[..., Shelf]) -> Shelf:
+    opened().put(KEY, REPLY)
+    return opened()
+
+
+def the_file(folder: Path, ending: str = "lines") -> Path:
+    (path,) = folder.glob(f"*/*.{ending}")
+    return path
+
+
+def test_a_reply_comes_back_as_it_was_and_says_that_it_was_kept(shelf: Shelf) -> None:
+    assert shelf.get(KEY) == replace(REPLY, cached=True)
+    assert shelf.get(OTHER) is None
+
+
+def test_another_model_never_sees_it(tmp_path: Path, shelf: Shelf, said: list[str], opened: Any) -> None:
+    assert opened(Identity("2" * 64, {})).get(KEY) is None
+    moved = tmp_path / ("2" * 64)
+    (tmp_path / WHO.digest).rename(moved)  # not even where its file lies in the other's folder
+    assert opened(Identity("2" * 64, {})).get(KEY) is None
+    assert "is damaged and was set aside" in said[0]
+
+
+@pytest.mark.parametrize("reply", [Reply(None), Reply("4", score=100.0)])
+def test_only_replies_of_a_model_are_kept(tmp_path: Path, said: list[str], opened: Any, reply: Reply) -> None:
+    opened().put(KEY, reply)
+    assert opened().get(KEY) is None
+
+
+@pytest.mark.parametrize(
+    "scored",
+    [
+        LogProbs((" A", "\ud83d"), (-0.1234567890123456789, -12.5), True),
+        LogProbs((" A",), (-math.inf,), False),
+        LogProbs((), (), None),
+    ],
+)
+def test_log_probabilities_come_back_as_they_were(opened: Any, scored: LogProbs) -> None:
+    opened().put(KEY, scored)
+    assert opened().get(KEY) == replace(scored, cached=True)
+
+
+def test_log_probabilities_of_a_reply_come_back_with_it(opened: Any) -> None:
+    reply = replace(REPLY, logprobs=(-0.5, -1 / 3))
+    opened().put(KEY, reply)
+    assert opened().get(KEY) == replace(reply, cached=True)
+
+
+class Counting:
+    """Says how likely a text is by its length, and how often it was asked."""
+
+    concurrency = 1
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request.prompt)
+        return Reply(request.prompt)
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        self.asked.append(request.prompt + continuation)
+        return LogProbs((continuation,), (-1.0 * len(continuation),), None)
+
+
+def test_how_likely_a_text_is_is_asked_once_for_each_prompt_and_text(opened: Any) -> None:
+    inner: Any = Counting()
+
+    async def both(engine: CachedEngine) -> list[Any]:
+        prompts = [Request("a", 0, "1 + 1 ="), Request("b", 0, "1 + 2 =")]
+        scored = [await engine.score(prompt, text) for prompt in prompts for text in (" 2", " three")]
+        scored = [replace(found, cached=False) for found in scored]
+        return [*scored, *[replace(await engine.complete(prompt), cached=False) for prompt in prompts]]
+
+    first = asyncio.run(both(CachedEngine(inner, opened())))
+    assert len(inner.asked) == len(set(inner.asked)) == 6
+    assert asyncio.run(both(CachedEngine(inner, opened()))) == first
+    assert len(inner.asked) == 6
+    drawn = Request("a", 0, "1 + 1 =", temperature=1.0)
+    for _ in range(2):
+        asyncio.run(CachedEngine(inner, opened()).score(drawn, " 2"))
+    assert len(inner.asked) == 8
+
+
+@pytest.mark.parametrize("place", [-4, 70, 100])
+def test_a_damaged_line_is_no_answer_and_its_file_is_set_aside(
+    tmp_path: Path, shelf: Shelf, said: list[str], opened: Any, place: int
+) -> None:
+    path = the_file(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    again = opened()
+    assert again.get(KEY) is None
+    assert said == [f"cache: {path} is damaged and was set aside; what it held is asked again"]
+    assert the_file(tmp_path, "damaged")
+    again.put(KEY, REPLY)
+    assert opened().get(KEY) == replace(REPLY, cached=True)
+
+
+def test_a_file_that_is_damaged_while_it_is_in_use_is_noticed(tmp_path: Path, shelf: Shelf, said: list[str]) -> None:
+    path = the_file(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"stop", b"stap"))
+    assert shelf.get(KEY) is None
+    assert len(said) == 1
+
+
+def test_a_file_that_was_pruned_meanwhile_is_no_answer(tmp_path: Path, shelf: Shelf, said: list[str]) -> None:
+    the_file(tmp_path).unlink()
+    assert shelf.get(KEY) is None
+    assert "cannot be read: No such file" in said[0]
+
+
+def test_the_last_use_of_a_file_is_noted(tmp_path: Path, shelf: Shelf) -> None:
+    os.utime(the_file(tmp_path), (100.0, 100.0))
+    shelf.get(OTHER)
+    assert the_file(tmp_path).stat().st_mtime == 100.0
+    shelf.get(KEY)
+    assert the_file(tmp_path).stat().st_mtime > 100.0
+
+
+def test_a_torn_last_line_is_passed_over_in_silence(tmp_path: Path, shelf: Shelf, said: list[str], opened: Any) -> None:
+    path = the_file(tmp_path)
+    line = path.read_bytes()
+    path.write_bytes(line + line.replace(KEY.encode(), OTHER.encode())[:-9])
+    again = opened()
+    assert again.get(OTHER) is None
+    assert again.get(KEY) is not None
+    assert said == []
+
+
+def test_two_runs_at_once_keep_all_replies_of_both(tmp_path: Path, said: list[str], opened: Any) -> None:
+    shelves = [opened() for _ in range(2)]
+
+    def work(number: int) -> None:
+        for i in range(200):
+            shelves[number].put(f"{number}{i:063}", Reply(f"{number} {i}"))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    again = opened()
+    found = [again.get(f"{number}{i:063}") for number in range(2) for i in range(200)]
+    assert [reply.text for reply in found if reply] == [f"{number} {i}" for number in range(2) for i in range(200)]
+
+
+def test_a_folder_that_cannot_be_written_is_said_once_and_stops_nothing(
+    tmp_path: Path, said: list[str], opened: Any
+) -> None:
+    (tmp_path / WHO.digest).write_text("in the way")
+    made = opened()
+    made.put(KEY, REPLY)
+    made.put(OTHER, REPLY)
+    assert len(said) == 1
+    assert "cannot be written" in said[0]
+
+
+def filled(folder: Path, sizes: dict[str, tuple[float, int]]) -> None:
+    """Files of (time of use, bytes), each of another who answered."""
+    for number, (name, (used, size)) in enumerate(sizes.items()):
+        place = folder / f"{number:064}"
+        place.mkdir()
+        (place / "about.json").write_text("{}")
+        (place / f"{name}.lines").write_bytes(b"x" * (size - 1) + b"\n")
+        os.utime(place / f"{name}.lines", (used, used))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*/*.lines")}
+
+
+def test_prune_removes_what_was_not_used_for_so_long(tmp_path: Path) -> None:
+    filled(tmp_path, {"old": (100.0, 10), "new": (900.0, 20)})
+    assert prune(tmp_path, older_than=500.0, now=1000.0) == (1, 10)
+    assert names(tmp_path) == {"new"}
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_prune_removes_the_longest_unused_until_the_rest_fits(tmp_path: Path) -> None:
+    filled(tmp_path, {"b": (200.0, 10), "a": (100.0, 10), "c": (300.0, 10)})
+    assert prune(tmp_path, max_size=20) == (1, 10)
+    assert names(tmp_path) == {"b", "c"}
+
+
+def test_prune_touches_nothing_but_a_cache(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    for path in (tmp_path / "a.lines", tmp_path / "src" / "b.lines"):
+        path.write_text("mine\n")
+    filled(tmp_path, {"old": (100.0, 10)})
+    (tmp_path / ("0" * 64) / "mine.txt").write_text("mine")
+    assert prune(tmp_path, older_than=0.0, now=1000.0) == (1, 10)
+    assert len(list(tmp_path.rglob("*.lines"))) == 2
+    assert (tmp_path / ("0" * 64) / "mine.txt").exists()
+
+
+def test_what_was_used_last_is_first_in_the_list(tmp_path: Path) -> None:
+    filled(tmp_path, {"old": (100.0, 10), "new": (900.0, 20)})
+    assert [(kept.replies, kept.bytes, kept.used) for kept in contents(tmp_path)] == [(1, 20, 900.0), (1, 10, 100.0)]
+
+
+# Whole runs: a server that is made to look as if its files were known.
+
+CONFIG = """\
+[gate]
+early_stopping = false
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", max_retries = 0 }}
+
+[models.c]
+engine = "openai"
+model = "toy"
+variant = {{ quant = "fp8" }}
+baseline = "m"
+options = {{ base_url = "{url}", max_retries = 0 }}
+{sampling}
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = 40
+{task}
+"""
+
+
+class Gate:
+    def __init__(self, folder: Path, server: Server) -> None:
+        self.folder, self.server, self.count = folder, server, 0
+        (folder / "toy").write_text("weights")
+        self.write()
+
+    def write(self, sampling: str = "", task: str = "") -> None:
+        text = CONFIG.format(url=self.server.url, sampling=sampling, task=task)
+        (self.folder / "accuracy.toml").write_text(text)
+
+    def run(self, *arguments: str, command: str = "run", model: str = "c") -> int:
+        """Run; how often the server was asked."""
+        self.count += 1
+        before = len(self.server.seen)
+        config, self.out = str(self.folder / "accuracy.toml"), self.folder / f"out{self.count}"
+        fixed = ["--out", str(self.out), "--quiet", "--models", model]
+        assert main([command, config, *fixed, *arguments]) in (0, 1)
+        return len(self.server.seen) - before
+
+    def cached(self, *arguments: str, **keys: str) -> int:
+        return self.run("--cache", str(self.folder / "cache"), *arguments, **keys)
+
+    @property
+    def result(self) -> Any:
+        return json.loads((self.out / "accgate.json").read_text())
+
+    @property
+    def records(self) -> dict[str, Any]:
+        return {record.id: record for record in read_records(self.out / "c" / "arithmetic.jsonl")}
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    monkeypatch.setitem(cache_key.DISTRIBUTIONS, "openai", "aiohttp")
+    monkeypatch.setenv(IMAGE, "sha256:abc")
+    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    with Server(sums(wrong=0.2)) as server:
+        made = Gate(tmp_path, server)
+        assert made.run(command="record", model="m") == 40
+        yield made
+
+
+def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) -> None:
+    assert gate.cached() == 40
+    first, before = gate.result, gate.records
+    assert (first["samples"], first["cached"]) == (40, 0)
+    assert gate.cached() == 0
+    assert (gate.result["samples"], gate.result["cached"], gate.result["prompt_tokens"]) == (40, 40, 0)
+    assert gate.result["checks"] == first["checks"]
+    for id_, record in gate.records.items():
+        assert record.cached is True
+        assert replace(record, cached=None, seconds=0.0) == replace(before[id_], seconds=0.0)
+    assert "40 of them from the cache" in (gate.out / "report.md").read_text()
+
+
+def test_without_a_folder_nothing_is_kept(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [gate.run(), gate.run()] == [40, 40]
+    monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
+    assert [gate.run("--no-cache"), gate.run(), gate.run(), gate.run("--no-cache")] == [40, 40, 0, 40]
+
+
+def test_kept_replies_are_scored_anew(gate: Gate) -> None:
+    gate.cached()
+    gate.server.answer = lambda _: "never asked"
+    task = gate.folder / "mine.toml"
+    library = Path(main.__code__.co_filename).parent / "tasks" / "library" / "arithmetic.toml"
+    task.write_text(library.read_text().replace("numeric_match", "exact_match"))
+    assert "exact_match" in task.read_text()
+    gate.write(task=f'file = "{task}"\nreference = 80\nreference_num_samples = 40\nsigma = 40')
+    text = (gate.folder / "accuracy.toml").read_text().replace('baseline = "m"\n', "")
+    (gate.folder / "accuracy.toml").write_text(text)
+    assert gate.cached() == 0
+    assert len(gate.records) == 40
+
+
+@pytest.mark.parametrize("change", ["weights", "image", "sampling"])
+def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    gate.cached()
+    if change == "weights":
+        (gate.folder / "toy").write_text("others!")
+    elif change == "image":
+        monkeypatch.setenv(IMAGE, "sha256:def")
+    else:
+        gate.write(sampling="sampling = { top_p = 0.5 }\n")
+    assert gate.cached() == 40
+
+
+def test_at_a_temperature_only_what_has_a_seed_is_kept(gate: Gate) -> None:
+    gate.write(sampling="sampling = { temperature = 0.5 }\n")
+    assert [gate.cached(), gate.cached()] == [40, 40]
+    gate.write(sampling="sampling = { temperature = 0.5, seed = 1 }\n")
+    assert [gate.cached(), gate.cached()] == [40, 0]
+
+
+def test_a_run_of_what_the_reference_was_recorded_with_keeps_nothing(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [gate.cached(model="m"), gate.cached(model="m")] == [40, 40]
+    assert "cache: off for m / arithmetic: it is what its reference was recorded with" in capsys.readouterr().err
+    assert list((gate.folder / "cache").glob("*/*.lines")) == []
+
+
+def test_record_asks_everything(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
+    gate.run()
+    assert gate.run("--reason", "again", command="record") == 40
+    assert gate.run("--reason", "again", command="record") == 40
+
+
+def test_a_server_is_not_kept_and_the_run_says_why(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(cache_key.DISTRIBUTIONS, "openai")
+    assert [gate.cached(), gate.cached()] == [40, 40]
+    assert "cache: off for c: a server does not say what it was built from" in capsys.readouterr().err
+
+
+def test_a_damaged_cache_never_gives_a_wrong_answer(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.cached()
+    right = {id_: record.reply for id_, record in gate.records.items()}
+    path = the_file(gate.folder / "cache")
+    path.write_bytes(path.read_bytes().replace(b'"stop"', b'"stap"'))
+    assert gate.cached() == 40
+    assert {id_: record.reply for id_, record in gate.records.items()} == right
+    assert capsys.readouterr().err.count("is damaged and was set aside") == 1
+
+
+def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.cached()
+    folder = ["--cache", str(gate.folder / "cache")]
+    capsys.readouterr()
+    assert main(["cache", "info", *folder]) == 0
+    assert "40 replies" in capsys.readouterr().out
+    assert main(["cache", "info", "--json", *folder]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["replies"], row["about"]["model"]) == (40, "c")
+    assert main(["cache", "prune", "--older-than", "1d", *folder]) == 0
+    assert "removed 0 files" in capsys.readouterr().out
+    assert main(["cache", "prune", "--max-size", "1KB", *folder]) == 0
+    assert "removed 1 files" in capsys.readouterr().out
+    assert gate.cached() == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["info"], "which folder?"),
+        (["info", "--cache", "nowhere"], "is no folder"),
+        (["prune", "--cache", "."], "prune what?"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+) -> None:
+    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["cache", *arguments]) == 2
+    assert why in capsys.readouterr().err

@@ -1,0 +1,310 @@
+"""What an answer depends on: whatever can change it changes the key, or the cache is off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.config.config import Config, load_config
+from accgate.engines import EngineInfo, Request
+from accgate.evaluation.cache import identity as cache_key
+from accgate.evaluation.cache.digests import FileDigests
+from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
+
+INFO = EngineInfo("llamacpp", "xllamacpp 1", "a processor")
+VLLM = EngineInfo("vllm", "vllm 0.33.0", "NVIDIA H200")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+ENVIRON = {IMAGE: "sha256:abc"}
+
+
+def config(folder: Path, *, engine: str = "llamacpp", model: str = "w.gguf", more: str = "") -> Config:
+    (folder / "w.gguf").touch()
+    path = folder / "accuracy.toml"
+    path.write_text(
+        f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\n{more}\n[tasks.arithmetic]\ntarget = 50\n',
+        encoding="utf-8",
+    )
+    return load_config(path)
+
+
+def digest(made: Config, info: EngineInfo = INFO, environ: dict[str, str] = ENVIRON) -> str:
+    digests = FileDigests(made.folder / "never-written")
+    return identity_of(made, "m", info, digest_of=digests, environ=environ).digest
+
+
+def test_the_same_model_has_the_same_key_wherever_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert digest(config(tmp_path / "a")) == digest(config(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "variant = { quant = 'q8' }",
+        "options = { n_ctx = 512 }",
+        "options = { cache_type_k = 'q8_0' }",
+    ],
+)
+def test_variant_and_options_are_part_of_the_key(tmp_path: Path, more: str) -> None:
+    assert digest(config(tmp_path, more=more)) != digest(config(tmp_path))
+
+
+@pytest.mark.parametrize("change", [{"version": "xllamacpp 2"}, {"hardware": "another"}])
+def test_version_and_hardware_are_part_of_the_key(tmp_path: Path, change: dict[str, str]) -> None:
+    assert digest(config(tmp_path), replace(INFO, **change)) != digest(config(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "VLLM_ATTENTION_BACKEND",
+        "CUDA_LAUNCH_BLOCKING",
+        "OMP_NUM_THREADS",
+        "LD_PRELOAD",
+        "VLLM_BATCH_INVARIANT",
+        "VLLM_ALL_REDUCE_SUPPORT",
+        "KMP_AFFINITY",
+        "AITER_MODE",
+    ],
+)
+def test_settings_in_the_environment_are_part_of_the_key(tmp_path: Path, variable: str) -> None:
+    assert digest(config(tmp_path), environ={**ENVIRON, variable: "1"}) != digest(config(tmp_path))
+
+
+@pytest.mark.parametrize("variable", ["VLLM_API_KEY", "HF_TOKEN", "CUDA_VISIBLE_DEVICES", "PATH", "VLLM_PORT"])
+def test_variables_that_change_no_answer_are_not(tmp_path: Path, variable: str) -> None:
+    assert digest(config(tmp_path), environ={**ENVIRON, variable: "1"}) == digest(config(tmp_path))
+
+
+def test_another_image_is_another_key(tmp_path: Path) -> None:
+    assert digest(config(tmp_path), environ={IMAGE: "sha256:def"}) != digest(config(tmp_path))
+
+
+def test_weights_of_the_same_size_and_time_but_other_content_are_another_key(tmp_path: Path) -> None:
+    made = config(tmp_path)
+    keys = set()
+    for content in (b"aaaa", b"bbbb"):
+        (tmp_path / "w.gguf").write_bytes(content)
+        os.utime(tmp_path / "w.gguf", (1e9, 1e9))
+        keys.add(digest(made))
+    assert len(keys) == 2
+
+
+def test_every_part_of_split_weights_counts(tmp_path: Path) -> None:
+    for part in (1, 2):
+        (tmp_path / f"w-0000{part}-of-00002.gguf").write_text(f"part {part}")
+    made = config(tmp_path, model="w-00001-of-00002.gguf")
+    before = digest(made)
+    (tmp_path / "w-00002-of-00002.gguf").write_text("other")
+    assert digest(made) != before
+
+
+@pytest.mark.parametrize("change", ["config.json", "sub/new.safetensors"])
+def test_every_file_of_a_folder_of_weights_counts(tmp_path: Path, change: str) -> None:
+    folder = tmp_path / "weights"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    made = config(tmp_path, engine="vllm", model="weights")
+    before = digest(made, VLLM)
+    (folder / change).write_text("other")
+    assert digest(made, VLLM) != before
+
+
+@pytest.mark.parametrize("option", ["lora = 'adapter'", "nested = { path = 'adapter' }", "several = ['adapter']"])
+def test_files_that_options_name_count_by_their_content(tmp_path: Path, option: str) -> None:
+    (tmp_path / "adapter").write_text("one")
+    made = config(tmp_path, more=f"options = {{ {option} }}")
+    before = digest(made)
+    (tmp_path / "adapter").write_text("two")
+    assert digest(made) != before
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("", "org/model may change on the hub; pin it"),
+        ("options = { revision = 'main' }", "org/model may change on the hub"),
+        (f"options = {{ revision = '{COMMIT}', tokenizer = 'org/other' }}", "tokenizer = 'org/other' may change"),
+        (f"options = {{ revision = '{COMMIT}', speculative_config = {{ model = 'org/draft' }} }}", "org/draft"),
+        (f"options = {{ revision = '{COMMIT}', trust_remote_code = true }}", "trust_remote_code runs code"),
+    ],
+)
+def test_what_may_change_on_the_hub_turns_the_cache_off(tmp_path: Path, more: str, why: str) -> None:
+    with pytest.raises(KeyIncomplete, match=why):
+        digest(config(tmp_path, engine="vllm", model="org/model", more=more), VLLM)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"options = {{ revision = '{COMMIT}' }}",
+        f"options = {{ revision = '{COMMIT}', tokenizer = 'org/other', tokenizer_revision = '{COMMIT}' }}",
+    ],
+)
+def test_a_pinned_commit_of_the_hub_is_a_key(tmp_path: Path, more: str) -> None:
+    assert digest(config(tmp_path, engine="vllm", model="org/model", more=more), VLLM)
+
+
+@pytest.mark.parametrize("engine", ["openai", "recorded"])
+def test_who_does_not_say_what_it_is_has_no_key(tmp_path: Path, engine: str) -> None:
+    more = "options = { base_url = 'http://127.0.0.1:1/v1' }" if engine == "openai" else ""
+    with pytest.raises(KeyIncomplete):
+        digest(config(tmp_path, engine=engine, more=more))
+
+
+class Package:
+    """An installed package of one file, which it is too."""
+
+    def __init__(
+        self, folder: Path, name: str, *, editable: bool = False, record: str = "kernel.so,sha256=x,1\n"
+    ) -> None:
+        self.metadata, self.version, self._record = {"Name": name}, "1.0", record
+        self._direct = '{"dir_info": {"editable": true}}' if editable else None
+        self.file = folder / f"{name}.so"
+        self.file.write_text(name)
+
+    suffix = ".so"
+
+    def locate(self) -> Path:
+        return self.file
+
+    def read_text(self, name: str) -> str | None:
+        return {"RECORD": self._record, "direct_url.json": self._direct}.get(name)
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def installs(*packages: Package) -> None:
+        def files(name: str) -> list[Package]:
+            found = [package for package in packages if package.metadata["Name"] == name]
+            if not found:
+                raise metadata.PackageNotFoundError(name)
+            return found
+
+        monkeypatch.setattr(cache_key.metadata, "distributions", lambda: list(packages))
+        monkeypatch.setattr(cache_key.metadata, "files", files)
+
+    return installs
+
+
+def test_an_engine_built_anew_under_its_old_version_is_another_key(tmp_path: Path, install) -> None:
+    engine = Package(tmp_path, "xllamacpp")
+    install(engine)
+    before = digest(config(tmp_path), environ={})
+    engine.file.write_text("another kernel")
+    assert digest(config(tmp_path), environ={}) != before
+
+
+def test_another_build_of_any_installed_package_is_another_key(tmp_path: Path, install) -> None:
+    engine = Package(tmp_path, "xllamacpp")
+    keys = set()
+    for record in ("torch.so,sha256=a,1\n", "torch.so,sha256=b,1\n"):
+        install(engine, Package(tmp_path, "torch", record=record))
+        keys.add(digest(config(tmp_path), environ={}))
+    assert len(keys) == 2
+
+
+def test_an_editable_package_turns_the_cache_off_and_accgate_itself_does_not(tmp_path: Path, install) -> None:
+    engine = Package(tmp_path, "xllamacpp")
+    install(engine, Package(tmp_path, "accgate", editable=True))
+    assert digest(config(tmp_path), environ={})
+    install(engine, Package(tmp_path, "plugin", editable=True))
+    with pytest.raises(KeyIncomplete, match="plugin is installed as editable"):
+        digest(config(tmp_path), environ={})
+
+
+def test_an_engine_whose_files_are_not_known_turns_the_cache_off(tmp_path: Path, install) -> None:
+    install()
+    with pytest.raises(KeyIncomplete, match="package xllamacpp does not list its files"):
+        digest(config(tmp_path), environ={})
+    with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
+        digest(config(tmp_path), environ={"PYTHONPATH": "/somewhere"})
+    with pytest.raises(KeyIncomplete, match="PYTHONPATH"):
+        digest(config(tmp_path), environ={**ENVIRON, "PYTHONPATH": "/somewhere"})
+
+
+REQUEST = Request("id", 0, "1 + 1 =")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "1 + 2 ="},
+        {"system": "Be brief."},
+        {"mode": "completion"},
+        {"max_tokens": 8},
+        {"logprobs": True},
+        {"top_p": 0.5},
+        {"top_k": 5},
+        {"seed": 3},
+        {"repeat": 1},
+        {"stop": ("\n",)},
+        {"extra": {"min_p": 0.1}},
+        {"temperature": 0.5, "seed": 1},
+        {"parts": ({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},)},
+    ],
+)
+def test_every_field_of_a_request_is_part_of_its_key(change: dict[str, Any]) -> None:
+    key = request_key(replace(REQUEST, **change))
+    assert key is not None
+    assert key != request_key(REQUEST)
+
+
+def test_how_likely_a_text_is_has_a_key_of_its_own() -> None:
+    keys = {request_key(REQUEST, text) for text in (None, "", " A", " B", "A")}
+    assert len(keys - {None}) == 5
+    assert request_key(replace(REQUEST, temperature=0.5), " A") is None
+
+
+def test_the_id_of_a_sample_is_not_since_no_model_sees_it() -> None:
+    assert request_key(replace(REQUEST, id="other")) == request_key(REQUEST) != None  # noqa: E711
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"temperature": 0.5},
+        {"extra": {"temperature": 0.5}},
+        {"temperature": 0.5, "seed": 1, "extra": {"seed": None}},
+        {"parts": ({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},)},
+        {"parts": ({"type": "image_url", "image_url": {"url": "file:///a.png"}},)},
+        {"extra": {"odd": {1, 2}}},
+    ],
+)
+def test_what_is_drawn_anew_or_may_change_has_no_key(change: dict[str, Any]) -> None:
+    assert request_key(replace(REQUEST, **change)) is None
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
+    file, memory = tmp_path / "w", tmp_path / "memory.json"
+    file.write_text("one")
+    later = FileDigests(memory, clock=lambda: file.stat().st_ctime + 60)
+    first = later(file)
+    later.save()
+    assert str(file.resolve()) in memory.read_text()
+    memory.write_text(memory.read_text().replace(first, "remembered"))
+    assert FileDigests(memory)(file) == "remembered"
+    file.write_text("two")
+    assert FileDigests(memory)(file) not in ("remembered", first)
+
+
+def test_a_file_that_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
+    (tmp_path / "w").write_text("one")
+    digests = FileDigests(tmp_path / "memory.json")
+    digests(tmp_path / "w")
+    digests.save()
+    assert not (tmp_path / "memory.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}'])
+def test_a_damaged_memory_of_files_is_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "w").write_text("one")
+    (tmp_path / "memory.json").write_text(content)
+    assert FileDigests(tmp_path / "memory.json")(tmp_path / "w") == FileDigests(tmp_path / "none")(tmp_path / "w")

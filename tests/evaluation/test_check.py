@@ -1,0 +1,379 @@
+"""Evaluation: how many requests are in flight, what is recorded when, and what an earlier run leaves to do."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.check import Assignment, Evaluation, Sampling, evaluate, kept_records
+from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
+from accgate.tasks.task import Task, load_task
+
+
+class Solver:
+    """An engine that adds up, `concurrency` at once; `reply` says otherwise."""
+
+    def __init__(self, concurrency: int = 3, reply: Callable[[Request], Reply] | None = None) -> None:
+        self.concurrency = concurrency
+        self.reply = reply or (lambda request: Reply(total(request), "stop", 30, 2))
+        self.asked: list[Request] = []
+        self.in_flight = self.most_in_flight = self.cancelled = 0
+
+    async def start(self) -> None: ...
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(0.001)
+            return self.reply(request)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.in_flight -= 1
+
+    def describe(self) -> EngineInfo:
+        return EngineInfo("solver", "1", "paper")
+
+    async def close(self) -> None: ...
+
+
+class Watcher:
+    """An observer that calls back, and notes what it saw."""
+
+    def __init__(self, on_finished: Callable[[Record], None] = lambda _: None) -> None:
+        self.events: list[Any] = []
+        self.on_finished = on_finished
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        self.events.append((model, task, total, len(kept)))
+
+    def finished(self, record: Record) -> None:
+        self.events.append(record.key)
+        self.on_finished(record)
+
+    def ended(self) -> None:
+        self.events.append("ended")
+
+
+def total(request: Request) -> str:
+    a, b = map(int, re.findall(r"(\d+) \+ (\d+)", request.prompt)[-1])
+    return f" {a + b}"
+
+
+def assignment(samples: int = 20, **changes: Any) -> Assignment:
+    task = load_task("arithmetic", options={"high": 20}, count=samples)
+    made = Assignment("m", task, 1, Sampling(), {"model": "toy"}, max_failed=0.1)
+    return dataclasses.replace(made, **changes)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> RecordPaths:
+    return paths_of(tmp_path, "m", "arithmetic")
+
+
+def evaluated(
+    engine: Any, asked: Assignment, paths: RecordPaths, kept: Sequence[Record] = (), observer: Any = None
+) -> Evaluation:
+    return asyncio.run(evaluate(engine, asked, paths, kept=kept, observer=observer or Watcher()))
+
+
+def test_every_sample_is_asked_once_scored_and_recorded_in_the_fixed_order(paths: RecordPaths) -> None:
+    asked, engine, watcher = assignment(), Solver(), Watcher()
+    found = evaluated(engine, asked, paths, observer=watcher)
+    assert found.complete
+    assert found.failed == ()
+    assert [record.id for record in found.records] == [sample.id for sample in asked.task.samples]
+    assert [request.id for request in engine.asked] == [sample.id for sample in asked.task.samples]
+    assert {record.score for record in found.records} == {100.0}
+    sample, record = asked.task.samples[0], found.records[0]
+    assert dataclasses.replace(record, seconds=0.0) == Record(
+        sample.id, 0, 100.0, sample.target, sample.target, f" {sample.target}", "stop", 30, 2, 0.0, None
+    )
+    assert set(read_records(paths.records)) == set(found.records)
+    assert {row["id"]: row["prompt"] for row in read_gzip_lines(paths.prompts)} == {
+        sample.id: sample.prompt for sample in asked.task.samples
+    }
+    assert watcher.events[0] == ("m", "arithmetic", 20, 0)
+    assert watcher.events[-1] == "ended"
+    assert sorted(watcher.events[1:-1]) == sorted(record.key for record in found.records)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 50])
+def test_no_more_than_the_engines_concurrency_is_in_flight_and_it_is_reached(
+    paths: RecordPaths, concurrency: int
+) -> None:
+    engine = Solver(concurrency)
+    evaluated(engine, assignment(), paths)
+    assert engine.most_in_flight == min(concurrency, 20)
+
+
+def test_records_are_in_the_file_as_samples_finish(paths: RecordPaths) -> None:
+    lengths: list[int] = []
+    watcher = Watcher(lambda _: lengths.append(len(read_records(paths.records))))
+    evaluated(Solver(), assignment(), paths, observer=watcher)
+    assert lengths == [*range(1, 21)]
+
+
+def test_seconds_are_of_each_request(paths: RecordPaths) -> None:
+    now = iter(range(100))
+    asked = assignment(4)
+    found = asyncio.run(
+        evaluate(Solver(1), asked, paths, observer=Watcher(), clock=lambda: float(next(now)))  # two readings a sample
+    )
+    assert [record.seconds for record in found.records] == [1.0] * 4
+
+
+@pytest.mark.parametrize(("message", "said"), [("HTTP 400", "HTTP 400"), ("", "no reply")])
+def test_a_failed_sample_is_recorded_with_its_error_and_no_score(paths: RecordPaths, message: str, said: str) -> None:
+    asked = assignment()
+    bad = asked.task.samples[4].id
+
+    def reply(request: Request) -> Reply:
+        if request.id == bad:
+            raise RequestFailed(message)
+        return Reply(total(request))
+
+    found = evaluated(Solver(reply=reply), asked, paths)
+    (failed,) = found.failed
+    assert (failed.id, failed.score, failed.answer, failed.reply, failed.error) == (bad, None, None, None, said)
+    assert found.complete
+    assert len(found.records) == 20
+
+
+@pytest.mark.parametrize("text", ["I cannot say", "", None])
+def test_a_reply_without_an_answer_scores_0_and_has_not_failed(paths: RecordPaths, text: str | None) -> None:
+    found = evaluated(Solver(reply=lambda _: Reply(text)), assignment(3), paths)
+    assert [(r.score, r.answer, r.reply, r.error) for r in found.records] == [(0.0, None, text, None)] * 3
+    assert found.failed == ()
+
+
+def test_without_a_worst_score_a_reply_without_an_answer_fails(paths: RecordPaths) -> None:
+    asked = assignment(3)
+    unbounded = dataclasses.replace(asked.task, metric=dataclasses.replace(asked.task.metric, lowest=None))
+    found = evaluated(Solver(reply=lambda _: Reply("?")), dataclasses.replace(asked, task=unbounded), paths)
+    assert found.failed[0].error == "no answer in the reply, and the metric has no worst score"
+
+
+def test_a_score_that_the_engine_replays_goes_before_the_metric(paths: RecordPaths) -> None:
+    found = evaluated(Solver(reply=lambda _: Reply("7", score=40.0)), assignment(3), paths)
+    assert [(record.score, record.answer) for record in found.records] == [(40.0, "7")] * 3
+
+
+@pytest.mark.parametrize("score", [-0.1, 100.1, 1000.0])
+def test_a_replayed_score_that_the_metric_cannot_give_is_bad_input(paths: RecordPaths, score: float) -> None:
+    with pytest.raises(BadInput, match=rf"the recorded score {score:g} is outside .*; is options\.scale right\?"):
+        evaluated(Solver(reply=lambda _: Reply(None, score=score)), assignment(3), paths)
+
+
+def test_a_replayed_score_of_a_metric_without_bounds_may_be_any(paths: RecordPaths) -> None:
+    asked = assignment(3)
+    metric = dataclasses.replace(asked.task.metric, lowest=None, highest=None)
+    engine = Solver(reply=lambda _: Reply(None, score=-7.5))
+    found = evaluated(engine, dataclasses.replace(asked, task=dataclasses.replace(asked.task, metric=metric)), paths)
+    assert {record.score for record in found.records} == {-7.5}
+
+
+@pytest.mark.parametrize(("max_failed", "failures"), [(0.0, 1), (0.1, 3), (0.29, 6)])
+def test_past_max_failed_the_evaluation_stops_and_is_not_complete(
+    paths: RecordPaths, max_failed: float, failures: int
+) -> None:
+    def reply(request: Request) -> Reply:
+        raise RequestFailed("no")
+
+    engine = Solver(1, reply)
+    found = evaluated(engine, assignment(max_failed=max_failed), paths)
+    assert not found.complete
+    assert len(found.failed) == len(engine.asked) == failures
+    assert read_records(paths.records) == list(found.records)
+
+
+@pytest.mark.parametrize("error", [CannotEvaluate("down"), RuntimeError("bug"), KeyboardInterrupt()])
+def test_an_error_of_the_engine_cancels_the_others_and_keeps_the_records(
+    paths: RecordPaths, error: BaseException
+) -> None:
+    asked = assignment()
+
+    def reply(request: Request) -> Reply:
+        if request.id == asked.task.samples[9].id:
+            raise error
+        return Reply(total(request))
+
+    engine, watcher = Solver(4, reply), Watcher()
+    with pytest.raises(type(error)):
+        evaluated(engine, asked, paths, observer=watcher)
+    assert engine.in_flight == 0
+    assert engine.cancelled > 0
+    assert len(engine.asked) < 20
+    assert len(read_records(paths.records)) == len(engine.asked) - engine.cancelled - 1
+    assert watcher.events[-1] == "ended"
+
+
+def test_a_cancelled_evaluation_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+    async def work() -> None:
+        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Watcher()))
+        while len(engine.asked) < 8 and not running.done():  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert engine.in_flight == 0
+
+    engine = Solver()
+    asyncio.run(work())
+    assert 5 <= len(read_records(paths.records)) < 20
+
+
+def test_repeats_have_seeds_of_their_own_and_unique_keys(paths: RecordPaths) -> None:
+    engine = Solver()
+    found = evaluated(engine, assignment(5, repeats=3, sampling=Sampling(seed=40)), paths)
+    assert [record.repeat for record in found.records] == [0, 1, 2] * 5
+    assert Counter(record.key for record in found.records).most_common(1)[0][1] == 1
+    assert {(request.repeat, request.seed) for request in engine.asked} == {(0, 40), (1, 41), (2, 42)}
+
+
+def test_sampling_reaches_the_request_and_unset_values_leave_the_tasks(paths: RecordPaths) -> None:
+    engine, asked = Solver(1), assignment(1)
+    evaluated(engine, asked, paths)
+    set_values = Sampling(0.7, 99, 0.9, 40, 3, ("Q:",), {"min_p": 0.1})
+    evaluated(engine, dataclasses.replace(asked, sampling=set_values), paths)
+    plain, full = engine.asked
+    sample, task = asked.task.samples[0], asked.task
+    assert plain == Request(sample.id, 0, sample.user, "", task.mode, task.max_tokens, 0.0, stop=task.stop)
+    assert full == Request(
+        sample.id, 0, sample.user, "", task.mode, 99, 0.7, 0.9, 40, 3, (*task.stop, "Q:"), {"min_p": 0.1}
+    )
+
+
+def test_columns_and_the_system_message_of_a_task_are_kept(tmp_path: Path, paths: RecordPaths) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"q": "1 + 1 =", "a": 2, "doc": "d", "who": "w", "yes": 1}\n')
+    (tmp_path / "own.toml").write_text(
+        'prompt = "{{ q }}"\nsystem = "Add."\ntarget = "{{ a }}"\nmetric = "numeric_match"\n'
+        'columns = { cluster = "doc", group = "who", label = "yes" }\n[dataset]\nfile = "rows.jsonl"\n'
+    )
+    engine, task = Solver(), load_task("own", file=tmp_path / "own.toml")
+    (record,) = evaluated(engine, assignment(task=task), paths).records
+    assert (record.cluster, record.group, record.label) == ("d", "w", "1")
+    assert (engine.asked[0].system, engine.asked[0].prompt, engine.asked[0].mode) == ("Add.", "1 + 1 =", "chat")
+
+
+def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: int = 0) -> list[Record]:
+    """The records of a run that stopped after so many samples."""
+    records = evaluated(Solver(), asked, paths).records
+    kept = [*records[:scored], *(dataclasses.replace(r, score=None, error="no") for r in records[scored:][:failed])]
+    paths.records.write_bytes(b"".join(map(to_line, kept)))
+    return kept
+
+
+def test_a_resumed_evaluation_asks_only_what_is_missing_or_failed(paths: RecordPaths) -> None:
+    asked, engine, watcher = assignment(), Solver(), Watcher()
+    kept = kept_records(asked, paths, resume=True)
+    assert kept == []
+    earlier = unfinished(asked, paths, scored=7, failed=2)
+    kept = kept_records(asked, paths, resume=True)
+    assert kept == earlier[:7]
+    found = evaluated(engine, asked, paths, kept, watcher)
+    assert [request.id for request in engine.asked] == [sample.id for sample in asked.task.samples[7:]]
+    assert list(found.records[:7]) == kept
+    assert set(read_records(paths.records)) == set(found.records)
+    assert len(found.records) == 20
+    assert watcher.events[0] == ("m", "arithmetic", 20, 7)
+
+
+def test_a_finished_run_starts_anew_and_resumes_to_itself(paths: RecordPaths) -> None:
+    asked = assignment()
+    records = evaluated(Solver(), asked, paths).records
+    assert kept_records(asked, paths, resume=False) == []
+    assert set(kept_records(asked, paths, resume=True)) == set(records)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths, resume: bool) -> None:
+    unfinished(assignment(), paths, scored=0, failed=3)
+    assert kept_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
+
+
+def test_an_unfinished_run_is_not_overwritten_without_resume(paths: RecordPaths) -> None:
+    unfinished(assignment(), paths)
+    with pytest.raises(BadInput, match=r"arithmetic\.jsonl: holds 7 records of an unfinished run; go on with --resume"):
+        kept_records(assignment(), paths, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"settings": {"model": "other"}}, "model"),
+        ({"settings": {}}, "model"),
+        ({"settings": {"model": "toy", "options": {"n": 1}}}, "options"),
+        ({"repeats": 2}, "records"),
+    ],
+)
+def test_other_settings_are_named_on_resume(paths: RecordPaths, changes: dict[str, Any], named: str) -> None:
+    unfinished(assignment(), paths)
+    with pytest.raises(BadInput, match=rf"\.settings\.json: {named} changed since the run began; undo that, or start"):
+        kept_records(assignment(**changes), paths, resume=True)
+
+
+@pytest.mark.parametrize("part", ["dataset", "prompt", "extract", "metric", "reply"])
+def test_a_changed_part_of_the_task_is_named_on_resume(paths: RecordPaths, part: str) -> None:
+    asked = assignment()
+    unfinished(asked, paths)
+    task: Task = dataclasses.replace(asked.task, fingerprint={**asked.task.fingerprint, part: "0"})
+    with pytest.raises(BadInput, match=rf"\.settings\.json: task {part} changed since the run began"):
+        kept_records(dataclasses.replace(asked, task=task), paths, resume=True)
+
+
+def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> None:
+    unfinished(assignment(), paths)
+    asked = assignment(20)
+    other = dataclasses.replace(asked.task, samples=asked.task.samples[3:])
+    settings = json.loads(paths.settings.read_text())
+    paths.settings.write_text(json.dumps({**settings, "records": 17}))
+    with pytest.raises(BadInput, match=r"3 of 7 records are not among this run's samples; the plan changed since"):
+        kept_records(dataclasses.replace(asked, task=other), paths, resume=True)
+
+
+@pytest.mark.parametrize("content", [None, "", "[1]", "{"])
+@pytest.mark.parametrize("resume", [True, False])
+def test_records_without_readable_settings_are_refused(paths: RecordPaths, content: str | None, resume: bool) -> None:
+    unfinished(assignment(), paths)
+    paths.settings.unlink()
+    if content is not None:
+        paths.settings.write_text(content)
+    with pytest.raises(
+        BadInput, match=r"\.settings\.json: (cannot be read|is damaged).*; delete .* name another --out"
+    ):
+        kept_records(assignment(), paths, resume=resume)
+
+
+def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings(
+    paths: RecordPaths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new run over a finished one of other settings, killed where it has just written its own settings."""
+    evaluated(Solver(), assignment(settings={"model": "old"}), paths)
+
+    def killed(*_: Any) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("accgate.evaluate.RecordWriter", killed)
+    with pytest.raises(SystemExit):
+        evaluated(Solver(), assignment(settings={"model": "new"}), paths)
+    assert kept_records(assignment(settings={"model": "new"}), paths, resume=True) == []
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "m").touch()
+    with pytest.raises(CannotEvaluate, match=r"m: cannot be written: (Not a directory|File exists); mend that"):
+        evaluated(Solver(), assignment(), paths_of(tmp_path, "m", "arithmetic"))

@@ -1,0 +1,563 @@
+"""Evaluations that are judged while they run: what is judged, when they stop, and what they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accgate.decision.comparison import Verdict, compare, decide
+from accgate.decision.early import early_judge
+from accgate.decision.evidence import evidence_of
+from accgate.design import Design
+from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines.recorded import RecordedEngine
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.check import Assignment, Evaluation, Sampling, evaluate, kept_records
+from accgate.evaluation.resume import refuse_unfinished
+from accgate.planning.checks import Check
+from accgate.records.file import Record, RecordPaths, paths_of, read_records
+from accgate.records.scores import Scores
+from accgate.tasks.task import Task, load_task
+from tests.gates import RIGHT, WRONG, Project, questions, right_but, said, write_task
+
+N = 300
+
+
+class Hurried:
+    """An engine that adds up, but for the ids in `wrong` and `broken`; replies finish in an order drawn from a seed."""
+
+    concurrency = 16
+
+    def __init__(self, seed: int = 0, *, wrong: Sequence[str] = (), broken: Sequence[str] = ()) -> None:
+        self.random, self.wrong, self.broken = random.Random(seed), set(wrong), set(broken)
+        self.asked: list[tuple[str, int]] = []
+        self.finished: list[tuple[str, int]] = []
+        self.in_flight = self.cancelled = 0
+
+    async def start(self) -> None: ...
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append((request.id, request.repeat))
+        self.in_flight += 1
+        try:
+            for _ in range(self.random.choice([0, 0, 1, 2, 3, 30])):  # turns of the loop, which take no time
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.in_flight -= 1
+        self.finished.append((request.id, request.repeat))
+        if request.id in self.broken:
+            raise RequestFailed("overloaded")
+        a, b = map(int, re.findall(r"(\d+) \+ (\d+)", request.prompt)[-1])
+        return Reply(str(a + b + (request.id in self.wrong)))
+
+    def describe(self) -> EngineInfo:
+        return EngineInfo("hurried", "1", "paper")
+
+    async def close(self) -> None: ...
+
+
+class Watcher:
+    def __init__(self) -> None:
+        self.ends = 0
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None: ...
+
+    def finished(self, record: Record) -> None: ...
+
+    def ended(self) -> None:
+        self.ends += 1
+
+
+class Judge:
+    """Notes what it is shown, and says that `enough` samples decide."""
+
+    def __init__(self, enough: float) -> None:
+        self.enough = enough
+        self.shown: list[list[tuple[str, int]]] = []
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        self.shown.append([record.key for record in records])
+        return len({record.id for record in records}) >= self.enough
+
+
+TASK = load_task("arithmetic", options={"high": 30}, count=N)
+IDS = [sample.id for sample in TASK.samples]
+
+
+def assignment(**changes: Any) -> Assignment:
+    return replace(Assignment("m", TASK, 1, Sampling(), {"model": "toy"}, max_failed=0.1), **changes)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> RecordPaths:
+    return paths_of(tmp_path, "m", "arithmetic")
+
+
+def evaluated(
+    engine: Any,
+    asked: Assignment,
+    paths: RecordPaths,
+    judge: Callable[[Sequence[Record]], bool] | None,
+    kept: Sequence[Record] = (),
+) -> Evaluation:
+    return asyncio.run(evaluate(engine, asked, paths, kept=kept, observer=Watcher(), judge=judge))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_what_is_judged_is_a_gapless_beginning_of_the_order_that_grows(
+    paths: RecordPaths, seed: int, repeats: int
+) -> None:
+    engine, judge = Hurried(seed), Judge(enough=60)
+    found = evaluated(engine, assignment(repeats=repeats), paths, judge)
+    order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
+    assert engine.finished != order[: len(engine.finished)]
+    lengths = [len(shown) for shown in judge.shown]
+    assert judge.shown == [order[:length] for length in lengths]
+    assert all(length % repeats == 0 for length in lengths)
+    assert lengths == sorted(set(lengths))
+    assert found.stopped
+    assert found.complete
+    assert [record.key for record in found.records] == judge.shown[-1]
+    first = next(length for length in lengths if length >= 60 * repeats)
+    assert lengths[-1] < first + 16 * 3  # what finished at the same moment
+
+
+def test_the_records_are_those_that_decided(paths: RecordPaths) -> None:
+    decided: list[int] = []
+
+    def judge(records: Sequence[Record]) -> bool:
+        if len(records) >= 60 and not decided:
+            decided.append(len(records))
+        return decided == [len(records)]
+
+    for seed in range(5):
+        decided.clear()
+        found = evaluated(Hurried(seed), assignment(), paths, judge)
+        assert found.stopped
+        assert [len(found.records)] == decided
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_engine_is_asked_little_more_once_it_is_decided(paths: RecordPaths, seed: int) -> None:
+    engine = Hurried(seed)
+    found = evaluated(engine, assignment(), paths, Judge(enough=60))
+    assert 60 <= len(found.records) <= 60 + 16 + 2
+    assert len(engine.asked) <= 60 + 6 * engine.concurrency
+    assert engine.asked == [(id_, 0) for id_ in IDS[: len(engine.asked)]]
+    assert engine.in_flight == 0
+    assert len(engine.asked) == len(engine.finished) + engine.cancelled
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_the_judge_is_asked_again_where_the_beginning_has_grown_by_a_fiftieth(
+    paths: RecordPaths, concurrency: int
+) -> None:
+    engine, judge = Hurried(1), Judge(enough=float("inf"))
+    engine.concurrency = concurrency
+    found = evaluated(engine, assignment(), paths, judge)
+    assert not found.stopped
+    assert len(found.records) == N
+    lengths = [len(shown) for shown in judge.shown]
+    assert all(later >= earlier + max(1, earlier // 50) for earlier, later in pairwise(lengths))
+    if concurrency == 1:
+        assert lengths[:100] == list(range(1, 101))
+        assert lengths[-1] > N - 7
+        assert len(lengths) < 175
+    assert N not in lengths  # the whole is decided, not judged
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: RecordPaths, seed: int) -> None:
+    engine = Hurried(seed)
+    found = evaluated(engine, assignment(), paths, Judge(enough=60))
+    assert engine.cancelled > 0
+    in_file = read_records(paths.records)
+    assert [record.key for record in in_file] == engine.finished
+    assert paths.records.read_bytes().endswith(b"\n")
+    assert set(found.records) | set(found.beyond) == set(in_file)
+    assert len(found.records) + len(found.beyond) == len(in_file)
+
+
+def test_a_run_that_stopped_is_not_taken_for_unfinished(paths: RecordPaths) -> None:
+    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    refuse_unfinished(paths)
+    assert kept_records(assignment(), paths, resume=False) == []
+    again = evaluated(Hurried(3), assignment(), paths, None)
+    assert (len(again.records), again.stopped) == (N, False)
+
+
+def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
+    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    lines = paths.records.read_bytes().splitlines(keepends=True)
+    paths.records.write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(BadInput, match=rf"holds {len(lines) - 1} records of an unfinished run; go on with --resume"):
+        refuse_unfinished(paths)
+
+
+def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
+    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    kept = kept_records(assignment(), paths, resume=True)
+
+    class Down(Hurried):
+        async def complete(self, request: Request) -> Reply:
+            if len(self.asked) == 20:
+                raise CannotEvaluate("down")
+            return await super().complete(request)
+
+    with pytest.raises(CannotEvaluate, match="down"):
+        evaluated(Down(), assignment(), paths, None, kept)
+    with pytest.raises(BadInput, match="records of an unfinished run; go on with --resume"):
+        refuse_unfinished(paths)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths, seed: int) -> None:
+    evaluated(Hurried(seed), assignment(), paths, Judge(enough=60))
+    before = read_records(paths.records)
+    kept = kept_records(assignment(), paths, resume=True)
+    assert set(kept) == set(before)
+    engine, judge = Hurried(seed + 10), Judge(enough=60)
+    again = evaluated(engine, assignment(), paths, judge, kept)
+    assert engine.asked == []
+    assert again.stopped
+    assert len(judge.shown) == 1
+    assert [record.id for record in again.records] == IDS[: len(again.records)]
+    assert set(read_records(paths.records)) == set(before)
+    refuse_unfinished(paths)
+
+
+def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
+    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    kept = kept_records(assignment(), paths, resume=True)
+    engine = Hurried(1)
+    again = evaluated(engine, assignment(), paths, Judge(enough=150), kept)
+    assert again.stopped
+    assert len(again.records) >= 150
+    assert not {record.key for record in kept} & set(engine.asked)
+
+
+def test_failed_samples_are_judged_too_and_asked_again_on_resume(paths: RecordPaths) -> None:
+    broken = IDS[10:15]
+    judge = Judge(enough=60)
+    found = evaluated(Hurried(broken=broken), assignment(), paths, judge)
+    assert found.stopped
+    assert [record.id for record in found.failed] == broken
+    refuse_unfinished(paths)
+    kept = kept_records(assignment(), paths, resume=True)
+    assert not {record.id for record in kept} & set(broken)
+    engine = Hurried(1)
+    again = evaluated(engine, assignment(), paths, Judge(enough=60), kept)
+    assert {id_ for id_, _ in engine.asked} >= set(broken)
+    assert again.failed == ()
+    assert again.stopped
+
+
+def test_past_max_failed_a_judge_does_not_make_it_complete(paths: RecordPaths) -> None:
+    found = evaluated(Hurried(broken=IDS[:40]), assignment(), paths, Judge(enough=200))
+    assert not found.complete
+    assert not found.stopped
+
+
+def test_an_error_of_the_judge_ends_the_evaluation_and_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+    def judge(records: Sequence[Record]) -> bool:
+        if len(records) > 30:
+            raise BadInput("out of bounds")
+        return False
+
+    engine = Hurried()
+    with pytest.raises(BadInput, match="out of bounds"):
+        evaluated(engine, assignment(), paths, judge)
+    assert engine.in_flight == 0
+    assert len(engine.asked) < N
+    assert [record.key for record in read_records(paths.records)] == engine.finished
+
+
+def test_a_cancelled_evaluation_that_is_judged_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+    async def work() -> None:
+        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Watcher(), judge=Judge(10**9)))
+        while len(engine.finished) < 40:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert engine.in_flight == 0
+
+    engine = Hurried()
+    asyncio.run(work())
+    with pytest.raises(BadInput, match="unfinished"):
+        refuse_unfinished(paths)
+
+
+def test_a_judge_that_never_decides_changes_nothing(paths: RecordPaths, tmp_path: Path) -> None:
+    found = evaluated(Hurried(2), assignment(), paths, lambda _: False)
+    other = evaluated(Hurried(3), assignment(), paths_of(tmp_path, "n", "arithmetic"), None)
+    assert [replace(r, seconds=0.0) for r in found.records] == [replace(r, seconds=0.0) for r in other.records]
+    assert (found.stopped, found.beyond) == (False, ())
+
+
+def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = None, **design: Any) -> Check:
+    """A check against a reference that was right throughout, or had these scores."""
+    values = np.full((len(task.samples), 1), 100.0) if reference is None else np.array(reference)[:, None]
+    clusters = tuple(sample.cluster or "" for sample in task.samples) if task.samples[0].cluster else None
+    known = Scores(tuple(sample.id for sample in task.samples), values, clusters)
+    made = Design(**{"theta": 10.0, "early_stopping": True} | design)
+    test = "gsprt" if made.test == "auto" else made.test
+    return Check("m", task, "m", repeats, made, test, known, alpha_planned=0.05)
+
+
+def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
+    """Evaluate with the judge of a check, then decide."""
+    judge = early_judge(made, correction="none", checks=1)
+    asked = assignment(task=made.task, repeats=made.repeats)
+    found = evaluated(engine, asked, paths, judge)
+    (verdict,) = decide([evidence_of(made, found.records, stopped=found.stopped)])
+    return verdict, found
+
+
+def figures(verdict: Verdict) -> dict[str, Any]:
+    return asdict(replace(verdict, reasons=()))
+
+
+@pytest.mark.parametrize("test", ["auto", "group-sequential", "e-process"])
+@pytest.mark.parametrize(("share", "expected"), [(0.02, "pass"), (0.3, "regression")])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_verdict_n_and_figures_are_the_same_whatever_the_order_in_which_replies_finish(
+    tmp_path: Path, test: Any, share: float, expected: str, repeats: int
+) -> None:
+    wrong = [id_ for i, id_ in enumerate(IDS) if np.random.default_rng(i).random() < share]
+    made = check(TASK, repeats=repeats, test=test)
+    found = [gate(Hurried(seed, wrong=wrong), made, paths_of(tmp_path, str(seed), "t")) for seed in range(4)]
+    verdicts = [verdict for verdict, _ in found]
+    assert len({len(evaluation.records) for _, evaluation in found}) > 1
+    assert all(evaluation.stopped for _, evaluation in found)
+    assert {verdict.verdict for verdict in verdicts} == {expected}
+    assert verdicts[0].n < N
+    assert all(figures(verdict) == figures(verdicts[0]) for verdict in verdicts)
+    scores = [WRONG if id_ in wrong else RIGHT for id_ in IDS]
+    whole = compare([RIGHT] * N, scores, theta=10.0, test=test, early_stopping=True)
+    assert (whole.n, whole.p_value, whole.lost) == (verdicts[0].n, verdicts[0].p_value, verdicts[0].lost)
+    assert whole.interval == verdicts[0].interval
+
+
+def clustered_task(tmp_path: Path, n: int, size: int) -> Task:
+    rows = [{**row, "page": f"p{i // size}"} for i, row in enumerate(questions(n))]
+    path = write_task(tmp_path, "pages", rows, columns__cluster="page")
+    return load_task("pages", file=path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6])
+def test_with_clusters_only_whole_ones_are_judged_and_decided_on(tmp_path: Path, share: float) -> None:
+    """A cluster of 5 samples is one change; 50 of them are needed for a regression."""
+    task = clustered_task(tmp_path, 800, 5)
+    made = check(task, theta=15.0)
+    pages = list(dict.fromkeys(sample.cluster for sample in task.samples))
+    hit = {page for i, page in enumerate(pages) if np.random.default_rng(i).random() < share}
+    wrong = [sample.id for sample in task.samples if sample.cluster in hit]
+    ns = set()
+    for seed in range(3):
+        verdict, found = gate(Hurried(seed, wrong=wrong), made, paths_of(tmp_path, str(seed), "pages"))
+        assert found.stopped
+        assert verdict.verdict == ("regression" if share else "pass")
+        assert verdict.n % 5 == 0
+        evidence = evidence_of(made, found.records, stopped=True)
+        assert evidence.candidate.n == len(found.records) // 5 * 5
+        ns.add((verdict.n, verdict.p_value, verdict.lost))
+    assert len(ns) == 1
+
+
+def test_before_the_first_cluster_is_whole_nothing_is_decided(tmp_path: Path) -> None:
+    task = clustered_task(tmp_path, 800, 20)
+    judge = early_judge(check(task, theta=60.0), correction="none", checks=1)
+    assert judge is not None
+    assert not judge([record(sample.id, 100.0) for sample in task.samples[:19]])
+
+
+def record(id_: str, score: float | None) -> Record:
+    return Record(id_, 0, score, "", None, None, None, None, None, 0.0, None if score is not None else "down")
+
+
+def test_the_number_of_clusters_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
+    task = clustered_task(tmp_path, 400, 5)
+    found = [gate(Hurried(seed), check(task, theta=15.0), paths_of(tmp_path, str(seed), "t"))[0] for seed in range(4)]
+    assert len({verdict.n for verdict in found}) == 1
+    assert len({verdict.clusters for verdict in found}) == 1
+
+
+def test_the_number_of_failures_does_not_depend_on_the_order_in_which_replies_finish(tmp_path: Path) -> None:
+    found = [
+        gate(Hurried(seed, broken=IDS[20::11]), check(TASK), paths_of(tmp_path, str(seed), "t")) for seed in range(6)
+    ]
+    assert len({(verdict.n, verdict.verdict) for verdict, _ in found}) == 1
+    assert len({verdict.candidate.errors for verdict, _ in found}) == 1
+
+
+def test_with_under_30_clusters_the_whole_run_is_evaluated(tmp_path: Path) -> None:
+    task = clustered_task(tmp_path, 200, 10)
+    verdict, found = gate(Hurried(), check(task, theta=20.0), paths_of(tmp_path, "m", "pages"))
+    assert not found.stopped
+    assert (verdict.n, verdict.stop) == (200, None)
+
+
+def test_the_first_answers_of_a_long_run_with_other_scores_can_be_judged() -> None:
+    task = load_task("arithmetic", options={"high": 99}, count=5200)
+    judge = early_judge(check(task), correction="none", checks=1)
+    assert judge is not None
+    assert not judge([record(task.samples[0].id, 97.5)])
+
+
+def test_without_a_sequential_test_or_scores_of_a_reference_nothing_is_judged() -> None:
+    made = check(TASK)
+    assert early_judge(made, correction="none", checks=1) is not None
+    assert early_judge(replace(made, test="paired"), correction="none", checks=1) is None
+    assert early_judge(replace(made, reference=None), correction="none", checks=1) is None
+
+
+def test_the_judge_of_one_of_several_checks_is_stricter() -> None:
+    made, wrong = check(TASK, theta=10.0), set(IDS[3:60:6])
+    records = [record(id_, 0.0 if id_ in wrong else 100.0) for id_ in IDS]
+    stops = []
+    for checks, correction in ((1, "holm"), (5, "holm"), (5, "none")):
+        judge = early_judge(made, correction=correction, checks=checks)
+        assert judge is not None
+        stops.append(next(n for n in range(1, N) if judge(records[:n])))
+    alone, stricter, uncorrected = stops
+    assert alone == uncorrected < stricter
+
+
+# whole gates, by the command line
+
+
+def gated(folder: Path, n: int = 400, **keys: Any) -> Project:
+    project = Project(folder, n=n, **{"theta": 10.0, "num_samples": n} | keys)
+    project.write(early_stopping=True)
+    assert project.record(right_but(0, n)) == 0
+    return project
+
+
+def spread(wrong: int, n: int = 400) -> list[float]:
+    """Scores of n samples of which so many, evenly spread, are wrong."""
+    return [WRONG if i * wrong % n < wrong and wrong else RIGHT for i in range(n)]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids that recorded engines were asked for."""
+    ids: list[str] = []
+    complete = RecordedEngine.complete
+
+    async def noted(self: RecordedEngine, request: Request) -> Reply:
+        ids.append(request.id)
+        return await complete(self, request)
+
+    monkeypatch.setattr(RecordedEngine, "complete", noted)
+    return ids
+
+
+@pytest.mark.parametrize(("wrong", "code", "verdict"), [(0, 0, "pass"), (8, 0, "pass"), (120, 1, "regression")])
+def test_a_gate_stops_early_and_decides_as_compare_does(
+    tmp_path: Path, asked: list[str], wrong: int, code: int, verdict: str
+) -> None:
+    project = gated(tmp_path)
+    asked.clear()
+    assert project.run(spread(wrong)) == code
+    found = project.check
+    whole = compare([RIGHT] * 400, spread(wrong), theta=10.0, early_stopping=True)
+    assert (found["test"], found["verdict"], found["n"], found["n_max"]) == ("gsprt", verdict, whole.n, 400)
+    assert (found["stop"], found["p_value"]) == (whole.stop, pytest.approx(whole.p_value))
+    assert found["flips"] == [project.ids()[int(i)] for i in whole.flips]
+    assert whole.n < 200
+    assert whole.n <= len(asked) <= whole.n + 1 + whole.n // 50
+    assert asked == project.ids()[: len(asked)]
+    assert project.result["samples"] == len(asked)
+
+
+def test_a_gate_that_stopped_runs_again_and_resumes(tmp_path: Path, asked: list[str], capsys: Any) -> None:
+    project = gated(tmp_path)
+    assert project.run(spread(120)) == 1
+    first, used = project.check, len(asked)
+    asked.clear()
+    assert project.run(args=["--resume"]) == 1
+    assert asked == []
+    assert project.check == first
+    assert project.run() == 1  # anew, over the records of a run that stopped
+    assert project.check == first
+    assert len(asked) == used - 400  # the 400 were asked to record the reference
+    assert project.run(spread(0)) == 0
+    assert "unfinished" not in said(capsys)
+
+
+def test_with_early_stopping_off_every_sample_is_asked(tmp_path: Path, asked: list[str]) -> None:
+    project = gated(tmp_path)
+    project.write(early_stopping=False)
+    asked.clear()
+    assert project.run(spread(120)) == 1
+    assert len(asked) == 400
+    assert (project.check["test"], project.check["n"], project.check["n_max"], project.check["stop"]) == (
+        "paired",
+        400,
+        None,
+        None,
+    )
+
+
+def test_without_theta_a_gate_does_not_stop_early(tmp_path: Path, asked: list[str]) -> None:
+    project = Project(tmp_path)
+    project.write(early_stopping=True)
+    project.record(right_but(0))
+    asked.clear()
+    assert project.run(right_but(0)) == 0
+    assert len(asked) == 200
+    assert project.check["test"] == "paired"
+
+
+@pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
+def test_a_sequential_test_named_for_a_task_stops_early(tmp_path: Path, asked: list[str], test: str) -> None:
+    project = gated(tmp_path, test=test)
+    asked.clear()
+    assert project.run(spread(160)) == 1
+    assert (project.check["test"], project.check["stop"]) == (test, "regression")
+    assert len(asked) < 200
+
+
+def test_a_run_to_the_end_is_decided_too(tmp_path: Path, asked: list[str]) -> None:
+    """40 samples are too few for theta, and say so where nothing is decided before."""
+    project = gated(tmp_path, n=40, theta=5.0)
+    scores = [WRONG if i in {5, 20, 33} else RIGHT for i in range(40)]
+    asked.clear()
+    assert project.run(scores) == 4
+    assert len(asked) == 40
+    assert (project.check["verdict"], project.check["stop"], project.check["n"]) == ("inconclusive", "end", 40)
+    assert project.check["theta"] > 5.0
+    assert project.run(args=["--resume"]) == 4
+    assert len(asked) == 40
+
+
+def test_several_checks_stop_at_their_share_of_alpha(tmp_path: Path) -> None:
+    project = Project(tmp_path, tasks=("one", "two"), n=400, theta=10.0, num_samples=400)
+    project.write(early_stopping=True, correction="holm")
+    assert project.record(right_but(0, 400), right_but(0, 400)) == 0
+    assert project.run(spread(50), spread(0)) == 1
+    for found, wrong in zip(project.result["checks"], (50, 0), strict=True):
+        whole = compare([RIGHT] * 400, spread(wrong), theta=10.0, early_stopping=True, alpha=0.025)
+        assert (found["n"], found["verdict"]) == (whole.n, whole.verdict)
+        assert (found["alpha"], found["alpha_applied"]) == (0.05, 0.025)
+
+
+def test_a_recorded_sample_missing_past_the_stop_is_missed_all_the_same(tmp_path: Path) -> None:
+    project = gated(tmp_path)
+    project.answer(spread(0)[:300])
+    assert project.run() == 3
+    assert "100 of 400 samples have no record" in project.check["reasons"][0]

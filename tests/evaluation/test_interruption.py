@@ -1,0 +1,245 @@
+"""Ctrl-C and SIGTERM, sent to real runs against a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.evaluation.interruption import SHORTER, Stop, interruptible
+from accgate.records.file import read_records
+from accgate.signals import Ending, ending_on_signals
+from tests.gates import Project, right_but
+from tests.servers import Server
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
+SAMPLES, IN_FLIGHT = 60, 4
+RECORDS = Path("out", "m", "arithmetic.jsonl")
+CONFIG = """\
+[gate]
+early_stopping = false
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
+
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = {samples}
+target = 50
+
+[tasks.more]
+library = "arithmetic"
+options = {{ high = 30 }}
+num_samples = 10
+target = 50
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: Server) -> Path:
+    (tmp_path / "accuracy.toml").write_text(CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES))
+    return tmp_path
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    out = ["--out", str(folder / "out"), "--quiet"]
+    return [sys.executable, "-m", "accgate", "run", str(folder / "accuracy.toml"), *out, *arguments]
+
+
+def begun(folder: Path, server: Server, after: int, *arguments: str) -> subprocess.Popen[str]:
+    """A run with so many samples recorded, and IN_FLIGHT more that wait at the server."""
+    server.hold_after = after
+    process = subprocess.Popen(command(folder, *arguments), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(server.seen) < after + IN_FLIGHT or lines(folder) < after:
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    return process
+
+
+def lines(folder: Path) -> int:
+    path = folder / RECORDS
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_finishes_what_is_in_flight_asks_nothing_more_and_the_run_can_go_on(
+    folder: Path, server: Server, how: signal.Signals
+) -> None:
+    whole = folder / "whole"
+    shutil.copytree(folder, whole)
+    assert main(command(whole)[3:]) in (0, 1)
+    server.seen.clear()
+
+    with begun(folder, server, 20) as process:
+        process.send_signal(how)
+        time.sleep(0.3)
+        assert process.poll() is None  # it waits for what is in flight
+        server.hold_after = None
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "accgate: interrupted; finished samples are recorded, go on with --resume"
+    assert "Traceback" not in said
+    assert len(server.seen) == 20 + IN_FLIGHT
+    records = read_records(folder / RECORDS)
+    assert len(records) == 20 + IN_FLIGHT
+    assert all(record.score is not None for record in records)
+
+    assert not (folder / "out" / "accgate.json").exists()
+    report = (folder / "out" / "report.md").read_text()
+    assert "Interrupted: no verdict" in report
+    assert f"| m | arithmetic | {20 + IN_FLIGHT} of {SAMPLES} | 0 |" in report
+    assert "| m | more | 0 of 10 | 0 |" in report
+
+    assert main([*command(folder)[3:], "--resume"]) in (0, 1)
+    assert len(server.seen) == SAMPLES + 10
+    results = [json.loads((each / "out" / "accgate.json").read_text())["checks"] for each in (whole, folder)]
+    assert results[0] == results[1]
+
+
+def test_two_signals_end_it_at_once_though_the_server_never_answers(folder: Path, server: Server) -> None:
+    with begun(folder, server, 20) as process:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=9)[1]  # below the 10 s that one signal would grant
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert len(read_records(folder / RECORDS)) == 20
+    assert not (folder / "out" / "accgate.json").exists()
+
+
+def test_what_is_in_flight_is_cut_off_when_its_time_is_over(folder: Path, server: Server) -> None:
+    server.hold_after = 20
+    environment = {**os.environ, SHORTER: "0.5"}  # as whoever kills soon after asking sets it
+    with subprocess.Popen(command(folder), stderr=subprocess.PIPE, env=environment) as process:
+        while lines(folder) < 20 or len(server.seen) < 20 + IN_FLIGHT:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=9)  # below the 10 s that are granted otherwise
+    assert process.returncode == 130
+    assert len(read_records(folder / RECORDS)) == 20
+    assert f"| m | arithmetic | 20 of {SAMPLES} | 0 |" in (folder / "out" / "report.md").read_text()
+
+
+def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server: Server) -> None:
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text().replace("max_retries = 0", "max_retries = 5"))  # it goes on asking for a while
+    server.loading = 1000
+    with subprocess.Popen(
+        command(folder), stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    ) as process:
+        while server.loading > 999:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert server.seen == []
+    assert f"| m | arithmetic | 0 of {SAMPLES} | 0 |" in (folder / "out" / "report.md").read_text()
+
+
+def test_a_shard_that_is_interrupted_is_code_130_and_not_ended(folder: Path, server: Server) -> None:
+    with begun(folder, server, 8, "--shard", "1/2") as process:
+        process.send_signal(signal.SIGINT)
+        server.hold_after = None
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads((folder / "out" / "shard.json").read_text())["exit_code"] is None
+
+
+def test_a_recording_is_interrupted_between_samples_though_no_event_loop_turns(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=3000)
+    project.answer(right_but(10, 3000))
+    code = (
+        "import os, signal, sys, accgate.records as r, accgate.cli\n"
+        "append = r.RecordWriter.append\n"
+        "def noting(self, record, count=[0]):\n"
+        "    append(self, record); count[0] += 1\n"
+        "    if count[0] == 1000: os.kill(os.getpid(), signal.SIGINT)\n"
+        "r.RecordWriter.append = noting\n"
+        "sys.exit(accgate.cli.main(sys.argv[1:]))"
+    )
+    arguments = ["record", str(project.config), "--out", str(project.out), "--quiet"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=60)
+    assert done.returncode == 130
+    assert 1000 <= len(read_records(project.out / "m" / "sums.jsonl")) < 1100
+    assert not project.store.exists()
+
+
+def test_handlers_of_a_program_that_uses_accgate_are_left_alone() -> None:
+    def own(*_: object) -> None: ...
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with interruptible():
+            assert signal.getsignal(signal.SIGTERM) is own
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_handlers_are_as_before_when_a_command_has_ended() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with ending_on_signals():
+        taken = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        assert all(isinstance(handler, Ending) for handler in taken)
+        with interruptible() as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert stop.asked
+        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == taken
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_outside_the_main_thread_nothing_is_taken_over() -> None:
+    stops: list[Stop] = []
+
+    def work() -> None:
+        with ending_on_signals(), interruptible() as stop:
+            stops.append(stop)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not stops[0].asked
+
+
+def test_threads_that_cannot_be_cut_off_do_not_keep_the_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, threading, time; from accgate.signals import Ending; import signal\n"
+        "signal.signal(signal.SIGINT, Ending(patience=0.2))\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "try: signal.raise_signal(signal.SIGINT)\n"
+        "except KeyboardInterrupt: sys.exit(1)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 130
+
+
+def test_a_third_signal_leaves_now() -> None:
+    left: list[int] = []
+    ending = Ending(left.append, patience=600.0)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            ending(signal.SIGINT, None)
+    assert left == [130]

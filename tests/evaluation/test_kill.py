@@ -1,0 +1,184 @@
+"""Runs killed (-9) at random moments, and full disks: what is recorded stays, and `--resume` goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.records.file import read_gzip_lines, read_records
+from tests.servers import Server, sums
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
+SAMPLES, MOMENTS, IN_FLIGHT = 80, 20, 4
+RECORDS = Path("m", "arithmetic.jsonl")
+CONFIG = """\
+[gate]
+references = "references"
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
+
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = {samples}
+"""
+LAUNCHER = """\
+import json, os, sys
+import aiohttp, scipy.stats, accgate.gate, accgate.report.terminal, accgate.report.markdown, accgate.report.flips
+import accgate.engines.openai, accgate.commands_run, accgate.cli
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        code = 3
+        try:
+            code = accgate.cli.main(json.loads(line))
+        finally:
+            os._exit(code)
+    print("#", pid, flush=True)
+    sys.stdin.readline()  # until then a process that has ended keeps its id, and nobody else is killed
+    print("#", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+
+
+class Launcher:
+    """Starts commands as processes of their own from one that has imported everything: in a fraction of the time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def begin(self, *arguments: str) -> int:
+        """Start a command; its process id."""
+        self._say(json.dumps(arguments))
+        return self._number()
+
+    def end(self) -> int:
+        """What the command exited with, or less the signal that ended it."""
+        self._say("")
+        return self._number()
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def _number(self) -> int:
+        assert self._process.stdout is not None
+        line = ""
+        while not line.startswith("# "):  # commands print too
+            line = self._process.stdout.readline()
+            assert line, "the launcher died"
+        return int(line[2:])
+
+    def close(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(sums(wrong=0.2)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    made = Launcher()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server, launcher: Launcher) -> Path:
+    """A folder with config and reference, and then a server that answers worse."""
+    folder = tmp_path_factory.mktemp("recorded")
+    config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
+    (folder / "accuracy.toml").write_text(config)
+    launcher.begin("record", str(folder / "accuracy.toml"), "--out", str(folder / "recording"), "--quiet")
+    assert launcher.end() == 0
+    server.answer = sums(wrong=0.3)
+    server.delay = 0.01
+    return folder
+
+
+def run(folder: Path, out: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "accuracy.toml"), "--out", str(out), "--quiet", "--json", *more]
+
+
+def checks(out: Path) -> Any:
+    return json.loads((out / "accgate.json").read_text())["checks"]
+
+
+def test_a_run_killed_at_any_moment_resumes_to_the_result_of_an_unbroken_one(
+    tmp_path: Path, recorded: Path, server: Server, launcher: Launcher
+) -> None:
+    began = time.monotonic()
+    launcher.begin(*run(recorded, tmp_path / "unbroken"))
+    assert launcher.end() in (0, 1)
+    duration, unbroken = time.monotonic() - began, checks(tmp_path / "unbroken")
+    ids = {
+        row["prompt"]: row["id"] for row in read_gzip_lines(tmp_path / "unbroken" / "m" / "arithmetic.prompts.jsonl.gz")
+    }
+    moment, killed = random.Random(5), 0
+    for number in range(MOMENTS):
+        out = tmp_path / str(number)
+        server.seen.clear()
+        pid = launcher.begin(*run(recorded, out))
+        time.sleep(moment.uniform(0.0, duration))
+        os.kill(pid, signal.SIGKILL)
+        killed += launcher.end() == -signal.SIGKILL
+        kept = {record.id for record in read_records(out / RECORDS)} if (out / RECORDS).exists() else set()
+        asked = {ids[prompt] for prompt in server.prompts}
+        assert kept <= asked
+        assert len(asked - kept) <= IN_FLIGHT  # what was in flight is all that is lost
+        server.seen.clear()
+        launcher.begin(*run(recorded, out, "--resume"))
+        assert launcher.end() in (0, 1)
+        assert checks(out) == unbroken
+        assert {ids[prompt] for prompt in server.prompts}.isdisjoint(kept)
+        shutil.rmtree(out)
+    assert killed > MOMENTS / 2
+
+
+@pytest.fixture(params=["16k", "28k"])
+def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("cannot mount a small disk here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_code_3_with_the_cause_and_the_run_goes_on_when_there_is_room(
+    recorded: Path, server: Server, small_disk: Path
+) -> None:
+    out = small_disk / "out"
+    command = [sys.executable, "-m", "accgate", *run(recorded, out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    kept = read_records(out / RECORDS)  # readable as it is
+    assert kept
+    subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
+    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=120)
+    assert resumed.returncode in (0, 1), resumed.stderr
+    records = read_records(out / RECORDS)
+    assert len(records) == SAMPLES
+    assert {record.id for record in kept} <= {record.id for record in records}

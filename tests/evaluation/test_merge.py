@@ -1,0 +1,660 @@
+"""`accgate merge`: shards joined into the run they are parts of, or refused with what keeps them from being one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate import gate, load_config
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.records.file import paths_of, read_gzip_lines, read_records, to_line
+from tests.gates import RIGHT, WRONG, N, Project, questions, right_but, said, write_lines, write_task
+from tests.pull_requests import PullRequest
+from tests.servers import Fault, Server, sums
+
+TIMES = ("started", "seconds", "shards")
+
+
+def shard(project: Project, label: str, *args: str, name: str | None = None) -> Path:
+    """Run one shard; its folder."""
+    folder = project.folder / (name or f"shard-{label.replace('/', '-of-')}")
+    code = main(["run", str(project.config), "--shard", label, "--out", str(folder), "--quiet", *args])
+    assert code in {0, 3}, code
+    return folder
+
+
+def shards(project: Project, count: int, *args: str) -> list[Path]:
+    return [shard(project, f"{i}/{count}", *args) for i in range(1, count + 1)]
+
+
+def merge(project: Project, folders: Sequence[Path], *args: str, out: Path | None = None) -> int:
+    where = ["--config", str(project.config), "--out", str(out or project.folder / "merged")]
+    return main(["merge", *map(str, folders), *where, *args])
+
+
+def result(project: Project, out: Path | None = None) -> dict[str, Any]:
+    return json.loads(((out or project.folder / "merged") / "accgate.json").read_text())
+
+
+def reasons(project: Project) -> str:
+    (check,) = result(project)["checks"]
+    assert (check["verdict"], result(project)["verdict"]) == ("error", "error")
+    return " ".join(check["reasons"])
+
+
+def records_path(folder: Path, task: str = "sums") -> Path:
+    return paths_of(folder, "m", task).records
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in records_path(folder).read_bytes().splitlines()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A reference with 10 wrong, and a candidate with 20 others wrong."""
+    project = Project(tmp_path)
+    assert project.record(right_but(10)) == 0
+    project.answer(right_but(20, start=30))
+    return project
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_merged_shards_decide_as_one_run_does(project: Project, count: int) -> None:
+    whole = project.run()
+    assert merge(project, shards(project, count)) == whole == 1
+    merged, one = result(project), project.result
+    assert [merged.pop(key) for key in ("shards",)] == [count]
+    assert {key: merged[key] for key in merged if key not in TIMES} == {
+        key: one[key] for key in one if key not in TIMES
+    }
+    assert merged["seconds"] > 0
+    assert merged["started"] is not None
+
+
+def test_a_single_shard_gives_the_json_of_a_run_but_for_its_times(project: Project) -> None:
+    project.run()
+    merge(project, shards(project, 1))
+    assert result(project) | {"started": 0, "seconds": 0} == project.result | {"started": 0, "seconds": 0}
+
+
+def test_early_stopping_gives_the_verdict_of_a_run_that_stops(tmp_path: Path) -> None:
+    project = Project(tmp_path, theta=8.0)
+    project.write(early_stopping=True)
+    assert project.record(right_but(0)) == 0
+    for scores, code in ((right_but(0), 0), (right_but(12, start=4), 1)):
+        assert project.run(scores) == code
+        assert project.check["n"] < N
+        assert merge(project, shards(project, 3)) == code
+        assert result(project)["checks"] == project.result["checks"]
+
+
+def test_clusters_and_repeats_are_those_of_one_run(tmp_path: Path) -> None:
+    project = Project(tmp_path, repeats=2)
+    write_task(tmp_path, columns__cluster="page")
+    rows = [{"id": i, "repeat": r, "score": RIGHT} for i in project.ids() for r in (0, 1)]
+    write_lines(project.scores, rows)
+    assert project.record() == 0
+    draw = random.Random(0)
+    write_lines(project.scores, [row | {"score": draw.choice((RIGHT, RIGHT, WRONG))} for row in rows])
+    assert merge(project, shards(project, 4)) == project.run() == 1
+    assert result(project)["checks"] == project.result["checks"]
+    assert result(project)["checks"][0]["clusters"] == N // 4
+
+
+def test_several_models_and_tasks_are_merged_at_once(tmp_path: Path) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    write_task(tmp_path, "more", questions(101, start=1000))
+    assert project.record(right_but(0), right_but(0)) == 0
+    project.answer(right_but(20), right_but(0))
+    shutil.copy(project.scores, tmp_path / "other.jsonl")
+    project.models["other"] = {"engine": "recorded", "model": "other.jsonl", "baseline": "m"}
+    project.write()
+    assert merge(project, shards(project, 2)) == project.run() == 1
+    assert result(project)["checks"] == project.result["checks"]
+    assert len(result(project)["checks"]) == 4
+    assert result(project)["engines"] == project.result["engines"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_neither_split_nor_order_nor_repetition_changes_the_result(project: Project, seed: int) -> None:
+    draw = random.Random(seed)
+    project.answer([draw.choice((RIGHT, RIGHT, RIGHT, WRONG)) for _ in range(N)])
+    folders = shards(project, draw.randint(1, 6))
+    code = merge(project, folders)
+    expected, union = result(project), records_path(project.folder / "merged").read_bytes()
+    for number in range(3):
+        copies = [shutil.copytree(f, project.folder / f"copy-{number}-{f.name}") for f in draw.sample(folders, 1)]
+        given = [*folders, *draw.choices(folders, k=2), *copies]
+        draw.shuffle(given)
+        out = project.folder / f"merged-{number}"
+        assert merge(project, given, out=out) == code
+        assert result(project, out) == expected
+        assert records_path(out).read_bytes() == union
+
+
+def test_shards_of_different_counts_make_a_whole(project: Project) -> None:
+    project.run()
+    assert merge(project, [shard(project, "1/2"), shard(project, "2/4"), shard(project, "4/4")]) == 1
+    assert result(project)["checks"] == project.result["checks"]
+
+
+def test_merging_in_steps_is_merging_at_once(project: Project) -> None:
+    parts = shards(project, 4)
+    first = project.folder / "first-two"
+    assert merge(project, parts[:2], out=first) == 3
+    assert merge(project, [parts[3], first, parts[2]]) == 1
+    merge(project, parts, out=project.out)
+    assert result(project)["checks"] == project.result["checks"]
+    assert records_path(project.folder / "merged").read_bytes() == records_path(project.out).read_bytes()
+    assert merge(project, [project.folder / "merged"], out=first) == 1
+
+
+def test_a_merged_folder_is_merged_over_and_goes_on_as_a_run(project: Project) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts[:1]) == 3
+    assert merge(project, parts) == 1
+    assert merge(project, parts[:1]) == 3
+    merged = project.folder / "merged"
+    assert main(["run", str(project.config), "--out", str(merged), "--quiet", "--resume"]) == 1
+    assert len(lines(merged)) == N
+    assert not (merged / "shard.json").exists()
+
+
+def test_the_report_shows_the_flips_of_all_shards(project: Project) -> None:
+    assert merge(project, shards(project, 2), "--html") == 1
+    report = (project.folder / "merged" / "report.md").read_text()
+    assert "What is " in report
+    assert (project.folder / "merged" / "report.html").is_file()
+    prompts = read_gzip_lines(paths_of(project.folder / "merged", "m", "sums").prompts)
+    assert [row["id"] for row in prompts] == project.ids()
+    assert [row["id"] for row in lines(project.folder / "merged")] == project.ids()
+
+
+def test_json_alone_is_on_standard_output(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    capsys.readouterr()
+    assert merge(project, parts, "--json") == 1
+    assert json.loads(capsys.readouterr().out) == result(project)
+
+
+# What is missing.
+
+
+def test_a_missing_shard_is_an_error_that_names_it(project: Project) -> None:
+    parts = shards(project, 4)
+    assert merge(project, [parts[0], parts[3]]) == 3
+    ids = project.ids()
+    assert reasons(project).startswith(
+        "100 of 200 samples lack records: 50 of shard 2/4, which was not given "
+        f"({', '.join(ids[1::4][:5])} and 45 more); 50 of shard 3/4, which was not given ({ids[2]}, "
+    )
+
+
+def test_what_a_shard_could_not_evaluate_is_said(project: Project) -> None:
+    ids = project.ids()
+    write_lines(project.scores, [{"id": i, "score": 100.0} for i in ids if i != ids[1]])
+    assert merge(project, shards(project, 2)) == 3
+    assert "100 of shard 2/2, which says: 1 of 100 samples have no record" in reasons(project)
+
+
+def test_one_check_that_lacks_samples_leaves_the_others_decided(tmp_path: Path) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    assert project.record(right_but(0), right_but(0)) == 0
+    parts = shards(project, 2)
+    records_path(parts[1], "more").unlink()
+    assert merge(project, parts) == 3
+    assert [(c["task"], c["verdict"]) for c in result(project)["checks"]] == [("sums", "pass"), ("more", "error")]
+
+
+def test_what_is_missing_is_of_the_shard_that_was_to_have_it(project: Project) -> None:
+    parts = [shard(project, "1/2"), shard(project, "2/4")]
+    path = records_path(parts[0])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert merge(project, parts) == 3
+    assert reasons(project).startswith(
+        f"51 of 200 samples lack records: 1 of shard 1/2, which ended without them ({project.ids()[0]}); "
+        "50 of shard 4/4, which was not given"
+    )
+
+
+def test_no_records_of_an_earlier_merge_stand_for_those_that_are_missing(project: Project) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts) == 1
+    for part in parts:
+        records_path(part).unlink()
+    assert merge(project, parts) == 3
+    assert "200 of 200 samples lack records" in reasons(project)
+    assert not records_path(project.folder / "merged").exists()
+
+
+def test_a_torn_last_line_is_a_missing_sample(project: Project) -> None:
+    parts = shards(project, 2)
+    path = records_path(parts[1])
+    torn = lines(parts[1])[-1]["id"]
+    path.write_bytes(path.read_bytes()[:-5])
+    assert merge(project, parts) == 3
+    assert f"1 of 200 samples lack records: 1 of shard 2/2, which ended without them ({torn})" in reasons(project)
+
+
+def test_a_deleted_line_is_a_missing_sample(project: Project) -> None:
+    parts = shards(project, 2)
+    path = records_path(parts[0])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+    assert merge(project, parts) == 3
+    assert "1 of 200 samples lack records" in reasons(project)
+
+
+def test_a_line_damaged_within_the_file_is_refused_with_its_place(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    path = records_path(parts[0])
+    path.write_bytes(path.read_bytes().replace(b'{"id"', b'"id"', 1))
+    assert merge(project, parts) == 2
+    assert f"{path}:1: is not a run record" in said(capsys)
+
+
+def test_more_failed_samples_than_max_failed_are_an_error(project: Project) -> None:
+    ids = project.ids()
+    rows = [{"id": i, "score": 100.0} for i in ids[3:]] + [{"id": i, "error": "lost"} for i in ids[:3]]
+    write_lines(project.scores, rows)
+    assert merge(project, shards(project, 3)) == 3
+    assert reasons(project).startswith("3 of 200 samples failed, more than max_failed allows; the first: lost")
+
+
+def test_few_failed_samples_are_bracketed_as_in_one_run(project: Project) -> None:
+    ids = project.ids()
+    rows = [{"id": i, "score": 100.0} for i in ids[2:]] + [{"id": i, "error": "lost"} for i in ids[:2]]
+    write_lines(project.scores, rows)
+    assert merge(project, shards(project, 3)) == project.run() == 0
+    assert result(project)["checks"] == project.result["checks"]
+    assert result(project)["checks"][0]["candidate"]["errors"] == 2
+
+
+def test_without_a_reference_there_is_no_verdict(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.answer(right_but(0))
+    assert merge(project, shards(project, 2)) == 4
+    assert result(project)["verdict"] == "no-reference"
+
+
+# Duplicates.
+
+
+def test_a_sample_with_two_scores_is_refused_and_named(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    project.answer(right_but(20, start=31))
+    again = shard(project, "1/2", name="again")
+    project.answer(right_but(20, start=30))
+    assert merge(project, [*parts, again]) == 2
+    doubtful = sorted({project.ids()[30], project.ids()[50]})
+    assert (
+        f"m / sums: 2 samples have different scores in different shards: {', '.join(doubtful)}; give one run of each"
+    ) in said(capsys)
+    assert not (project.folder / "merged" / "accgate.json").exists()
+
+
+def test_of_equal_scores_the_same_record_is_kept_whatever_the_folders_are_called(project: Project) -> None:
+    parts = shards(project, 2)
+    other = project.folder / "other"
+    shutil.copytree(parts[0], other)
+    path = records_path(other)
+    path.write_text(re.sub(r'"seconds": [0-9.]+', '"seconds": 7.5', path.read_text()))
+    unions = []
+    for names in (("a", "z"), ("z", "a")):
+        given = [shutil.copytree(f, project.folder / n) for f, n in zip((parts[0], other), names, strict=True)]
+        assert merge(project, [*given, parts[1]]) == 1
+        unions.append(records_path(project.folder / "merged").read_bytes())
+        for folder in given:
+            shutil.rmtree(folder)
+    assert unions[0] == unions[1]
+
+
+def test_a_score_goes_before_a_failure_of_the_same_sample(project: Project) -> None:
+    ids = project.ids()
+    parts = shards(project, 2)
+    scores = [{"id": i, "score": r["score"]} for i, r in zip(ids[2::2], lines(parts[0])[1:], strict=True)]
+    write_lines(project.scores, [{"id": ids[0], "error": "lost"}, *scores, *({"id": i, "score": 0} for i in ids[1::2])])
+    again = shard(project, "1/2", name="again")
+    assert lines(again)[0]["score"] is None
+    for given in ([*parts, again], [again, *parts]):
+        assert merge(project, given) == 1
+        assert result(project)["checks"][0]["candidate"]["errors"] == 0
+
+
+# What is mixed.
+
+Edit = Callable[[Project], Any]
+
+
+def set_task(**keys: Any) -> Edit:
+    return lambda project: project.tasks["sums"].update(keys)
+
+
+def set_model(**keys: Any) -> Edit:
+    return lambda project: project.models["m"].update(keys)
+
+
+def record_anew(wrong: int, start: int) -> Edit:
+    def edit(project: Project) -> None:
+        shutil.copy(project.scores, project.folder / "kept.jsonl")
+        assert project.record(right_but(wrong, start=start), args=["--reason", "better data"]) == 0
+        shutil.copy(project.folder / "kept.jsonl", project.scores)
+
+    return edit
+
+
+MIXED: list[tuple[Edit, str]] = [
+    (lambda p: p.gate.update(alpha=0.01), "alpha is 0.05 in this merge, one, 0.01 in two"),
+    (lambda p: p.gate.update(max_failed=0.5), "max_failed is 0.01 in this merge, one, 0.5 in two"),
+    (lambda p: p.gate.update(on_inconclusive="warn"), 'on_inconclusive is "fail" in this merge, one, "warn" in two'),
+    (lambda p: p.gate.update(correction="none"), 'correction is "holm" in this merge, one, "none" in two'),
+    (lambda p: p.gate.update(drift_alpha=0.2), "drift_alpha is 0.05 in this merge, one, 0.2 in two"),
+    (lambda p: p.gate.update(seed=1), "seed is 0 in this merge, one, 1 in two"),
+    (set_task(theta=30.0), "theta is null in this merge, one, 30.0 in two"),
+    (set_task(beta=0.3), "beta is 0.2 in this merge, one, 0.3 in two"),
+    (set_task(num_samples=150), "n is 200 in this merge, one, 150 in two"),
+    (set_task(test="bootstrap"), 'test is "paired" in this merge, one, "bootstrap" in two'),
+    (set_task(target=50.0), 'test is "paired" in this merge, one, "target" in two'),
+    (set_model(sampling={"temperature": 0.7}), "sampling.temperature is 0.0 in this merge, one, 0.7 in two"),
+    (set_model(sampling={"max_tokens": 9}), "sampling.max_tokens is null in this merge, one, 9 in two"),
+    (set_model(variant={"quant": "fp8"}, baseline="m"), 'variant.quant is not set in this merge, one, "fp8" in two'),
+    (set_model(options={"scale": 1.0}), "options.scale is not set in this merge, one, 1.0 in two"),
+    (set_model(model="./m.jsonl"), 'model is "m.jsonl" in this merge, one, "./m.jsonl" in two'),
+    (record_anew(10, start=5), 'reference.sha256 is "'),
+    (record_anew(11, start=0), "reference.mean is 95.0 in this merge, one, 94.5 in two"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "message"), MIXED, ids=[message for _, message in MIXED])
+def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
+    project: Project, edit: Edit, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Project(shutil.copytree(project.folder, project.folder / "other"))
+    edit(other)
+    other.write()
+    parts = [shard(project, "1/2", name="one"), shard(other, "2/2", name="two")]
+    capsys.readouterr()
+    for given in (parts, parts[::-1]):
+        assert merge(project, given) == 2
+        words = said(capsys)
+        for place in (f"{other.folder}/", f"{project.folder}/"):
+            words = words.replace(place, "")
+        assert f"m / sums: {message}" in words
+    assert not (project.folder / "merged").exists()
+
+
+def test_an_accuracy_toml_changed_since_the_shards_is_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    assert f"alpha is 0.001 in this merge, 0.05 in {parts[0]}, {parts[1]}; evaluate every shard alike" in said(capsys)
+
+
+def test_another_end_of_replies_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, target=50.0)
+    project.answer(right_but(0))
+    one = shard(project, "1/2")
+    write_task(tmp_path, stop=["END"])
+    two = shard(project, "2/2")
+    assert merge(project, [one, two]) == 2
+    assert "m / sums: task reply is" in said(capsys)
+
+
+def test_another_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, target=50.0)
+    project.answer(right_but(0))
+    one = shard(project, "1/2")
+    write_task(tmp_path, rows=[*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}])
+    project.answer(right_but(0))
+    two = shard(project, "2/2")
+    assert merge(project, [one, two]) == 2
+    words = said(capsys)
+    assert "m / sums: task dataset is" in words
+    assert "m / sums: plan.sha256 is" in words
+
+
+@pytest.mark.parametrize(("key", "value"), [("hardware", "H100"), ("version", "vllm 0.9"), ("name", "vllm")])
+def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    path = paths_of(parts[1], "m", "sums").settings
+    settings = json.loads(path.read_text())
+    settings["engine"][key] = value
+    path.write_text(json.dumps(settings))
+    for given in (parts, parts[::-1]):
+        assert merge(project, given) == 2
+        assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
+
+
+def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    assert project.record(right_but(0), right_but(0)) == 0
+    parts = shards(project, 1)
+    path = paths_of(parts[0], "m", "more").settings
+    path.write_text(path.read_text().replace('"hardware": "recorded"', '"hardware": "H100"'))
+    assert merge(project, parts) == 2
+    assert 'm: engine.hardware is "recorded" in' in said(capsys)
+
+
+def test_another_version_of_accgate_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    path = parts[1] / "shard.json"
+    path.write_text(re.sub(r'"accgate": "[^"]*"', '"accgate": "0.0.9"', path.read_text()))
+    assert merge(project, parts) == 2
+    assert re.search(r'accgate: version is "[^"]+" in this merge, \S+, "0\.0\.9" in', said(capsys))
+
+
+def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    assert project.record(right_but(0), right_but(0)) == 0
+    one, two = shard(project, "1/2"), shard(project, "2/2", "--tasks", "sums")
+    assert merge(project, [one, two]) == 2
+    assert f"m / more: is no check of {two}; name the same --models, --tasks and --base" in said(capsys)
+    only = shard(project, "1/2", "--tasks", "sums", name="only")
+    assert merge(project, [only, two], "--tasks", "sums") == 0
+    assert merge(project, [only, two], "--tasks", "smus") == 2
+
+
+def test_all_that_differs_is_said_at_once(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    project.tasks["sums"]["theta"] = 5.0
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    words = capsys.readouterr().err
+    assert len(words.splitlines()) == 2
+    assert "alpha is" in words
+    assert "theta is" in words
+
+
+def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    stray = read_records(records_path(parts[0]))[0]
+    with records_path(parts[1]).open("ab") as file:
+        file.write(to_line(stray).replace(stray.id.encode(), b"ffffffffffffffff"))
+        file.write(to_line(stray).replace(b'"repeat": 0', b'"repeat": 1'))
+    assert merge(project, parts) == 2
+    words = said(capsys)
+    assert f"{records_path(parts[1])}: 2 ids are of no sample of this plan: {stray.id}, ffffffffffffffff" in words
+
+
+def test_records_of_one_shard_in_the_folder_of_another_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    shutil.rmtree(parts[1] / "m")
+    shutil.copytree(parts[0] / "m", parts[1] / "m")
+    assert merge(project, parts) == 2
+    assert "is of shard 1/2 in the folder of shard 2/2; run that shard again" in said(capsys)
+
+
+# What is no shard.
+
+
+def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    assert merge(project, [*parts, project.folder / "none"]) == 2
+    assert "none: is no folder; give the folders that `accgate run --shard i/N --out DIR` wrote" in said(capsys)
+    project.run()
+    assert merge(project, [*parts, project.out]) == 2
+    assert f"{project.out}: has no shard.json" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"]
+)
+def test_a_damaged_shard_json_is_refused(project: Project, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    (parts[0] / "shard.json").write_text(text, encoding="latin-1")
+    assert merge(project, parts) == 2
+    assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"engine": 3}'])
+def test_records_without_their_settings_are_refused(
+    project: Project, text: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    path = paths_of(parts[0], "m", "sums").settings
+    path.unlink() if text is None else path.write_text(text)
+    assert merge(project, parts) == 2
+    assert "Traceback" not in said(capsys)
+
+
+def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts, out=project.folder / "x" / ".." / parts[0].name) == 2
+    assert "is one of the shards; name another folder with --out" in said(capsys)
+    assert merge(project, parts) == 1
+
+
+def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None:
+    parts = shards(project, 2)
+    with pytest.raises(BadInput, match="is one of the shards"):
+        gate.merge(load_config(project.config), parts, out=parts[1])
+    assert (parts[1] / "shard.json").exists()
+
+
+def test_an_old_verdict_does_not_stand_for_a_merge_that_was_refused(project: Project) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts) == 1
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    assert not (project.folder / "merged" / "accgate.json").exists()
+
+
+def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    project.run()
+    path = records_path(project.out)
+    kept = b"".join(path.read_bytes().splitlines(keepends=True)[:7])
+    path.write_bytes(kept)
+    assert merge(project, parts, out=project.out) == 2
+    assert "holds 7 records of an unfinished run" in said(capsys)
+    assert path.read_bytes() == kept
+
+
+# Pull requests.
+
+
+@pytest.fixture
+def pull_request(tmp_path: Path) -> PullRequest:
+    return PullRequest(tmp_path)
+
+
+def test_the_bases_rules_judge_the_shards_of_a_pull_request(pull_request: PullRequest) -> None:
+    head, base = pull_request.head, ("--base", str(pull_request.base.config))
+    head.answer(right_but(7))
+    head.write(alpha=0.0001)
+    write_task(head.folder, "more", questions(start=1000))
+    head.tasks["more"] = {"file": "more.toml", "target": 50}
+    head.write()
+    head.answer(right_but(7), right_but(0))
+    assert pull_request.run() == 1
+    assert merge(head, shards(head, 3, *base), *base) == 1
+    merged = result(head)
+    assert {k: merged[k] for k in merged if k not in TIMES} == {k: v for k, v in head.result.items() if k not in TIMES}
+    assert (merged["rules"], len(merged["beside"])) == ("base", 1)
+    assert [(c["verdict"], c["is_new"]) for c in merged["checks"]] == [("regression", False), ("pass", True)]
+
+
+def test_shards_that_were_not_run_by_the_bases_rules_are_refused(
+    pull_request: PullRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = pull_request.head
+    head.answer(right_but(7))
+    head.write(alpha=0.0001)
+    parts = shards(head, 2)
+    assert merge(head, parts, "--base", str(pull_request.base.config)) == 2
+    assert "alpha is 0.05 in this merge, 0.0001 in" in said(capsys)
+
+
+def test_a_base_without_rules_makes_a_bootstrap(pull_request: PullRequest) -> None:
+    head, base = pull_request.head, ("--base", str(pull_request.base.config))
+    pull_request.base.config.unlink()
+    head.answer(right_but(0))
+    assert merge(head, shards(head, 2, *base), *base) == 0
+    assert result(head)["rules"] == "bootstrap"
+
+
+# A real server.
+
+CONFIG = """\
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", concurrency = 4, max_retries = 0 }}
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = 60
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def served(project: Project, *args: str) -> int:
+    return main([args[0], str(project.config), "--quiet", *args[1:]])
+
+
+def test_shards_of_a_server_one_of_them_broken_and_resumed_give_the_verdict_of_one_run(
+    tmp_path: Path, server: Server
+) -> None:
+    project = Project(tmp_path)
+    project.config.write_text(CONFIG.format(url=server.url))
+    assert served(project, "record", "--out", str(tmp_path / "recorded")) == 0
+    server.answer = sums(wrong=0.5)
+    assert served(project, "run", "--out", str(project.out)) == 1
+    server.seen.clear()
+    parts = [shard(project, "1/3")]
+    another = CONFIG.format(url=server.url + "/").replace("concurrency = 4", "concurrency = 3, timeout = 60")
+    project.config.write_text(another)  # on each machine as it is there: no answer depends on it
+    parts.append(shard(project, "3/3"))
+    server.fault_of = lambda _: Fault(status=401) if len(server.seen) > 50 else None
+    parts.append(shard(project, "2/3"))
+    assert merge(project, parts) == 3
+    assert "of shard 2/3, which says: HTTP 401" in reasons(project)
+    server.fault_of = None
+    shard(project, "2/3", "--resume")
+    assert merge(project, parts) == 1
+    assert result(project)["checks"] == project.result["checks"]
+    assert result(project)["prompt_tokens"] == project.result["prompt_tokens"] > 0
+    with gzip.open(paths_of(tmp_path / "merged", "m", "arithmetic").before) as file:
+        replied = [row for row in map(json.loads, file) if row["reply"] is not None]
+    assert len(replied) == len(result(project)["checks"][0]["flips"])

@@ -1,0 +1,334 @@
+"""Killed runs: what `accgate run --resume` makes of them, by the real command line against a real server."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.records.file import Record, read_gzip_lines, read_records
+from tests.servers import Fault, Server, sums
+
+SAMPLES, IN_FLIGHT = 200, 4
+RECORDS = Path("m", "arithmetic.jsonl")
+CONFIG = """\
+[gate]
+references = "references"
+max_failed = 0.1
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
+
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = {samples}
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "accgate", *arguments, str(folder / "accuracy.toml"), "--out", str(folder / "out")]
+
+
+def ended(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and standard error of a whole command, in this process: it starts faster than one of its own."""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        code = main(command(folder, *arguments)[3:])
+    return code, said.getvalue()
+
+
+def ended_alone(folder: Path, *arguments: str, **options: Any) -> tuple[int, str]:
+    """The same in a process of its own."""
+    done = subprocess.run(
+        command(folder, *arguments), capture_output=True, text=True, timeout=120, check=False, **options
+    )
+    return done.returncode, done.stderr
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def checks(folder: Path) -> Any:
+    return json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+
+
+def asked(folder: Path, server: Server) -> Counter[str]:
+    """How often the server was asked for each sample, by id."""
+    ids = {row["prompt"]: row["id"] for row in read_gzip_lines(folder / "out" / "m" / "arithmetic.prompts.jsonl.gz")}
+    return Counter(ids[prompt] for prompt in server.prompts)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
+    """A folder with config and reference; from here on the server answers worse than that reference."""
+    folder = tmp_path_factory.mktemp("recorded")
+    config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
+    (folder / "accuracy.toml").write_text(config)
+    assert ended_alone(folder, "record", "--quiet")[0] == 0
+    shutil.rmtree(folder / "out")
+    server.answer = sums(wrong=0.32)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> Any:
+    """The checks of a run that nothing stopped."""
+    folder = tmp_path_factory.mktemp("unbroken") / "run"
+    shutil.copytree(recorded, folder)
+    code, said = ended_alone(folder, "run")
+    assert code in {0, 1}, said
+    (check,) = checks(folder)
+    assert check["discordance"] > 0
+    return [check]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, recorded: Path, unbroken: Any, server: Server) -> Iterator[Path]:
+    """A copy of the recorded folder, with nothing run in it and a server that has seen nothing."""
+    shutil.copytree(recorded, tmp_path / "run")
+    server.seen.clear()
+    yield tmp_path / "run"
+    server.hold_after, server.delay, server.fault_of = None, 0.0, None
+    server.faults.clear()
+
+
+def stopped(folder: Path, server: Server, after: int, how: signal.Signals = signal.SIGKILL) -> tuple[int, str]:
+    """Start a run, send it a signal when so many samples are recorded; its exit code and standard error."""
+    server.hold_after = after
+    with subprocess.Popen(command(folder, "run"), stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while lines(folder / "out" / RECORDS) < after or len(server.seen) < min(after + IN_FLIGHT, SAMPLES):
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(how)
+        said = process.communicate(timeout=60)[1]
+    server.hold_after = None
+    return process.returncode, said
+
+
+def unfinished(folder: Path, server: Server, requests: int = 25) -> list[Record]:
+    """The records of a run whose server refused the key after so many requests."""
+    server.fault_of = lambda _: Fault(status=401) if len(server.seen) > requests else None
+    assert ended(folder, "run")[0] == 3
+    server.fault_of = None
+    return read_records(folder / "out" / RECORDS)
+
+
+def assert_goes_on(
+    folder: Path, server: Server, unbroken: Any, finished: set[str], run: Callable[..., tuple[int, str]] = ended
+) -> None:
+    """A resumed run ends as the unbroken one, asking no finished sample again."""
+    before = len(server.seen)
+    code, said = run(folder, "run", "--resume")
+    assert code in {0, 1}, said
+    assert f"200 samples, {len(finished)} kept from before" in said
+    assert checks(folder) == unbroken
+    counts = asked(folder, server)
+    assert len(counts) == SAMPLES
+    assert [id_ for id_ in finished if counts[id_] != 1] == []
+    assert len(server.seen) - before == SAMPLES - len(finished)
+    assert sum(count == 2 for count in counts.values()) <= IN_FLIGHT
+    assert max(counts.values()) <= 2
+    records = read_records(folder / "out" / RECORDS)
+    assert {record.id for record in records} == set(counts)
+    assert len(records) == SAMPLES
+
+
+@pytest.mark.parametrize("after", [1, 7, 40, 133, SAMPLES - 1])
+def test_a_run_killed_after_some_samples_resumes_to_the_same_verdict(
+    folder: Path, server: Server, unbroken: Any, after: int
+) -> None:
+    assert stopped(folder, server, after)[0] == -signal.SIGKILL
+    finished = {record.id for record in read_records(folder / "out" / RECORDS)}
+    assert len(finished) == after
+    assert not (folder / "out" / "accgate.json").exists()
+    assert_goes_on(folder, server, unbroken, finished, ended_alone if after == 40 else ended)
+
+
+@pytest.mark.parametrize("torn", [b"{", b'{"id": "0123456789abcdef", "repeat": 0, "sco', b'{"id": "\xe2\x82'])
+def test_a_torn_last_line_is_asked_again(folder: Path, server: Server, unbroken: Any, torn: bytes) -> None:
+    finished = {record.id for record in unfinished(folder, server)}
+    with (folder / "out" / RECORDS).open("ab") as file:
+        file.write(torn)
+    assert_goes_on(folder, server, unbroken, finished)
+
+
+def test_a_run_killed_over_and_over_at_random_moments_resumes_to_the_same_verdict(
+    folder: Path, server: Server, unbroken: Any
+) -> None:
+    server.delay = 0.02
+    moment = random.Random(0)
+    path = folder / "out" / RECORDS
+    for _ in range(2):
+        with subprocess.Popen(command(folder, "run", "--resume"), stderr=subprocess.DEVNULL) as process:
+            seen, deadline = len(server.seen), time.monotonic() + 60
+            while len(server.seen) == seen and time.monotonic() < deadline:
+                time.sleep(0.002)
+            time.sleep(moment.uniform(0.0, 0.25))
+            process.kill()
+        read_records(path)
+    kept = {record.id for record in read_records(path)}
+    before = asked(folder, server)
+    assert max(before.values(), default=0) <= 2
+    assert sum(before.values()) - len(kept) <= 2 * IN_FLIGHT
+    server.seen.clear()
+    assert ended(folder, "run", "--resume")[0] in {0, 1}
+    assert checks(folder) == unbroken
+    assert asked(folder, server) == Counter({r.id for r in read_records(path)} - kept)
+
+
+def test_without_resume_an_unfinished_run_is_refused_and_kept(folder: Path, server: Server, unbroken: Any) -> None:
+    unfinished(folder, server)
+    path = folder / "out" / RECORDS
+    before = {file: file.read_bytes() for file in path.parent.iterdir()}
+    seen = len(server.seen)
+    code, said = ended_alone(folder, "run")
+    assert code == 2
+    assert f"{path}: holds {lines(path)} records of an unfinished run; go on with --resume" in said
+    assert {file: file.read_bytes() for file in path.parent.iterdir()} == before
+    assert len(server.seen) == seen
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_does(folder: Path, server: Server, unbroken: Any) -> None:
+    code, said = stopped(folder, server, 30, signal.SIGINT)
+    assert code == 130
+    assert said.splitlines()[-1] == "accgate: interrupted; finished samples are recorded, go on with --resume"
+    assert "Traceback" not in said
+    finished = {record.id for record in read_records(folder / "out" / RECORDS)}
+    assert len(finished) == 30
+    assert_goes_on(folder, server, unbroken, finished)
+
+
+def test_failed_samples_are_asked_again_on_resume(folder: Path, server: Server, unbroken: Any) -> None:
+    server.fail([Fault(status=400, body={"error": {"message": "no"}})] * 21)
+    assert ended(folder, "run")[0] == 3
+    records = read_records(folder / "out" / RECORDS)
+    failed = {record.id for record in records if record.score is None}
+    assert 21 <= len(failed) <= 21 + IN_FLIGHT
+    assert "HTTP 400" in checks(folder)[0]["reasons"][0]
+    assert "go on with --resume" in checks(folder)[0]["reasons"][0]
+    server.seen.clear()
+    assert ended(folder, "run", "--resume")[0] in {0, 1}
+    assert checks(folder) == unbroken
+    kept = {record.id for record in records if record.score is not None}
+    assert asked(folder, server) == Counter({r.id for r in read_records(folder / "out" / RECORDS)} - kept)
+
+
+def test_a_finished_run_resumes_without_asking_anything(folder: Path, server: Server, unbroken: Any) -> None:
+    assert ended(folder, "run", "--resume")[0] in {0, 1}
+    server.seen.clear()
+    assert ended(folder, "run", "--resume")[0] in {0, 1}
+    assert server.seen == []
+    assert checks(folder) == unbroken
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file size limits are of POSIX")
+def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, server: Server, unbroken: Any) -> None:
+    import resource
+
+    limit = 24_000  # bytes: some 90 records
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}  # it writes too
+    code, said = ended_alone(
+        folder, "run", env=environment, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    )
+    assert code == 3, said
+    (reason,) = checks(folder)[0]["reasons"]
+    assert reason.startswith(f"{folder / 'out' / RECORDS}: cannot be written: ")
+    assert reason.endswith("mend that, then go on with --resume")
+    finished = {record.id for record in read_records(folder / "out" / RECORDS)}
+    assert finished
+    assert_goes_on(folder, server, unbroken, finished)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ('model = "toy"\n', 'model = "toy2"\n', "model"),
+        ('model = "toy"\n', 'model = "toy"\nsampling = { temperature = 0.7 }\n', "sampling"),
+        ('model = "toy"\n', 'model = "toy"\nvariant = { quant = "fp8" }\n', "variant"),
+        ("[gate]", "[gate]\nseed = 1", "task dataset, task prompt"),
+        ("num_samples = 200", "num_samples = 200\nmode = 'chat'", "task prompt"),
+        ("num_samples = 200", "num_samples = 150", "records, task dataset"),
+        ("num_samples = 200", "num_samples = 200\nrepeats = 2", "records, repeats"),
+        ("options = { high = 20 }", "options = { high = 30 }", "task dataset, task prompt"),
+    ],
+)
+def test_a_resumed_run_with_other_settings_is_refused_and_names_them(
+    folder: Path, server: Server, before: str, after: str, named: str
+) -> None:
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text() + "target = 50\n")  # no reference that would be refused first
+    unfinished(folder, server)
+    kept = (folder / "out" / RECORDS).read_bytes()
+    seen = len(server.seen)
+    assert before in config.read_text()
+    config.write_text(config.read_text().replace(before, after))
+    code, said = ended(folder, "run", "--resume")
+    assert code == 2
+    assert f".settings.json: {named} changed since the run began; undo that, or start without --resume" in said
+    assert (folder / "out" / RECORDS).read_bytes() == kept
+    assert len(server.seen) == seen
+
+
+def test_where_and_how_patiently_is_asked_may_change_between_run_and_resume(
+    folder: Path, server: Server, unbroken: Any
+) -> None:
+    finished = {record.id for record in unfinished(folder, server)}
+    config = folder / "accuracy.toml"
+    more = f'["{server.url}/"], timeout = 50, max_retries = 2, max_outage = 9, concurrency = {IN_FLIGHT - 1}'
+    text = config.read_text().replace(f'"{server.url}", concurrency = {IN_FLIGHT}, max_retries = 0', more)
+    assert text != config.read_text()
+    config.write_text(text)
+    assert_goes_on(folder, server, unbroken, finished)
+
+
+def test_an_option_that_can_change_an_answer_may_not(folder: Path, server: Server) -> None:
+    unfinished(folder, server)
+    path = folder / "out" / "m" / "arithmetic.settings.json"
+    settings = json.loads(path.read_text())
+    assert settings["operational"]["concurrency"] == IN_FLIGHT
+    path.write_text(json.dumps({**settings, "options": {"serve": ["another", "command"]}}))
+    code, said = ended(folder, "run", "--resume")
+    assert code == 2
+    assert ".settings.json: options changed since the run began" in said
+
+
+TWO_TASKS = """
+[tasks.more]
+library = "arithmetic"
+options = { high = 20 }
+num_samples = 30
+target = 50
+"""
+
+
+def test_without_resume_the_finished_tasks_of_an_unfinished_run_are_kept(folder: Path, server: Server) -> None:
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text() + "target = 50\n" + TWO_TASKS)
+    unfinished(folder, server, SAMPLES + 10)
+    seen = len(server.seen)
+    assert ended(folder, "run")[0] == 2
+    assert len(server.seen) == seen

@@ -1,0 +1,239 @@
+"""One sample asked in every way a task can ask, by engines whose answers are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines.base import LogProbs
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.sample import ask, rescored
+from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
+from accgate.records.file import Record
+from accgate.tasks.task import Task, load_task
+
+QUIZ = {
+    "prompt": "{{ question }}\n{% if by == 'letter' %}"
+    "{% for o in options %}{{ o.label }}. {{ o.text }}\n{% endfor %}{% endif %}",
+    "target": "{{ 'ABCD'[answer] }}",
+    "metric": "exact_match",
+    "mode": "completion",
+    "choices": {"options": "{{ choices | tojson }}"},
+}
+ROWS = [{"question": "2 + 2", "choices": ["three", "four", "twenty-two or so"], "answer": 1}]
+
+
+@dataclass
+class Oracle:
+    """Answers by prompt, and log-probabilities by continuation: one a token, tokens by white space."""
+
+    replies: Mapping[str, str | Reply] = field(default_factory=dict)
+    likely: Mapping[str, float] = field(default_factory=dict)
+    concurrency: int = 4
+    asked: list[Request] = field(default_factory=list)
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked.append(request)
+        found = next((reply for part, reply in self.replies.items() if part in request.prompt), None)
+        if found is None:
+            raise RequestFailed("nobody knows")
+        return found if isinstance(found, Reply) else Reply(found, "stop")
+
+    async def score(self, request: Request, continuation: str) -> LogProbs:
+        self.asked.append(request)
+        tokens = tuple(continuation.split())
+        return LogProbs(tokens, (self.likely[continuation] / len(tokens),) * len(tokens))
+
+    def describe(self) -> EngineInfo:
+        return EngineInfo("oracle", "1", "none")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def task_of(folder: Path, rows: list[dict[str, Any]] = ROWS, **content: Any) -> Task:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    table = {"dataset": {"file": "rows.jsonl"}, **content}
+    path = folder / "own.toml"
+    path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in table.items()), encoding="utf-8")
+    return load_task("own", file=path)
+
+
+def asked(task: Task, engine: Oracle, scoring: Any = None, repeat: int = 0) -> Record:
+    assignment = Assignment("m", task, 1, Sampling(), {}, 0.0)
+    return asyncio.run(ask(engine, assignment, task.samples[0], repeat, lambda: 0.0, scoring or ByFunction()))
+
+
+def test_a_generated_letter_is_found_in_the_reply(tmp_path: Path) -> None:
+    record = asked(task_of(tmp_path, **QUIZ), Oracle({"A. three\nB. four": "The answer is (B), since 2 + 2 = 4."}))
+    assert (record.answer, record.score, record.confidence) == ("B", 100.0, None)
+
+
+@pytest.mark.parametrize(("normalise", "answer"), [("none", "A"), ("tokens", "C"), ("bytes", "C")])
+def test_the_likeliest_option_is_the_answer_and_its_share_the_confidence(
+    tmp_path: Path, normalise: str, answer: str
+) -> None:
+    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "normalise": normalise}}  # type: ignore[dict-item]
+    engine = Oracle(likely={" three": -2.0, " four": -3.0, " twenty-two or so": -2.5})
+    record = asked(task_of(tmp_path, **quiz), engine)
+    assert (record.answer, record.score) == (answer, 0.0)
+    sizes = {"none": (1, 1, 1), "tokens": (1, 1, 3), "bytes": (5, 4, 16)}[normalise]
+    shares = [math.exp(total / size) for total, size in zip((-2.0, -3.0, -2.5), sizes, strict=True)]
+    assert record.confidence == pytest.approx(max(shares) / sum(shares))
+    assert record.reply == {"A": "A: three", "C": "C: twenty-two or so"}[answer]
+    assert all(request.prompt == "2 + 2\n" for request in engine.asked)
+
+
+def test_labels_can_follow_the_prompt_in_place_of_texts(tmp_path: Path) -> None:
+    quiz = {**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood", "continuation": "label", "delimiter": ""}}  # type: ignore[dict-item]
+    record = asked(task_of(tmp_path, **quiz), Oracle(likely={"A": -3.0, "B": -1.0, "C": -2.0}))
+    assert (record.answer, record.score) == ("B", 100.0)
+
+
+def test_perplexity_is_of_the_target_after_the_prompt(tmp_path: Path) -> None:
+    settings = {"prompt": "", "target": "{{ text }}", "metric": "perplexity", "mode": "completion"}
+    rows = [{"text": "one two three"}]
+    engine = Oracle(likely={"one two three": -6.0})
+    assert asked(task_of(tmp_path, rows, **settings), engine).score == pytest.approx(math.exp(2.0))
+    by_byte = task_of(tmp_path, rows, **settings, metric_options={"per": "byte"})
+    assert asked(by_byte, engine).score == pytest.approx(math.exp(6.0 / 13.0))
+    assert not by_byte.metric.higher_is_better
+
+
+def test_reference_texts_are_several_where_the_definition_has_targets(tmp_path: Path) -> None:
+    settings = {"prompt": "{{ q }}", "targets": "{{ a | tojson }}", "metric": "normalized_match"}
+    task = task_of(tmp_path, [{"q": "Capital?", "a": ["Paris", "City of Paris"]}], **settings)
+    assert asked(task, Oracle({"Capital?": "the city of paris"})).score == 100.0
+    assert asked(task, Oracle({"Capital?": "Lyon"})).score == 0.0
+
+
+ATTACKED = {
+    "prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match",
+    "attack": [{"kind": "column", "field": "q", "column": "hard"}],
+}  # fmt: skip
+SUMS = [{"q": "1 + 1", "hard": "one plus one", "a": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("replies", "ask_for", "score", "after", "calls"),
+    [
+        ({"1 + 1": "2", "one plus one": "3"}, "right", 100.0, 0.0, 2),
+        ({"1 + 1": "2", "one plus one": "2"}, "right", 100.0, 100.0, 2),
+        ({"1 + 1": "3", "one plus one": "2"}, "right", 0.0, None, 1),
+        ({"1 + 1": "3", "one plus one": "2"}, "all", 0.0, 100.0, 2),
+    ],
+)
+def test_what_was_right_before_is_asked_again_after_the_attack(
+    tmp_path: Path, replies: dict[str, str], ask_for: str, score: float, after: float | None, calls: int
+) -> None:
+    attack = {**ATTACKED["attack"][0], "ask": ask_for}  # type: ignore[dict-item]
+    engine = Oracle(replies)
+    record = asked(task_of(tmp_path, SUMS, **{**ATTACKED, "attack": [attack]}), engine)
+    assert (record.score, record.attacked, len(engine.asked)) == (score, after, calls)
+
+
+def test_several_attacks_give_a_score_each(tmp_path: Path) -> None:
+    attacks = [*ATTACKED["attack"], {"kind": "distractor", "text": "Birds sing."}]
+    replies = {"Birds sing.": "2", "1 + 1": "2", "one plus one": "3"}
+    record = asked(task_of(tmp_path, SUMS, **{**ATTACKED, "attack": attacks}), Oracle(replies))
+    assert record.attacked == (0.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "share"), [("Confidence: 0.8", 0.8), ("confidence 65%", 0.65), ("Confidence: 90", 0.9)]
+)
+def test_a_reply_can_say_how_sure_the_model_is(tmp_path: Path, said: str, share: float) -> None:
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "contains", "confidence": {"by": "reply"}}
+    record = asked(task_of(tmp_path, SUMS, **settings), Oracle({"1 + 1": f"It is 2. {said}"}))
+    assert (record.score, record.confidence) == (100.0, pytest.approx(share))
+
+
+@pytest.mark.parametrize("said", ["I know.", "Confidence: 250%"])
+def test_a_reply_without_a_confidence_is_a_failed_sample(tmp_path: Path, said: str) -> None:
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "contains", "confidence": {"by": "reply"}}
+    record = asked(task_of(tmp_path, SUMS, **settings), Oracle({"1 + 1": f"It is 2. {said}"}))
+    assert record.score is None
+    assert "gives no confidence" in str(record.error)
+
+
+def test_the_tokens_of_a_reply_give_the_geometric_mean_of_their_probabilities(tmp_path: Path) -> None:
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "confidence": {"by": "tokens"}}
+    task = task_of(tmp_path, SUMS, **settings)
+    engine = Oracle({"1 + 1": Reply("2", logprobs=(math.log(0.5), math.log(0.125)))})
+    assert asked(task, engine).confidence == pytest.approx(0.25)
+    assert engine.asked[0].logprobs
+    with pytest.raises(CannotEvaluate, match="gives no log-probabilities"):
+        asked(task, Oracle({"1 + 1": "2"}))
+
+
+def test_a_judge_marks_the_answer_by_the_rubric(tmp_path: Path) -> None:
+    rubric = "Question: {{ prompt }}\nExpected: {{ target }}\nAnswer: <<answer>>\nMark 1 to 5."
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "judge", "judge": {"rubric": rubric}}
+    task = task_of(tmp_path, SUMS, **settings)
+    for mark, points in (("4", 75.0), ("1", 0.0), ("5", 100.0)):
+        judge = Oracle({"Expected: 2\nAnswer: two": f"2 is two. Mark: {mark}"})
+        record = asked(task, Oracle({"1 + 1": "two"}), ByJudge(judge, Sampling()))
+        assert (record.score, record.answer) == (points, "two")
+    lost = asked(task, Oracle({"1 + 1": "two"}), ByJudge(Oracle({"Answer": "Mark: 7"}), Sampling()))
+    assert lost.score is None
+    assert "no mark from 1 to 5" in str(lost.error)
+
+
+def test_a_function_that_fails_or_leaves_its_range_fails_the_sample(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def length(answer, target, *, most=10.0):\n    return 100.0 * len(answer) / (most - len(target))\n"
+    )
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "mine.py:length"}
+    task = task_of(tmp_path, SUMS, **settings, metric_options={"most": 11.0})
+    assert asked(task, Oracle({"1 + 1": "12345"})).score == 50.0
+    beyond = asked(task, Oracle({"1 + 1": "x" * 20}))
+    assert (beyond.score, "outside its range" in str(beyond.error)) == (None, True)
+    broken = asked(task_of(tmp_path, SUMS, **settings, metric_options={"most": 1.0}), Oracle({"1 + 1": "1"}))
+    assert (broken.score, "ZeroDivisionError" in str(broken.error)) == (None, True)
+
+
+def test_images_come_before_the_prompt_and_count_in_the_id(tmp_path: Path) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + b"0" * 20
+    (tmp_path / "one.png").write_bytes(png)
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "images": ["image"]}
+    task = task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings)
+    engine = Oracle({"1 + 1": "2"})
+    assert asked(task, engine).score == 100.0
+    assert engine.asked[0].parts[0]["image_url"]["url"].startswith("data:image/png;base64,")
+    (tmp_path / "one.png").write_bytes(png + b"1")
+    assert task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings).samples[0].id != task.samples[0].id
+    (tmp_path / "one.png").write_bytes(b"text")
+    with pytest.raises(BadInput, match="holds no image"):
+        task_of(tmp_path, [{**SUMS[0], "image": "one.png"}], **settings)
+
+
+def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path: Path) -> None:
+    task = task_of(tmp_path, **{**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood"}})  # type: ignore[dict-item]
+    record = asked(task, Oracle(likely={" three": -2.0, " four": -1.0, " twenty-two or so": -2.5}))
+    assert rescored(task, task.samples[0], record) == record
+    attacked = task_of(tmp_path, SUMS, **ATTACKED)
+    done = asked(attacked, Oracle({"1 + 1": "2", "one plus one": "3"}))
+    with pytest.raises(BadInput, match="more than the recorded replies"):
+        rescored(attacked, attacked.samples[0], done)
+    assert rescored(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
+    assert ByRunning  # its own tests run real programs

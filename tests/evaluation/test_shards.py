@@ -1,0 +1,289 @@
+"""`accgate run --shard i/N`: which samples a shard takes, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.evaluation.shards.shard import Shard, parse_shard
+from accgate.records.file import paths_of, read_gzip_lines, read_records
+from accgate.tasks.task import Sample, Task, load_task
+from tests.gates import WRONG, N, Project, right_but, said, write_lines, write_task
+from tests.servers import Fault, Server
+
+TASK = load_task("arithmetic", options={"high": 20}, count=1)
+
+
+def run(project: Project, shard: str, *args: str, out: Path | None = None) -> int:
+    folder = out or project.folder / f"shard-{shard.split('/', maxsplit=1)[0]}"
+    return main(["run", str(project.config), "--shard", shard, "--out", str(folder), "--quiet", *args])
+
+
+def left(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "shard.json").read_text())
+
+
+def recorded_ids(folder: Path, task: str = "sums") -> list[str]:
+    return [record.id for record in read_records(paths_of(folder, "m", task).records)]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    assert project.record(right_but(10)) == 0
+    return project
+
+
+def task_of(clusters: list[str | None]) -> Task:
+    return replace(TASK, samples=tuple(Sample(f"s{i}", "p", "p", "", "t", c) for i, c in enumerate(clusters)))
+
+
+@pytest.mark.parametrize("text", ["1/1", "2/4", "4/4", " 3/10 "])
+def test_a_shard_is_written_as_it_is_read(text: str) -> None:
+    assert str(parse_shard(text)) == text.strip()
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "a/b", "4", "1/0", "0/0", "-1/4", "1/4/4", "", "1.0/4", "1 / 4", "²/4"])
+def test_what_is_no_shard_is_bad_input_with_the_mend(
+    project: Project, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(BadInput):
+        parse_shard(text)
+    assert main(["run", str(project.config), f"--shard={text}", "--out", str(project.out)]) == 2
+    assert f"--shard is {text!r}; write i/N with i from 1 to N, such as 1/4 to 4/4" in said(capsys)
+
+
+@given(st.integers(0, 60), st.integers(1, 9), st.integers(1, 7))
+def test_the_shards_have_every_sample_once_and_their_beginnings_are_a_beginning(n: int, count: int, first: int) -> None:
+    task = task_of([None] * n)
+    parts = [Shard(i, count).of(task).samples for i in range(1, count + 1)]
+    assert sorted(s.id for part in parts for s in part) == sorted(s.id for s in task.samples)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    beginning = {s.id for part in parts for s in part[:first]}
+    assert beginning == {s.id for s in task.samples[: first * count]}
+
+
+@given(st.lists(st.integers(1, 5), max_size=30), st.integers(1, 6))
+@settings(max_examples=50)
+def test_a_cluster_is_in_one_shard_whole(sizes: list[int], count: int) -> None:
+    task = task_of([f"c{i}" for i, size in enumerate(sizes) for _ in range(size)])
+    parts = [Shard(i, count).of(task).samples for i in range(1, count + 1)]
+    assert sum(map(len, parts)) == len(task.samples)
+    clusters = [{s.cluster for s in part} for part in parts]
+    assert sum(map(len, clusters)) == len(sizes)
+    assert max(map(len, clusters)) - min(map(len, clusters)) <= 1
+
+
+def test_a_shard_evaluates_every_fourth_sample_of_the_order_and_decides_nothing(project: Project) -> None:
+    folder = project.folder / "shard-2"
+    folder.mkdir()
+    (folder / "accgate.json").write_text("an old verdict")
+    (folder / "report.md").write_text("an old report")
+    assert run(project, "2/4", "--html") == 0
+    assert recorded_ids(folder) == project.ids()[1::4]
+    assert sorted(path.name for path in folder.iterdir()) == ["m", "shard.json"]
+    prompts = read_gzip_lines(paths_of(folder, "m", "sums").prompts)
+    assert [row["id"] for row in prompts] == project.ids()[1::4]
+    shard = left(folder)
+    assert (shard["shards"], shard["exit_code"]) == (["2/4"], 0)
+    assert shard["checks"] == [{"model": "m", "task": "sums", "records": 50, "failed": 0, "problem": None}]
+    assert shard["plan"]["checks"]["m / sums"]["n"] == N
+
+
+def test_a_whole_run_leaves_no_shard_behind(project: Project) -> None:
+    assert run(project, "1/2", out=project.out) == 0
+    assert project.run() == 0
+    assert not (project.out / "shard.json").exists()
+
+
+def test_its_settings_say_which_part_of_which_plan_it_is(project: Project) -> None:
+    assert run(project, "1/3") == 0
+    assert run(project, "2/3") == 0
+    made = [json.loads(paths_of(project.folder / f"shard-{i}", "m", "sums").settings.read_text()) for i in (1, 2)]
+    assert [(each["shard"], each["records"], each["plan"]["samples"]) for each in made] == [
+        ("1/3", 67, N), ("2/3", 67, N),
+    ]  # fmt: skip
+    assert made[0]["plan"] == made[1]["plan"]
+
+
+def test_the_words_on_standard_output_say_that_merge_decides(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project, "2/4") == 0
+    assert capsys.readouterr().out == (
+        "shard 2/4: m / sums: 50 records\nshard 2/4 decides nothing; `accgate merge` does, on all 4\n"
+    )
+    assert run(project, "2/4", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == left(project.folder / "shard-2")
+
+
+def test_a_shard_does_not_stop_early(tmp_path: Path) -> None:
+    project = Project(tmp_path, theta=8.0)
+    project.write(early_stopping=True)
+    assert project.record(right_but(0)) == 0
+    assert project.run(right_but(0)) == 0
+    assert project.check["n"] < N
+    assert run(project, "1/2") == 0
+    assert len(recorded_ids(project.folder / "shard-1")) == project.check["n_max"] // 2
+
+
+def test_more_shards_than_samples_leave_some_without_any(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=3)
+    assert project.record(right_but(0, 3)) == 0
+    assert run(project, "3/5") == 0
+    assert run(project, "4/5") == 0
+    assert len(recorded_ids(project.folder / "shard-3")) == 1
+    assert recorded_ids(project.folder / "shard-4") == []
+
+
+def without_scores(project: Project, ids: list[str]) -> None:
+    """The model fails on these samples."""
+    scores = dict.fromkeys(project.ids(), WRONG)
+    rows = [{"id": i, "error": "timed out"} if i in ids else {"id": i, "score": s + 100.0} for i, s in scores.items()]
+    write_lines(project.scores, rows)
+
+
+@pytest.mark.parametrize(("failed", "code"), [(0, 0), (2, 0), (3, 3)])
+def test_as_many_samples_may_fail_as_in_the_whole_check(project: Project, failed: int, code: int) -> None:
+    without_scores(project, project.ids()[::4][:failed])  # max_failed 1% of 200
+    assert run(project, "1/4") == code
+    (share,) = left(project.folder / "shard-1")["checks"]
+    assert share["failed"] == failed
+    assert (share["problem"] is None) == (code == 0)
+
+
+def test_what_a_recording_lacks_counts_in_its_own_shard_only(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = project.ids()
+    write_lines(project.scores, [{"id": i, "score": 100.0} for i in ids if i != ids[2]])
+    assert run(project, "1/4") == 0
+    assert run(project, "3/4") == 3
+    assert f"1 of 50 samples have no record: {ids[2]}" in capsys.readouterr().out
+    assert left(project.folder / "shard-3")["exit_code"] == 3
+
+
+def test_recorded_samples_of_no_task_are_refused_in_every_shard(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with project.scores.open("a") as file:
+        file.write('{"id": "ffffffffffffffff", "score": 100}\n')
+    assert run(project, "1/4") == 2
+    assert "1 recorded samples belong to no task" in said(capsys)
+
+
+def test_a_reference_is_not_recorded_in_shards(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project.record(args=["--shard", "1/2", "--reason", "faster"]) == 2
+    assert "record takes no --shard: a reference is of one run; leave --shard out" in said(capsys)
+
+
+def test_without_a_reference_nothing_is_evaluated(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.answer(right_but(0))
+    assert run(project, "1/2") == 0
+    assert left(tmp_path / "shard-1")["checks"] == []
+
+
+CONFIG = """\
+[gate]
+max_failed = 0.1
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", concurrency = 4, max_retries = 0 }}
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = 40
+target = 50
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server() as made:
+        (tmp_path / "accuracy.toml").write_text(CONFIG.format(url=made.url))
+        yield made
+
+
+def asked(tmp_path: Path, shard: str, *args: str) -> int:
+    config, out = str(tmp_path / "accuracy.toml"), str(tmp_path / "out")
+    return main(["run", config, "--shard", shard, "--out", out, "--quiet", *args])
+
+
+def test_a_shard_resumes_and_asks_only_for_what_it_lacks(tmp_path: Path, server: Server) -> None:
+    server.fault_of = lambda _: Fault(status=401) if len(server.seen) > 9 else None
+    assert asked(tmp_path, "2/2") == 3
+    assert left(tmp_path / "out")["exit_code"] == 3
+    assert "401" in left(tmp_path / "out")["checks"][0]["problem"]
+    done = recorded_ids(tmp_path / "out", "arithmetic")
+    assert 5 <= len(done) < 20
+    server.fault_of = None
+    server.seen.clear()
+    assert asked(tmp_path, "2/2", "--resume") == 0
+    assert len(server.seen) == 20 - len(done)
+    assert len(set(recorded_ids(tmp_path / "out", "arithmetic"))) == 20
+
+
+@pytest.mark.parametrize("other", ["1/2", "2/4"])
+def test_one_shard_does_not_go_on_with_anothers_records(
+    tmp_path: Path, server: Server, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.fault_of = lambda _: Fault(status=401) if len(server.seen) > 9 else None
+    assert asked(tmp_path, "2/2") == 3
+    before = recorded_ids(tmp_path / "out", "arithmetic")
+    assert asked(tmp_path, other) == 2
+    assert "holds" in said(capsys)
+    assert asked(tmp_path, other, "--resume") == 2
+    assert "shard changed since the run began" in said(capsys)
+    assert recorded_ids(tmp_path / "out", "arithmetic") == before
+
+
+def test_an_engine_that_does_not_start_leaves_no_records_of_an_earlier_run(tmp_path: Path, server: Server) -> None:
+    assert asked(tmp_path, "1/2") == 0
+    server.loading = 99
+    assert asked(tmp_path, "1/2") == 3
+    assert not paths_of(tmp_path / "out", "m", "arithmetic").records.exists()
+
+
+def test_a_killed_shard_says_that_it_did_not_end(tmp_path: Path, server: Server) -> None:
+    server.hold_after = 6
+    command = [sys.executable, "-m", "accgate", "run", str(tmp_path / "accuracy.toml"), "--shard", "1/2"]
+    with subprocess.Popen([*command, "--out", str(tmp_path / "out")], stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while len(server.seen) < 10 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    server.hold_after = None
+    assert left(tmp_path / "out") | {"plan": {}} == {
+        "shards": ["1/2"], "plan": {}, "exit_code": None, "checks": [], "started": None, "seconds": None,
+    }  # fmt: skip
+    assert len(recorded_ids(tmp_path / "out", "arithmetic")) == 6
+    assert asked(tmp_path, "1/2", "--resume") == 0
+    assert left(tmp_path / "out")["exit_code"] == 0
+
+
+def test_clusters_are_evaluated_whole(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    write_task(tmp_path, columns__cluster="page")
+    assert project.record(right_but(0)) == 0
+    assert run(project, "1/3") == 0
+    assert run(project, "2/3") == 0
+    pages = [
+        {record.cluster for record in read_records(paths_of(tmp_path / f"shard-{i}", "m", "sums").records)}
+        for i in (1, 2)
+    ]
+    assert not pages[0] & pages[1]
+    assert [len(recorded_ids(tmp_path / f"shard-{i}")) for i in (1, 2)] == [4 * len(each) for each in pages]

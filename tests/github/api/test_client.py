@@ -1,0 +1,465 @@
+"""The client against a server that fails as GitHub does."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import traceback
+
+import pytest
+
+from accgate.github.api import transport
+from accgate.github.api.client import Client
+from accgate.github.api.failures import (
+    CannotPublish,
+    CannotReach,
+    LimitedTooLong,
+    MissingPermission,
+    NotFound,
+    Refused,
+    Uncertain,
+    Unreadable,
+)
+from tests.github.server import SECONDARY, TOKEN, GitHub
+from tests.github.store import REPOSITORY
+from tests.servers import Fault
+
+COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
+
+
+@pytest.fixture
+def hub():
+    with GitHub() as hub:
+        yield hub
+
+
+def bodies(client: Client) -> list[str]:
+    return [row["body"] for row in client.pages(COMMENTS)]
+
+
+class TestPages:
+    def test_all_pages_are_read_by_their_links(self, hub):
+        for number in range(250):
+            hub.store.add_comment(7, "rita", str(number))
+        assert bodies(hub.client()) == [str(number) for number in range(250)]
+        assert hub.count("GET") == 3
+
+    @pytest.mark.parametrize("count", [0, 29, 30, 99, 100, 200, 250])
+    def test_all_pages_are_read_from_a_server_without_links(self, hub, count):
+        hub.links = False
+        for number in range(count):
+            hub.store.add_comment(7, "rita", str(number))
+        assert bodies(hub.client()) == [str(number) for number in range(count)]
+
+    def test_all_pages_are_read_from_a_server_with_smaller_pages_and_no_links(self, hub):
+        hub.links, hub.most_per_page = False, 30
+        for number in range(100):
+            hub.store.add_comment(7, "rita", str(number))
+        assert len(bodies(hub.client())) == 100
+
+    def test_a_server_that_knows_no_pages_is_read_once(self, hub):
+        hub.knows_pages = False
+        for number in range(130):
+            hub.store.add_comment(7, "rita", str(number))
+        assert len(bodies(hub.client())) == 130
+
+    def test_a_link_to_another_server_is_not_followed_and_no_page_is_missed(self, hub):
+        with GitHub() as other:
+            hub.link_origin = other.origin
+            for number in range(250):
+                hub.store.add_comment(7, "rita", str(number))
+            assert len(bodies(hub.client())) == 250
+            assert not other.asked
+
+    def test_pages_within_an_object_are_read(self, hub):
+        for number in range(120):
+            hub.store.add_check_run({"name": "gate", "head_sha": "a" * 40, "external_id": str(number)})
+        path = f"/repos/{REPOSITORY}/commits/{'a' * 40}/check-runs"
+        assert len(list(hub.client().pages(path, params={"filter": "all"}, items="check_runs"))) == 120
+
+    @pytest.mark.parametrize("answer", [{"comments": []}, [1, 2], "x", None, [{}, []]])
+    def test_a_list_that_is_none_is_unreadable(self, hub, answer):
+        hub.fail(Fault(body=answer))
+        with pytest.raises(Unreadable, match="page 1 is not a list"):
+            bodies(hub.client())
+
+    @pytest.mark.parametrize("answer", [[], {}, {"check_runs": {}}, None])
+    def test_a_list_missing_from_its_object_is_unreadable(self, hub, answer):
+        hub.fail(Fault(body=answer))
+        with pytest.raises(Unreadable, match="page 1 is not a list"):
+            list(hub.client().pages("/x", items="check_runs"))
+
+    def test_pages_without_end_end(self, hub, monkeypatch):
+        monkeypatch.setattr("accgate.github.client._MOST_PAGES", 2)
+        for number in range(200):
+            hub.store.add_comment(7, "rita", str(number))
+        assert len(bodies(hub.client())) == 200
+        hub.store.add_comment(7, "rita", "one more")
+        with pytest.raises(Unreadable, match="more than 2 pages"):
+            bodies(hub.client())
+
+    def test_a_link_that_is_none_is_passed_over(self, hub):
+        hub.link_origin = "http://["
+        for number in range(130):
+            hub.store.add_comment(7, "rita", str(number))
+        assert len(bodies(hub.client())) == 130
+
+
+@pytest.mark.parametrize("url", ["", "api.github.com", "http://[", "https://ghe.example:x/api/v3"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(CannotPublish, match="GITHUB_API_URL"):
+        Client(url, TOKEN)
+
+
+class TestRetries:
+    @pytest.mark.parametrize(
+        "fault", [Fault(500), Fault(502, b"<html>"), Fault(cut=True), Fault(cut=True, body=b"[1,")]
+    )
+    def test_reading_is_tried_again_after_faults_with_growing_pauses(self, hub, fault):
+        hub.store.add_comment(7, "rita", "here")
+        hub.fail(fault, times=3)
+        assert bodies(hub.client()) == ["here"]
+        assert hub.waits == [1, 2, 4]
+
+    def test_pauses_are_spread_by_luck(self, hub):
+        hub.fail(Fault(500), times=2)
+        bodies(hub.client(luck=lambda: 0.0))
+        assert hub.waits == [0.5, 1]
+
+    def test_a_server_that_says_how_long_it_is_down_is_given_that_time(self, hub):
+        hub.fail(Fault(503, b"", {"retry-after": "20"}))
+        bodies(hub.client())
+        assert hub.waits == [20]
+
+    def test_reading_is_given_up_after_five_attempts(self, hub):
+        hub.fail(Fault(503), times=9)
+        with pytest.raises(CannotReach, match=r"GET .*/comments: the server failed with 503 \(asked 5 times\)"):
+            bodies(hub.client())
+        assert hub.count("GET") == 5
+
+    def test_an_answer_that_is_not_json_is_asked_for_again(self, hub):
+        hub.fail(Fault(200, b"<html>log in</html>"), times=9)
+        with pytest.raises(CannotReach, match="not JSON"):
+            bodies(hub.client())
+
+    def test_an_answer_nested_without_end_is_not_json(self, hub):
+        hub.fail(Fault(200, b"[" * 200_000), times=9)
+        with pytest.raises(CannotReach, match="not JSON"):
+            bodies(hub.client())
+
+    def test_changing_is_tried_again(self, hub):
+        row = hub.store.add_comment(7, "rita", "old")
+        hub.fail(Fault(500), method="PATCH", performed=True)
+        hub.client().patch(f"/repos/{REPOSITORY}/issues/comments/{row['id']}", {"body": "new"}, needs="x: y")
+        assert hub.comments(7)[0]["body"] == "new"
+        assert hub.count("PATCH") == 2
+
+    @pytest.mark.parametrize("fault", [Fault(500), Fault(502), Fault(cut=True), Fault(201, b"{"), Fault(408)])
+    def test_creating_is_not_repeated_where_it_may_have_been_done(self, hub, fault):
+        hub.fail(fault, method="POST", performed=True)
+        with pytest.raises(Uncertain, match="may have been performed"):
+            hub.client().post(COMMENTS, {"body": "one"}, needs="pull-requests: write")
+        assert len(hub.comments(7)) == 1
+
+    @pytest.mark.parametrize("status", [403, 429])
+    def test_creating_is_repeated_after_a_rate_limit(self, hub, status):
+        hub.fail(Fault(status, SECONDARY, {"retry-after": "17"}), method="POST")
+        hub.client().post(COMMENTS, {"body": "one"}, needs="pull-requests: write")
+        assert hub.waits == [17]
+        assert len(hub.comments(7)) == 1
+
+    def test_creating_is_repeated_where_no_connection_could_be_opened(self, hub):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
+            client = hub.client()
+            client.api_url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            with pytest.raises(CannotReach, match=r"no connection can be opened .*asked 5 times"):
+                client.post(COMMENTS, {"body": "one"}, needs="pull-requests: write")
+        assert len(hub.waits) == 4
+
+    def test_a_server_that_is_silent_is_asked_again(self, hub, monkeypatch):
+        monkeypatch.setattr(transport, "READ_SECONDS", 0.2)
+        hub.store.add_comment(7, "rita", "here")
+        hub.fail(Fault(hang=1.0))
+        assert bodies(hub.client()) == ["here"]
+
+    def test_an_answer_that_drips_without_end_is_given_up(self, hub):
+        with dripping() as url:
+            ticks = iter(range(0, 10**9, 50))  # every look at the clock is 50 s later
+            client = Client(url, TOKEN, sleep=hub.waits.append, clock=lambda: float(next(ticks)))
+            with pytest.raises(CannotReach, match="took longer than 120 s"):
+                client.get("/x")
+
+    def test_an_answer_of_any_size_is_not_read_to_its_end(self, hub, monkeypatch):
+        monkeypatch.setattr(transport, "MOST_BYTES", 2**20)
+        hub.fail(Fault(200, b'"' + b"x" * 2**22 + b'"'))
+        with pytest.raises(CannotReach, match="larger than 1 MiB"):
+            bodies(hub.client())
+        assert not hub.waits
+
+    def test_creating_is_not_repeated_after_silence_or_an_answer_too_long_or_too_slow(self, hub, monkeypatch):
+        monkeypatch.setattr(transport, "MOST_BYTES", 2**10)
+        hub.fail(Fault(201, b'"' + b"x" * 2**12 + b'"'), method="POST")
+        with pytest.raises(Uncertain, match="larger than"):
+            hub.client().post(COMMENTS, {"body": "one"}, needs="x: y")
+        monkeypatch.setattr(transport, "READ_SECONDS", 0.1)
+        hub.fail(Fault(hang=0.5), method="POST")
+        with pytest.raises(Uncertain, match="no answer came"):
+            hub.client().post(COMMENTS, {"body": "one"}, needs="x: y")
+        ticks = iter(range(0, 10**9, 200))
+        with dripping() as url, pytest.raises(Uncertain, match="took longer"):
+            Client(url, TOKEN, clock=lambda: float(next(ticks))).post("/x", {}, needs="x: y")
+
+    def test_a_server_that_cannot_be_trusted_is_asked_once(self, hub):
+        client = Client(hub.url.replace("http:", "https:"), TOKEN, sleep=hub.waits.append)
+        with pytest.raises(CannotReach, match="no trusted connection"):
+            client.post(COMMENTS, {"body": "one"}, needs="x: y")
+        assert not hub.waits
+
+    def test_an_encoding_that_is_none_is_a_fault(self, hub):
+        hub.fail(Fault(200, b"not gzip", {"content-encoding": "gzip"}))
+        assert bodies(hub.client()) == []
+
+
+class TestRateLimits:
+    def test_retry_after_is_obeyed(self, hub):
+        hub.fail(Fault(403, SECONDARY, {"Retry-After": "90"}))
+        bodies(hub.client())
+        assert hub.waits == [90]
+
+    def test_the_reset_of_an_exhausted_limit_is_waited_for(self, hub):
+        reset = str(int(hub.time) + 200)
+        hub.fail(Fault(403, {"message": "x"}, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": reset}))
+        bodies(hub.client())
+        assert hub.waits == [201]
+
+    def test_another_secondary_limit_waits_a_minute_and_ever_longer(self, hub):
+        hub.fail(Fault(403, SECONDARY), times=3)
+        bodies(hub.client())
+        assert hub.waits == [60, 120, 240]
+
+    def test_429_without_any_header_is_a_limit(self, hub):
+        hub.fail(Fault(429, b"slow down"))
+        bodies(hub.client())
+        assert hub.waits == [60]
+
+    def test_a_longer_wait_than_allowed_is_said_and_not_begun(self, hub):
+        hub.fail(Fault(403, SECONDARY, {"retry-after": "3600"}))
+        with pytest.raises(LimitedTooLong, match=r"limits the rate.* 3600 s more to wait, and 900 s are left"):
+            bodies(hub.client())
+        assert not hub.waits
+
+    def test_all_waiting_together_is_bounded(self, hub):
+        hub.fail(Fault(429, SECONDARY, {"retry-after": "400"}), times=9)
+        with pytest.raises(LimitedTooLong, match="100 s are left"):
+            bodies(hub.client())
+        assert hub.waits == [400, 400]
+
+    def test_all_of_the_waiting_may_be_used(self, hub):
+        hub.fail(Fault(429, SECONDARY, {"retry-after": "900"}))
+        bodies(hub.client())
+        assert hub.waits == [900]
+
+    def test_a_limit_of_zero_seconds_does_not_spin(self, hub):
+        hub.fail(Fault(429, SECONDARY, {"retry-after": "0"}), times=3)
+        bodies(hub.client())
+        assert hub.waits == [1, 1, 1]
+
+    def test_time_lost_on_a_dead_server_counts_as_waiting(self, hub):
+        ticks = iter(range(0, 10**9, 200))
+        hub.fail(Fault(500), times=9)
+        with pytest.raises(CannotReach):
+            bodies(hub.client(clock=lambda: float(next(ticks))))
+        assert hub.count("GET") < 5
+
+
+class TestFacts:
+    def test_a_missing_permission_names_the_line_to_add(self, hub):
+        hub.forbid("POST", "comments")
+        with pytest.raises(MissingPermission, match="add `pull-requests: write` to `permissions:`"):
+            hub.client().post(COMMENTS, {"body": "x"}, needs="pull-requests: write")
+        assert hub.count("POST") == 1
+
+    def test_a_missing_permission_hidden_as_404_is_seen(self, hub):
+        hub.forbid("POST", "comments", status=404)
+        with pytest.raises(MissingPermission, match="`pull-requests: write`"):
+            hub.client().post(COMMENTS, {"body": "x"}, needs="pull-requests: write")
+
+    @pytest.mark.parametrize(
+        ("accepted", "line"),
+        [
+            ("issues=write; pull_requests=write", "add `pull-requests: write` to"),
+            ("contents=write,workflows=write", "add `contents: write` and `workflows: write` to"),
+            ("nonsense", "add `pull-requests: write` to"),
+        ],
+    )
+    def test_the_permissions_that_github_lists_are_used(self, hub, accepted, line):
+        hub.forbid("POST", "comments", accepted=accepted)
+        with pytest.raises(MissingPermission, match=line):
+            hub.client().post(COMMENTS, {"body": "x"}, needs="pull-requests: write")
+
+    def test_a_bad_token_is_said(self, hub):
+        with pytest.raises(MissingPermission, match="the token is not valid or has expired"):
+            bodies(hub.client("ghs_wrong"))
+
+    def test_what_is_not_there_is_said(self, hub):
+        with pytest.raises(NotFound, match=r"GET .*/pulls/9: not found .* needs `pull-requests: read`"):
+            hub.client().get(f"/repos/{REPOSITORY}/pulls/9", needs="pull-requests: read")
+
+    def test_a_refusal_holds_githubs_reasons(self, hub):
+        with pytest.raises(Refused, match="Validation Failed: Body cannot be blank"):
+            hub.client().post(COMMENTS, {"body": " "}, needs="pull-requests: write")
+
+
+class TestRedirects:
+    def test_a_renamed_repository_is_found(self, hub):
+        hub.moved["/repos/octo/old/issues/7/comments"] = COMMENTS
+        hub.client().post("/repos/octo/old/issues/7/comments", {"body": "one"}, needs="x: y")
+        assert len(hub.comments(7)) == 1
+
+    def test_a_redirect_to_another_server_is_refused_and_carries_nothing(self, hub):
+        with GitHub() as other:
+            hub.moved[COMMENTS] = f"{other.url}{COMMENTS}"
+            with pytest.raises(CannotReach, match="redirects to another server"):
+                bodies(hub.client())
+            assert not other.asked
+
+    @pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:port/", "//elsewhere.example/"])
+    def test_a_place_that_is_none_is_refused(self, hub, place):
+        hub.moved[COMMENTS] = place
+        with pytest.raises(CannotReach, match="redirects to another server"):
+            bodies(hub.client())
+
+    def test_a_redirect_without_a_place_is_unreadable(self, hub):
+        hub.fail(Fault(302))
+        with pytest.raises(Unreadable, match="answered 302 without a place"):
+            bodies(hub.client())
+
+    def test_five_redirects_are_followed(self, hub):
+        for number in range(5):
+            hub.moved[f"/moved/{number}"] = f"/moved/{number + 1}" if number < 4 else COMMENTS
+        assert hub.client().get("/moved/0") == []
+
+    def test_redirects_in_a_circle_end(self, hub):
+        hub.moved[COMMENTS] = COMMENTS
+        with pytest.raises(CannotReach, match="more than 5 redirects"):
+            bodies(hub.client())
+
+
+class TestToken:
+    def test_it_is_sent_as_bearer(self, hub):
+        bodies(hub.client())
+        assert hub.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+        assert hub.asked[0].headers["x-github-api-version"] == "2022-11-28"
+
+    def test_a_login_in_netrc_does_not_replace_it(self, hub, monkeypatch, tmp_path):
+        (tmp_path / "netrc").write_text("default login someone password else\n")
+        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+        bodies(hub.client())
+        assert hub.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
+
+    def test_no_text_shows_it(self, hub):
+        client = hub.client()
+        texts = [repr(client), str(client), repr(client._auth), str(vars(client._auth).keys())]
+        assert not any(TOKEN in text for text in texts)
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            Fault(422, {"message": f"no {TOKEN}", "errors": [{"message": TOKEN}, TOKEN]}),
+            Fault(403, {"message": f"not for Bearer {TOKEN}"}),
+            Fault(404, {"message": TOKEN}),
+            Fault(401, {"message": TOKEN}),
+            Fault(500, TOKEN.encode()),
+            Fault(cut=True),
+            Fault(200, TOKEN.encode()),
+        ],
+    )
+    def test_no_error_its_causes_or_log_show_it(self, hub, fault, caplog):
+        caplog.set_level(logging.DEBUG)
+        hub.fail(fault, times=9)
+        with pytest.raises(CannotPublish) as raised:
+            bodies(hub.client())
+        assert TOKEN not in "".join(traceback.format_exception(raised.value))
+        error: BaseException | None = raised.value
+        while error is not None:
+            assert TOKEN not in str(error) + repr(error) + str(vars(error))
+            error = error.__cause__ or error.__context__
+        assert TOKEN not in caplog.text
+
+    @pytest.mark.parametrize("token", ["", " \n", "gh s", "ghs_\x00abc", "ghs_é"])
+    def test_one_that_cannot_be_is_refused_unseen(self, hub, token):
+        with pytest.raises(CannotPublish, match=r"github\.token") as raised:
+            hub.client(token)
+        assert not token.strip() or token not in str(raised.value)
+
+    def test_the_newline_of_a_file_is_not_part_of_it(self, hub):
+        assert bodies(hub.client(TOKEN + "\n")) == []
+
+    def test_it_is_not_sent_to_a_graphql_server_elsewhere(self, hub):
+        with GitHub() as other:
+            client = hub.client(graphql_url=f"{other.url}/graphql")
+            with pytest.raises(CannotReach, match="the token is not sent there"):
+                client.graphql("query { viewer { login } }")
+            assert not other.asked
+
+    def test_it_is_added_to_no_request_for_another_origin(self, hub):
+        with GitHub() as other:
+            client = hub.client()
+            client.api_url = other.url
+            with pytest.raises(MissingPermission):
+                client.get("/user")
+            assert "authorization" not in other.asked[0].headers
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, {"data": None}, {"errors": [1]}])
+def test_a_graphql_answer_without_data_is_unreadable(hub, answer):
+    hub.fail(Fault(body=answer))
+    with pytest.raises(Unreadable, match="has no data"):
+        hub.client().graphql("query { viewer { login } }")
+
+
+@pytest.mark.parametrize("status", [304, 300])
+def test_an_answer_that_is_neither_success_nor_failure_is_unreadable(hub, status):
+    hub.fail(Fault(status))
+    with pytest.raises(Unreadable, match=f"answered {status}"):
+        bodies(hub.client())
+
+
+def test_github_enterprise_server_is_asked_under_its_path():
+    with GitHub(prefix="/api/v3") as hub:
+        hub.store.add_comment(7, "rita", "here")
+        client = hub.client()
+        assert bodies(client) == ["here"]
+        assert client.graphql("query { viewer { login } }") == {"viewer": {"login": "github-actions[bot]"}}
+        assert [asked.path for asked in hub.asked] == [f"/api/v3{COMMENTS}", "/api/graphql"]
+
+
+class dripping:  # noqa: N801 (used as a function)
+    """A server whose answer comes by one byte at a time, and never ends."""
+
+    def __enter__(self) -> str:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        while not self._stop.is_set():
+            try:
+                connection, _ = self._socket.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                    while not self._stop.wait(0.01):
+                        connection.sendall(b"1\r\n \r\n")
+            except OSError:
+                continue

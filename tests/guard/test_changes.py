@@ -1,0 +1,245 @@
+"""What a pull request changes in [gate], [report], the checks that are made, and [models]."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.config.config import load_config
+from accgate.errors import BadInput
+from accgate.guard.changes import changed_rules
+from tests.gates import write_task
+from tests.trees import Trees, effects, trees
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Trees:
+    return trees(tmp_path)
+
+
+# key, the looser value, the stricter value
+ORDERED: list[tuple[str, Any, Any]] = [
+    ("alpha", 0.0001, 0.05),
+    ("alpha", 0.05, 0.1),
+    ("beta", 0.3, 0.2),
+    ("drift_alpha", 0.01, 0.05),
+    ("max_failed", 0.5, 0.01),
+    ("max_failed", 0.01, 0.0),
+    ("on_inconclusive", "warn", "fail"),
+    ("correction", "bonferroni", "holm"),
+    ("correction", "holm", "bh"),
+    ("correction", "bh", "none"),
+    ("correction", "bonferroni", "none"),
+]
+
+
+@pytest.mark.parametrize(("key", "looser", "stricter"), ORDERED)
+def test_a_rule_of_the_gate_is_loosened_one_way_and_tightened_the_other(
+    pair: Trees, key: str, looser: Any, stricter: Any
+) -> None:
+    pair.base.write(**{key: stricter})
+    pair.head.write(**{key: looser})
+    assert effects(pair.changes()) == {f"gate.{key}": "loosening"}
+    assert effects(pair.back()) == {f"gate.{key}": "tightening"}
+
+
+@pytest.mark.parametrize(("key", "value"), [("early_stopping", True), ("seed", 1), ("references", "others")])
+def test_a_rule_of_the_gate_without_a_direction_is_loosened_both_ways(pair: Trees, key: str, value: Any) -> None:
+    pair.head.write(**{key: value})
+    assert effects(pair.changes()) == effects(pair.back()) == {f"gate.{key}": "loosening"}
+
+
+def test_a_change_has_its_values_its_reason_and_its_line_in_the_head(pair: Trees) -> None:
+    pair.head.write(alpha=0.0001)
+    (change,) = pair.changes()
+    assert (change.base, change.head, change.why) == ("0.05", "0.0001", "only a larger drop fails")
+    assert pair.head.config.read_text().splitlines()[change.line - 1] == "alpha = 0.0001"
+
+
+def test_a_rule_that_is_no_longer_written_has_no_line(pair: Trees) -> None:
+    pair.base.write(alpha=0.1)
+    (change,) = pair.changes()
+    assert (change.base, change.head, change.line) == ("0.1", "0.05", None)
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        {"alpha": 0.05, "beta": 0.2, "correction": "holm", "max_failed": 0.01, "on_inconclusive": "fail", "seed": 0},
+        {"references": "./references/"},
+        {"references": "tmp/../references"},
+    ],
+)
+def test_a_default_that_is_written_out_is_no_change(pair: Trees, gate: dict[str, Any]) -> None:
+    pair.head.write(**gate)
+    assert pair.changes() == pair.back() == ()
+
+
+def test_comments_spaces_and_the_order_of_keys_and_tables_are_no_change(pair: Trees) -> None:
+    pair.base.write(alpha=0.04)
+    pair.head.config.write_text(
+        '# judged by\n[tasks]\nsums = {file = "./sums.toml"}\n[models.m]\nmodel = "m.jsonl"  # scores\n'
+        'engine = "recorded"\n[gate]\nalpha=4e-2\nearly_stopping = false\n'
+    )
+    assert pair.changes() == ()
+
+
+def test_loosenings_come_first_then_tightenings_then_what_is_new_each_in_the_files_order(pair: Trees) -> None:
+    pair.base.write(alpha=0.05, beta=0.2, seed=0, max_failed=0.01)
+    pair.head.tasks["sums"]["limit"] = 1
+    write_task(pair.head.folder, "words")
+    pair.head.tasks["words"] = {"file": "words.toml"}
+    pair.head.write(seed=1, max_failed=0.0, beta=0.1, alpha=0.01)
+    changes = pair.changes()
+    assert [(c.rule, c.effect) for c in changes] == [
+        ("gate.seed", "loosening"),
+        ("gate.alpha", "loosening"),
+        ("tasks.sums.limit", "loosening"),
+        ("gate.max_failed", "tightening"),
+        ("gate.beta", "tightening"),
+        ("tasks.words", "new"),
+    ]
+    for effect in ("loosening", "tightening"):
+        lines = [change.line for change in changes if change.effect == effect]
+        assert lines == sorted(lines)
+
+
+# --- the checks that are made ---
+
+
+def test_a_removed_task_is_a_check_no_longer_made(tmp_path: Path) -> None:
+    pair = trees(tmp_path, tasks=("sums", "words"))
+    del pair.head.tasks["words"]
+    pair.head.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.base, change.head, change.effect) == ("tasks.words", "m", None, "loosening")
+    assert change.why == "this check is no longer made"
+    assert change.line is None
+    assert effects(pair.back()) == {"tasks.words": "new"}
+
+
+def test_a_renamed_model_takes_its_checks_away_and_brings_new_ones(pair: Trees) -> None:
+    pair.head.models["n"] = pair.head.models.pop("m")
+    pair.head.write()
+    assert effects(pair.changes()) == {"models.m": "loosening", "models.n": "new"}
+
+
+def test_a_model_left_out_of_a_task_is_a_check_no_longer_made(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        project.models["n"] = {"engine": "recorded", "model": "n.jsonl"}
+        project.write()
+    pair.base.tasks["sums"]["models"] = ["m", "n"]
+    pair.base.write()
+    pair.head.tasks["sums"]["models"] = ["m"]
+    pair.head.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.base, change.effect) == ("tasks.sums.models", "n", "loosening")
+    assert pair.head.config.read_text().splitlines()[change.line - 1] == 'models = ["m"]'
+    assert effects(pair.back()) == {"tasks.sums.models": "new"}
+
+
+def test_a_list_of_all_models_leaves_out_those_added_later(pair: Trees) -> None:
+    pair.head.tasks["sums"]["models"] = ["m"]
+    pair.head.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.effect) == ("tasks.sums.models", "loosening")
+    assert "added later" in change.why
+    assert effects(pair.back()) == {"tasks.sums.models": "tightening"}
+
+
+# --- [models] ---
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"model": "other.jsonl"},
+        {"sampling": {"temperature": 1.0, "max_tokens": 5}},
+        {"variant": {"quant": "fp8"}},
+        {"baseline": "n"},
+    ],
+)
+def test_what_a_model_is_and_how_it_answers_is_no_rule(pair: Trees, keys: dict[str, Any]) -> None:
+    pair.head.models["m"] |= keys
+    pair.head.write()
+    assert pair.changes() == ()
+
+
+def test_another_engine_is_no_rule_but_scores_from_a_file_are(pair: Trees) -> None:
+    pair.base.models["m"]["engine"] = "vllm"
+    pair.base.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.base, change.head, change.effect) == (
+        "models.m.engine", '"vllm"', '"recorded"', "loosening",
+    )  # fmt: skip
+    assert "nothing is evaluated" in change.why
+    assert pair.back() == ()
+    pair.head.models["m"]["engine"] = "openai"
+    pair.head.write()
+    assert pair.changes() == ()
+
+
+def test_scores_from_a_file_are_found_behind_replicas_too(pair: Trees) -> None:
+    for tree, inner in ((pair.base, "vllm"), (pair.head, "recorded")):
+        tree.models["m"] |= {"engine": "ray", "options": {"engine": inner}}
+        tree.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.head, change.effect) == ("models.m.engine", '"ray of recorded"', "loosening")
+    assert pair.back() == ()
+
+
+def test_a_new_model_brings_new_checks(pair: Trees) -> None:
+    pair.head.models["n"] = {"engine": "recorded", "model": "n.jsonl"}
+    pair.head.write()
+    (change,) = pair.changes()
+    assert (change.rule, change.base, change.head, change.effect) == ("models.n", None, "sums", "new")
+    assert pair.head.config.read_text().splitlines()[change.line - 1] == "[models.n]"
+
+
+# --- [report] ---
+
+
+def with_template(tree: Any, name: str, text: str) -> None:
+    (tree.folder / name).write_text(text)
+    tree.config.write_text(tree.config.read_text() + f'\n[report]\ntemplate = "{name}"\n')
+
+
+def test_a_template_of_the_comment_is_a_rule_by_its_bytes(pair: Trees) -> None:
+    with_template(pair.base, "a.j2", "one")
+    assert effects(pair.changes()) == effects(pair.back()) == {"report.template": "loosening"}
+    with_template(pair.head, "b.j2", "one")
+    assert pair.changes() == ()
+    (pair.head.folder / "b.j2").write_text("two")
+    (change,) = pair.changes()
+    assert (change.rule, change.effect, change.base, change.head) == (
+        "report.template",
+        "loosening",
+        '"a.j2"',
+        '"b.j2"',
+    )
+    assert change.line is not None
+
+
+# --- the whole ---
+
+
+def test_what_the_issue_names_is_a_loosening_each(pair: Trees) -> None:
+    pair.head.tasks["sums"]["limit"] = 1
+    write_task(pair.head.folder, prompt="Think: {{ q }}")
+    pair.head.write(alpha=0.0001)
+    assert set(effects(pair.changes()).items()) >= {
+        ("gate.alpha", "loosening"), ("tasks.sums.limit", "loosening"), ("tasks.sums: prompt", "loosening"),
+    }  # fmt: skip
+
+
+def test_hostile_names_are_quoted_as_keys(tmp_path: Path) -> None:
+    pair = trees(tmp_path, tasks=("sums",))
+    pair.base.tasks['"here](x) | <b>"'] = {"file": "sums.toml"}
+    pair.base.write()
+    assert effects(pair.changes()) == {'tasks."here](x) | <b>"': "loosening"}
+
+
+def test_a_head_whose_task_cannot_be_read_is_bad_input(pair: Trees) -> None:
+    (pair.head.folder / "sums.toml").write_text("prompt = 1")
+    with pytest.raises(BadInput, match=r"head.sums\.toml:1: prompt"):
+        changed_rules(load_config(pair.base.config), load_config(pair.head.config))

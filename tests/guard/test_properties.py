@@ -1,0 +1,156 @@
+"""What holds of any two configs: nothing changes without a word, and no way is stricter there and back."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from accgate.config.config import AccuracyFile, Config, Gate, Report, Task, checked_config
+from accgate.guard.changes import changed_rules
+from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
+from accgate.inputs.toml import parsed_toml
+from tests.gates import table, write_task
+from tests.trees import effects
+
+GATE: dict[str, st.SearchStrategy[Any]] = {
+    "alpha": st.sampled_from([0.0001, 0.01, 0.05, 0.1]),
+    "beta": st.sampled_from([0.1, 0.2, 0.5]),
+    "correction": st.sampled_from(["none", "bonferroni", "holm", "bh"]),
+    "on_inconclusive": st.sampled_from(["fail", "warn"]),
+    "drift_alpha": st.sampled_from([0.01, 0.05, 0.1]),
+    "max_failed": st.sampled_from([0.0, 0.01, 0.5]),
+    "early_stopping": st.booleans(),
+    "references": st.sampled_from(["references", "others"]),
+    "seed": st.integers(0, 2),
+}
+TASK: dict[str, st.SearchStrategy[Any]] = {
+    "file": st.sampled_from(["sums.toml", "words.toml"]),
+    "options": st.sampled_from([{}, {"count": 1}, {"count": 2}]),
+    "mode": st.sampled_from(["chat", "completion"]),
+    "dataset": st.sampled_from(["sums.jsonl", "words.csv"]),
+    "few_shot_dataset": st.sampled_from(["sums.jsonl", "words.csv"]),
+    "subset": st.sampled_from(["easy", "hard"]),
+    "choose": st.sampled_from(["letter", "likelihood"]),
+    "run_code": st.booleans(),
+    "judge": st.sampled_from(["j", "k"]),
+    "sigma": st.sampled_from([1.0, 50.0]),
+    "theta": st.sampled_from([1.0, 2.0]),
+    "discordance": st.sampled_from([0.05, 0.1]),
+    "num_samples": st.sampled_from([10, 20]),
+    "limit": st.sampled_from([20, 30]),
+    "alpha": GATE["alpha"],
+    "beta": GATE["beta"],
+    "test": st.sampled_from(["auto", "two-sample"]),
+    "reference": st.sampled_from([80.0, 90.0]),
+    "reference_num_samples": st.sampled_from([100, 200]),
+    "models": st.sampled_from([["m"], ["m", "n"]]),
+    "repeats": st.sampled_from([1, 4]),
+    "tags": st.sampled_from([["a"], ["b"], ["a", "b"]]),
+}
+ALONE = ("library", "target", "lm_eval")  # cannot stand beside file and reference
+TOGETHER = ("reference", "reference_num_samples")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rules")
+    write_task(folder, "sums")
+    write_task(folder, "words", prompt="Say: {{ q }}")
+    (folder / "words.csv").write_text("q,a\n1 + 1,2\n")
+    return folder
+
+
+def config(folder: Path, gate: dict[str, Any], task: dict[str, Any]) -> Config:
+    models = "".join(table(f"models.{name}", {"engine": "vllm", "model": "w"}) for name in "mn")
+    models += "".join(table(f"judges.{name}", {"model": "w"}) for name in "jk")
+    text = table("gate", gate) + models + table("tasks.sums", {"file": "sums.toml"} | task)
+    return checked_config(parsed_toml(folder / "accuracy.toml", text))
+
+
+def some(keys: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=keys).filter(lambda d: len(set(TOGETHER) & set(d)) != 1)
+
+
+def test_every_rule_of_the_file_is_tried_here() -> None:
+    assert {f.name for f in fields(Gate)} == set(GATE)
+    assert {f.name for f in fields(Task)} == {*TASK, *ALONE}
+    assert {f.name for f in fields(Report)} == {"template"}
+    assert {f.name for f in fields(AccuracyFile)} == {"gate", "report", "models", "tasks", "judges"}
+
+
+@given(gate=some(GATE), task=some(TASK))
+def test_nothing_changes_between_a_config_and_itself(folder: Path, gate: dict[str, Any], task: dict[str, Any]) -> None:
+    assert changed_rules(config(folder, gate, task), config(folder, gate, task)) == ()
+
+
+@given(gate=some(GATE), task=some(TASK), data=st.data())
+def test_any_single_key_changed_is_told_as_that_key(
+    folder: Path, gate: dict[str, Any], task: dict[str, Any], data: st.DataObject
+) -> None:
+    key = data.draw(st.sampled_from([("gate", name) for name in GATE] + [("task", name) for name in TASK]))
+    section, name = key
+    keys, old = (GATE, gate) if section == "gate" else (TASK, task)
+    assume(name not in TOGETHER or name in old)
+    new = old | {name: data.draw(keys[name])}
+    before = config(folder, gate, task)
+    after = config(folder, new, task) if section == "gate" else config(folder, gate, new)
+    left, right = (c.gate if section == "gate" else c.tasks["sums"] for c in (before, after))
+    assume(exact(getattr(left, name)) != exact(getattr(right, name)))
+    changes = changed_rules(before, after)
+    rule = f"gate.{name}" if section == "gate" else f"tasks.sums.{name}"
+    if name == "file":
+        assert effects(changes) == {"tasks.sums: prompt": "loosening", "tasks.sums: dataset": "loosening"} or effects(
+            changes
+        ) == {"tasks.sums: prompt": "loosening"}
+    elif not (name in ("alpha", "beta", "mode") and old.get(name) is None):  # what holds anyway may be written out
+        assert [change.rule for change in changes] == [rule]
+
+
+@given(before=st.tuples(some(GATE), some(TASK)), after=st.tuples(some(GATE), some(TASK)))
+def test_no_rule_is_tightened_there_and_back(
+    folder: Path, before: tuple[dict[str, Any], dict[str, Any]], after: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    base, head = config(folder, *before), config(folder, *after)
+    there, back = effects(changed_rules(base, head)), effects(changed_rules(head, base))
+    assert there.keys() == back.keys()
+    for rule, effect in there.items():
+        assert effect == "loosening" or back[rule] == "loosening", rule
+
+
+@given(before=st.tuples(some(GATE), some(TASK)), after=st.tuples(some(GATE), some(TASK)))
+def test_only_the_text_of_a_tree_counts_and_not_its_place(
+    folder: Path, before: tuple[dict[str, Any], dict[str, Any]], after: tuple[dict[str, Any], dict[str, Any]]
+) -> None:
+    base, head = config(folder, *before), config(folder, *after)
+    moved = replace(head.source, path=folder / "tree" / ".." / "accuracy.toml")
+    (folder / "tree").mkdir(exist_ok=True)
+    assert changed_rules(base, replace(head, source=moved)) == changed_rules(base, head)
+
+
+@pytest.mark.parametrize("rank", [0.0, float("nan")])
+def test_a_change_between_values_that_cannot_be_ranked_is_a_loosening(rank: float) -> None:
+    (found,) = difference(("gate", "alpha"), 1, 2, Direction(lambda _: rank, "stricter", "looser"))
+    assert (found.effect, found.why) == ("loosening", NOT_PLAIN)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(base=VALUES, head=VALUES)
+def test_values_are_short_text_on_one_line_and_differ_where_the_values_do(base: Any, head: Any) -> None:
+    left, right = texts(base, head)
+    assert (left is None, right is None) == (base is None, head is None)
+    for text in (left, right):
+        assert text is None or (len(text) <= WIDTH and not set(text) & set("\n\r\t\0\x1b"))
+
+
+@given(start=st.text(min_size=100), left=st.text(), right=st.text())
+def test_a_difference_far_into_a_value_is_seen(start: str, left: str, right: str) -> None:
+    assume(left != right)
+    assert len(set(texts(start + left, start + right))) == 2

@@ -1,0 +1,464 @@
+"""What a pull request changes in the reference store, on stores that `accgate record` wrote, and who judges."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.errors import BadInput
+from accgate.guard.state import RuleChange
+from accgate.references.store import digest
+from tests.gates import N, Project, right_but, write_task
+from tests.trees import Trees, add_metric_of_errors, effects, trees
+
+SUMS = "references: m/sums"
+ANCHOR = "references: m/sums (anchor)"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Trees:
+    """A base with a reference of 200 samples, 20 of them wrong, and its copy."""
+    pair = trees(tmp_path, n=N)
+    assert pair.base.record(right_but(20)) == 0
+    return again(pair)
+
+
+def again(pair: Trees) -> Trees:
+    """The head as the base is now."""
+    shutil.rmtree(pair.head.folder)
+    return Trees(pair.head.folder.parent, pair.base)
+
+
+def only(pair: Trees) -> RuleChange:
+    (change,) = pair.changes()
+    return change
+
+
+def edit(tree: Project, pattern: str, text: str, name: str = "m/sums.toml") -> None:
+    path = tree.store / name
+    changed, count = re.subn(pattern, text, path.read_text(), count=1, flags=re.MULTILINE)
+    assert count == 1
+    path.write_text(changed)
+
+
+def rescore(tree: Project, change: Any, *, name: str = "m/sums") -> None:
+    """Edit the scores by hand, and the TOML so that it vouches for them."""
+    scores, about = tree.store / f"{name}.scores.csv", tree.store / f"{name}.toml"
+    header, *rows = scores.read_text().splitlines()
+    content = "\n".join([header, *change(rows)]) + "\n"
+    scores.write_text(content)
+    values = [float(row.split(",")[2]) for row in content.splitlines()[1:]]
+    mean = sum(values) / len(values)
+    sigma = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+    text = about.read_text()
+    for key, value in (("mean", mean), ("n", len(values)), ("sigma", sigma)):
+        text = re.sub(rf"^{key} = .*", f"{key} = {value!r}", text, count=1, flags=re.MULTILINE)
+    about.write_text(re.sub(r'scores_sha256 = ".*"', f'scores_sha256 = "{digest(content.encode())}"', text, count=1))
+
+
+def moved(rows: list[str], old: str, new: str, count: int) -> list[str]:
+    done = 0
+    for place, row in enumerate(rows):
+        if row.endswith(f",{old}") and done < count:
+            rows[place], done = row.removesuffix(old) + new, done + 1
+    assert done == count
+    return rows
+
+
+# --- scores ---
+
+
+def test_equal_stores_are_no_change(pair: Trees) -> None:
+    assert pair.changes() == ()
+
+
+def test_a_reference_lowered_by_five_points_is_a_loosening(pair: Trees) -> None:
+    assert pair.head.record(right_but(30), args=["--reason", "noise"]) == 0
+    change = only(pair)
+    assert (change.rule, change.effect) == (SUMS, "loosening")
+    assert (change.base, change.head) == ("mean 90.00 of 200", "mean 85.00 of 200")
+    assert change.why == "the mean fell from 90.00 to 85.00, 10 of 200 scores fell"
+    assert change.line is None
+
+
+def test_a_reference_of_which_no_score_fell_and_some_rose_is_a_tightening(pair: Trees) -> None:
+    assert pair.head.record(right_but(15), args=["--reason", "better prompt"]) == 0
+    change = only(pair)
+    assert (change.rule, change.effect) == (SUMS, "tightening")
+    assert change.why == "the mean rose from 90.00 to 92.50, 5 of 200 scores rose"
+
+
+def test_a_better_mean_with_a_single_score_that_fell_is_a_loosening(pair: Trees) -> None:
+    assert pair.head.record(right_but(15, start=6), args=["--reason", "other"]) == 0
+    change = only(pair)
+    assert change.effect == "loosening"
+    assert change.why == "the mean rose from 90.00 to 92.50, 1 of 200 scores fell, 6 of 200 scores rose"
+
+
+def test_the_same_run_recorded_again_is_plainly_no_stricter(pair: Trees) -> None:
+    assert pair.head.record(right_but(20), args=["--reason", "again"]) == 0
+    assert set(effects(pair.changes()).values()) <= {"loosening"}
+
+
+def test_where_less_is_better_a_fallen_score_is_the_stricter_one(pair: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = add_metric_of_errors(monkeypatch)
+    for tree in (pair.base, pair.head):
+        write_task(tree.folder, metric=metric)
+    rescore(pair.head, lambda rows: moved(rows, "100", "0", 3))
+    assert effects(pair.changes()) == {SUMS: "tightening"}
+    assert effects(pair.back()) == {SUMS: "loosening"}
+
+
+def test_the_direction_is_that_of_the_bases_metric(pair: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_task(pair.head.folder, metric=add_metric_of_errors(monkeypatch))
+    rescore(pair.head, lambda rows: moved(rows, "100", "0", 3))
+    assert effects(pair.changes()) == {SUMS: "loosening", "tasks.sums: metric": "loosening"}
+
+
+def test_scores_edited_by_hand_are_judged_like_recorded_ones(pair: Trees) -> None:
+    rescore(pair.head, lambda rows: moved(rows, "0", "100", 2))
+    assert effects(pair.changes()) == {SUMS: "tightening"}
+    assert effects(pair.back()) == {SUMS: "loosening"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda rows: rows[:-1], "1 score was removed"),
+        (lambda rows: [*rows, "ffffffffffffffff,0,100"], "1 score was added"),
+        (lambda rows: [row.replace(",0,", ",1,") for row in rows], "200 scores were added, 200 scores were removed"),
+    ],
+)
+def test_other_samples_or_repeats_are_a_loosening(pair: Trees, change: Any, why: str) -> None:
+    rescore(pair.head, change)
+    assert only(pair).effect == "loosening"
+    assert why in only(pair).why
+
+
+def test_another_column_beside_better_scores_is_a_loosening(pair: Trees) -> None:
+    path = pair.head.store / "m/sums.scores.csv"
+    path.write_text(path.read_text().replace("id,repeat,score", "id,repeat,score,cluster", 1))
+    rescore(pair.head, lambda rows: [f"{row},one" for row in moved(rows, "0", "100", 2)])
+    assert only(pair).effect == "loosening"
+    assert "columns beside the scores changed" in only(pair).why
+
+
+def test_an_added_run_is_a_loosening(pair: Trees) -> None:
+    assert pair.head.record(right_but(10), args=["--add"]) == 0
+    change = only(pair)
+    assert change.effect == "loosening"
+    assert change.why.startswith("a run was added, ")
+    assert effects(pair.back()) == {SUMS: "loosening"}
+
+
+def test_a_deleted_reference_is_a_loosening_and_its_return_is_new(pair: Trees) -> None:
+    shutil.rmtree(pair.head.store)
+    change = only(pair)
+    assert (change.rule, change.effect, change.head) == (SUMS, "loosening", None)
+    assert change.why == "the reference was deleted"
+    assert effects(pair.back()) == {SUMS: "new"}
+
+
+def test_a_deleted_reference_is_told_even_where_its_task_goes_too(pair: Trees) -> None:
+    shutil.rmtree(pair.head.store)
+    pair.head.tasks = {"arithmetic": {}}
+    pair.head.write()
+    assert effects(pair.changes()) == {"tasks.sums": "loosening", SUMS: "loosening", "tasks.arithmetic": "new"}
+
+
+def test_a_store_moved_with_its_folders_name_is_one_change(pair: Trees) -> None:
+    pair.head.store.rename(pair.head.folder / "kept")
+    pair.head.write(references="kept")
+    assert effects(pair.changes()) == {"gate.references": "loosening"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"^sigma = .*", "sigma = 1.0"),
+        (r"^n = ", "discordance = 0.001\nn = "),
+        (r"^repeats = 1", "repeats = 4"),
+        (r"^runs = 1", "runs = 4"),
+        (r'^prompt = ".', 'prompt = "z'),
+        (r'^model = "m"', 'model = "n"'),
+        (r'^runs_sha256 = \[\n *".', 'runs_sha256 = [\n"z'),
+    ],
+)
+def test_a_figure_changed_without_a_score_is_a_loosening(pair: Trees, pattern: str, text: str) -> None:
+    edit(pair.head, pattern, text)
+    assert only(pair).effect == "loosening"
+    assert only(pair).why.endswith(("changed", "changed though no score did", "were added"))
+
+
+@pytest.mark.parametrize(("pattern", "text"), [(r"^sigma = .*", "sigma = 1.0"), (r"^n = ", "discordance = 0.1\nn = ")])
+def test_better_scores_hide_no_figure_that_is_not_theirs(pair: Trees, pattern: str, text: str) -> None:
+    rescore(pair.head, lambda rows: moved(rows, "0", "100", 2))
+    edit(pair.head, pattern, text)
+    assert effects(pair.changes()) == {SUMS: "loosening"}
+
+
+def test_better_scores_hide_no_run_that_is_not_counted(pair: Trees) -> None:
+    rescore(pair.head, lambda rows: moved(rows, "0", "100", 2))
+    edit(pair.head, r"^runs_sha256 = \[\n.*\n\]", "runs_sha256 = []")
+    assert effects(pair.changes()) == {SUMS: "loosening"}
+
+
+def test_a_reference_comes_after_the_rules_of_the_file(pair: Trees) -> None:
+    assert pair.head.record(right_but(30), args=["--reason", "noise"]) == 0
+    pair.head.tasks["sums"]["limit"] = 1
+    pair.head.write(alpha=0.01)
+    assert [change.rule for change in pair.changes()] == ["gate.alpha", "tasks.sums.limit", SUMS]
+
+
+@pytest.mark.parametrize("key", ["date", "commit", "engine", "hardware", "reason"])
+def test_where_and_when_a_reference_was_recorded_is_no_rule(pair: Trees, key: str) -> None:
+    path = pair.head.store / "m/sums.toml"
+    text = re.sub(rf"^{key} = .*\n", "", path.read_text(), flags=re.MULTILINE)
+    path.write_text(f'# by hand\n{key} = "elsewhere"\n{text}')
+    assert pair.changes() == ()
+
+
+@pytest.mark.parametrize("text", ["", '[settings]\nmodel = "other.jsonl"\n'])
+def test_the_settings_that_a_reference_tells_are_no_rule(pair: Trees, text: str) -> None:
+    path = pair.head.store / "m/sums.toml"
+    before = path.read_text()
+    path.write_text(before[: before.index("[settings]")] + text)
+    assert path.read_text() != before
+    assert pair.changes() == ()
+
+
+def test_replies_beside_a_reference_are_no_rule(pair: Trees) -> None:
+    (pair.head.store / "m/sums.replies.jsonl.gz").write_bytes(b"anything")
+    assert pair.changes() == ()
+
+
+# --- a mean alone ---
+
+
+def mean_only(tree: Project, mean: float, n: int, more: str = "") -> None:
+    (tree.store / "m/sums.scores.csv").unlink(missing_ok=True)
+    (tree.store / "m/sums.toml").write_text(f'model = "m"\ntask = "sums"\nmean = {mean}\nn = {n}\n{more}')
+
+
+@pytest.mark.parametrize(
+    ("mean", "n", "more", "effect"),
+    [
+        (90.5, 200, "", "tightening"),
+        (90.0, 201, "", "tightening"),
+        (90.001, 200, "", "tightening"),
+        (89.5, 200, "", "loosening"),
+        (89.5, 300, "", "loosening"),
+        (90.5, 199, "", "loosening"),
+        (90.5, 200, "sigma = 10.0", "loosening"),
+        (90.0, 200, "sigma = 10.0", "loosening"),
+    ],
+)
+def test_a_mean_is_tightened_by_a_better_one_of_no_fewer_samples(
+    pair: Trees, mean: float, n: int, more: str, effect: str
+) -> None:
+    mean_only(pair.base, 90.0, 200)
+    mean_only(pair.head, mean, n, more)
+    assert effects(pair.changes()) == {SUMS: effect}
+
+
+def test_a_mean_in_place_of_scores_is_a_loosening_both_ways(pair: Trees) -> None:
+    mean_only(pair.head, 95.0, 300)
+    assert effects(pair.changes()) == effects(pair.back()) == {SUMS: "loosening"}
+
+
+# --- damage ---
+
+
+def test_a_damaged_reference_is_bad_input_in_the_head_and_a_loosening_in_the_base(pair: Trees) -> None:
+    path = pair.head.store / "m/sums.scores.csv"
+    path.write_text(path.read_text().replace(",100\n", ",0\n", 1))
+    with pytest.raises(BadInput, match="is not what was recorded with"):
+        pair.changes()
+    assert effects(pair.back()) == {SUMS: "loosening"}
+
+
+def test_scores_without_their_file_are_bad_input(pair: Trees) -> None:
+    (pair.head.store / "m/sums.scores.csv").unlink()
+    with pytest.raises(BadInput, match="is missing, but"):
+        pair.changes()
+
+
+def test_a_folder_in_a_references_place_is_bad_input_in_the_head_and_a_loosening_in_the_base(pair: Trees) -> None:
+    path = pair.head.store / "m/sums.toml"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(BadInput, match="is a directory"):
+        pair.changes()
+    assert effects(pair.back()) == {SUMS: "loosening"}
+
+
+def test_a_store_that_is_no_folder_has_no_references(pair: Trees) -> None:
+    shutil.rmtree(pair.head.store)
+    pair.head.store.write_text("")
+    assert effects(pair.changes()) == {SUMS: "loosening"}
+
+
+# --- anchors ---
+
+
+@pytest.fixture
+def anchored(pair: Trees) -> Trees:
+    """The same, after the base's reference was replaced once."""
+    assert pair.base.record(right_but(22), args=["--reason", "first"]) == 0
+    return again(pair)
+
+
+def test_what_record_does_to_an_anchor_is_told_with_the_reference_alone(anchored: Trees) -> None:
+    assert (anchored.head.store / "m/sums.anchor.toml").is_file()
+    assert anchored.head.record(right_but(24), args=["--reason", "second"]) == 0
+    assert effects(anchored.changes()) == {SUMS: "loosening"}
+    assert anchored.head.record(right_but(21), args=["--reason", "third"]) == 0
+    assert effects(anchored.changes()) == {SUMS: "tightening", ANCHOR: "loosening"}  # two steps, one of them not there
+
+
+def test_a_better_reference_may_add_its_own_step_to_the_anchor(anchored: Trees) -> None:
+    assert anchored.head.record(right_but(20), args=["--reason", "second"]) == 0
+    assert effects(anchored.changes()) == {SUMS: "tightening"}
+    edit(anchored.head, r"difference = 0.0", "difference = -1.0", "m/sums.anchor.toml")
+    assert effects(anchored.changes()) == {SUMS: "tightening", ANCHOR: "loosening"}
+
+
+def test_a_better_reference_brings_no_second_step(anchored: Trees) -> None:
+    assert anchored.head.record(right_but(20), args=["--reason", "second"]) == 0
+    path = anchored.head.store / "m/sums.anchor.toml"
+    forged = "    { difference = 0.0, error = 9.0 },\n]\n"
+    path.write_text(path.read_text().replace("replaced = 2", "replaced = 3").replace("]\n", forged, 1))
+    assert effects(anchored.changes()) == {SUMS: "tightening", ANCHOR: "loosening"}
+
+
+def test_when_an_anchor_was_recorded_is_no_rule(anchored: Trees) -> None:
+    edit(anchored.head, r"^date = .*", 'date = "2020"  # by hand', "m/sums.anchor.toml")
+    assert anchored.changes() == ()
+
+
+def test_steps_without_a_new_reference_are_a_loosening(anchored: Trees) -> None:
+    path = anchored.head.store / "m/sums.anchor.toml"
+    text = path.read_text().replace("replaced = 1", "replaced = 2")
+    path.write_text(text.replace("history = [\n", "history = [\n{difference = 0.0, error = 9.0},\n", 1))
+    assert only(anchored).why == "the history of earlier references changed"
+    path.write_text(re.sub(r"\]\s*\n(?=\n|\Z)", "{difference = 0.0, error = 9.0},\n]\n", text, count=1))
+    assert effects(anchored.changes()) == {ANCHOR: "loosening"}
+    assert only(anchored).why == "references were added to the history that were not recorded"
+
+
+@pytest.mark.parametrize("with_scores", [True, False])
+def test_a_deleted_anchor_is_a_loosening(anchored: Trees, with_scores: bool) -> None:
+    (anchored.head.store / "m/sums.anchor.toml").unlink()
+    if with_scores:
+        (anchored.head.store / "m/sums.anchor.scores.csv").unlink()
+        assert effects(anchored.changes()) == {ANCHOR: "loosening"}
+        assert "deleted" in only(anchored).why
+    else:
+        with pytest.raises(BadInput, match="is missing, but"):
+            anchored.changes()
+
+
+def test_an_anchor_of_other_scores_is_a_loosening(anchored: Trees) -> None:
+    rescore(anchored.head, lambda rows: moved(rows, "100", "0", 5), name="m/sums.anchor")
+    assert effects(anchored.changes()) == {ANCHOR: "loosening"}
+
+
+def test_an_anchor_put_beside_a_reference_is_a_loosening(anchored: Trees) -> None:
+    for name in ("sums.anchor.toml", "sums.anchor.scores.csv"):
+        (anchored.base.store / "m" / name).unlink()
+    assert effects(anchored.changes()) == {ANCHOR: "loosening"}
+
+
+def test_an_anchor_without_a_reference_is_a_loosening(anchored: Trees) -> None:
+    shutil.rmtree(anchored.base.store)
+    for name in ("sums.toml", "sums.scores.csv"):
+        (anchored.head.store / "m" / name).unlink()
+    assert effects(anchored.changes()) == {ANCHOR: "loosening"}
+
+
+def test_a_damaged_anchor_is_bad_input_in_the_head_and_a_loosening_in_the_base(anchored: Trees) -> None:
+    edit(anchored.head, r"^replaced = 1", "replaced = 2", "m/sums.anchor.toml")
+    with pytest.raises(BadInput, match="restore the file from git"):
+        anchored.changes()
+    assert effects(anchored.back()) == {ANCHOR: "loosening"}
+
+
+def test_an_anchor_that_an_incomparable_reference_ends_is_a_loosening(anchored: Trees) -> None:
+    write_task(anchored.head.folder, prompt="Please: {{ q }}")
+    assert anchored.head.record(right_but(1), args=["--reason", "prompt"]) == 0
+    assert effects(anchored.changes()) == {"tasks.sums: prompt": "loosening", SUMS: "loosening", ANCHOR: "loosening"}
+
+
+# --- which reference judges ---
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> Trees:
+    """A base with references of m@quant=bf16 and m@quant=fp8, in which m is bf16."""
+    pair = trees(tmp_path)
+    for quant in ("fp8", "bf16"):
+        pair.base.models["m"]["variant"] = {"quant": quant}
+        pair.base.write()
+        assert pair.base.record(right_but(1, 20)) == 0
+    return again(pair)
+
+
+def model(tree: Project, **keys: Any) -> None:
+    merged = tree.models["m"] | keys
+    tree.models["m"] = {key: value for key, value in merged.items() if value is not None}
+    tree.write()
+
+
+def test_another_variant_is_judged_by_another_reference(variants: Trees) -> None:
+    model(variants.head, variant={"quant": "fp8"})
+    change = only(variants)
+    assert (change.rule, change.effect) == ("models.m.variant", "loosening")
+    assert (change.base, change.head) == ("m@quant=bf16", "m@quant=fp8")
+    assert change.why == "another reference judges sums"
+    assert change.line is not None
+
+
+@pytest.mark.parametrize("baseline", ["m@quant=bf16", "m@bf16", " m@ quant=bf16"])
+def test_another_variant_that_keeps_its_baseline_is_no_change(variants: Trees, baseline: str) -> None:
+    model(variants.head, variant={"quant": "fp8"}, baseline=baseline)
+    assert variants.changes() == variants.back() == ()
+
+
+def test_another_baseline_is_a_loosening_recorded_or_not(variants: Trees) -> None:
+    model(variants.head, baseline="m@fp8")
+    assert effects(variants.changes()) == {"models.m.baseline": "loosening"}
+    model(variants.head, baseline="m@quant=int4")
+    assert only(variants).head == "m@quant=int4 (not recorded)"
+    assert only(variants).effect == "loosening"
+
+
+def test_a_task_with_a_mean_or_target_of_its_own_is_judged_by_no_recorded_reference(variants: Trees) -> None:
+    for tree in (variants.base, variants.head):
+        tree.tasks["sums"]["target"] = 50.0
+        tree.write()
+    model(variants.head, variant={"quant": "fp8"})
+    assert variants.changes() == ()
+
+
+def test_a_recorded_reference_that_a_check_did_not_have_is_new(variants: Trees) -> None:
+    model(variants.base, variant={"quant": "int4"})
+    assert effects(variants.changes()) == {"models.m.variant": "new"}
+
+
+def test_an_added_reference_that_takes_a_checks_place_is_a_loosening(variants: Trees) -> None:
+    for tree in (variants.base, variants.head):
+        model(tree, variant=None, baseline="m@bf16")
+    shutil.copytree(variants.head.store / "m@quant=bf16", variants.head.store / "m@bf16")
+    found = effects(variants.changes())
+    assert found == {"references: m@bf16/sums": "new", "references: m/sums": "loosening"}
+
+
+def test_a_baseline_that_fits_several_references_is_bad_input_in_the_head_alone(variants: Trees) -> None:
+    for tree in (variants.base, variants.head):
+        model(tree, baseline="m@bf16")
+    shutil.copytree(variants.head.store / "m@quant=bf16", variants.head.store / "m@kv=bf16")
+    with pytest.raises(BadInput, match="fits m@kv=bf16 and m@quant=bf16"):
+        variants.changes()
+    assert set(effects(variants.back()).values()) == {"loosening"}

@@ -1,0 +1,183 @@
+"""What a pull request changes of the ways a task is asked and scored: choices, judges, own functions, statistics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.config.config import load_config
+from accgate.errors import BadInput
+from accgate.guard.base import Selection, rulings
+from tests.gates import Project, questions, table, write_lines, write_task
+from tests.trees import Trees, effects, trees
+
+RUBRIC = {"metric": "judge", "judge.rubric": "{{ prompt }} <<answer>>"}
+CHOICES = {"metric": "exact_match", "target": "A", "choices.options": '["x", "y"]'}
+ATTACK = {"attack": [{"kind": "typos", "field": "q"}]}
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Trees:
+    return trees(tmp_path)
+
+
+def define(project: Project, **keys: Any) -> None:
+    write_task(project.folder, rows=questions(20), **keys)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "part"),
+    [
+        ({}, {"metric_options": {}}, None),
+        ({"metric": "rouge_n"}, {"metric": "rouge_n", "metric_options": {"n": 3}}, "metric_options"),
+        (RUBRIC, {**RUBRIC, "judge.rubric": "be kind to <<answer>>"}, "judge"),
+        (RUBRIC, {**RUBRIC, "judge.lowest": 0.0}, "judge"),
+        (CHOICES, {**CHOICES, "choices.by": "likelihood"}, "choices"),
+        (ATTACK, {"attack": [{"kind": "typos", "field": "q", "rate": 0.01}]}, "attack"),
+        (ATTACK, {}, "attack"),
+        ({}, {"target": None, "targets": "{{ [a | string] | tojson }}"}, None),
+        ({"confidence": {"by": "reply"}}, {"confidence": {"by": "tokens"}}, "confidence"),
+        (
+            {"confidence": {"by": "reply"}, "aggregate": "ece"},
+            {"confidence": {"by": "reply"}, "aggregate": "ece", "aggregate_options": {"bins": 2}},
+            "aggregate_options",
+        ),
+        ({"dataset.where": "{{ a > 3 }}"}, {"dataset.where": "{{ a > 9 }}"}, "dataset"),
+    ],
+)
+def test_every_new_part_of_a_definition_is_a_rule(
+    pair: Trees, before: dict[str, Any], after: dict[str, Any], part: str | None
+) -> None:
+    define(pair.base, **before)
+    define(pair.head, **{key: value for key, value in after.items() if value is not None})
+    if after.get("targets"):
+        text = (pair.head.folder / "sums.toml").read_text()
+        (pair.head.folder / "sums.toml").write_text(text.replace('target = "{{ a }}"\n', ""))
+    found = effects(pair.changes())
+    if part is not None:
+        assert found == {f"tasks.sums: {part}": "loosening"}
+    elif after.get("targets"):
+        assert set(found) == {"tasks.sums: target", "tasks.sums: targets"}
+    else:
+        assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "looser", "stricter", "rule"),
+    [("alpha", 0.01, 0.04, ".alpha"), ("beta", 0.3, 0.1, ".beta"), ("theta", 3.0, 2.0, ": theta")],
+)
+def test_error_rates_of_a_definition_are_rules_with_a_direction(
+    pair: Trees, part: str, looser: float, stricter: float, rule: str
+) -> None:
+    define(pair.base, **{part: stricter})
+    define(pair.head, **{part: looser})
+    assert effects(pair.changes()) == {f"tasks.sums{rule}": "loosening"}
+    assert effects(pair.back()) == {f"tasks.sums{rule}": "tightening"}
+
+
+def test_gates_alpha_written_out_goes_before_a_definitions_and_that_is_seen(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        define(project, alpha=0.2)
+    assert load_config(pair.head.config).rate("sums", "alpha", 0.2) == 0.2
+    pair.head.write(alpha=0.05)  # the default, but now it holds for the task, too
+    assert load_config(pair.head.config).rate("sums", "alpha", 0.2) == 0.05
+    assert effects(pair.changes()) == {"tasks.sums.alpha": "loosening"}
+    pair.base.write(alpha=0.05)
+    pair.head.write(alpha=0.01)
+    assert effects(pair.changes()) == {"gate.alpha": "loosening"}
+
+
+def test_the_code_of_a_metric_is_a_rule(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        define(project, metric="mine.py:score")
+        (project.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0 * (answer == target)\n")
+    assert pair.changes() == ()
+    (pair.head.folder / "mine.py").write_text("def score(answer, target):\n    return 100.0\n")
+    assert effects(pair.changes()) == {"tasks.sums: metric": "loosening"}
+
+
+def test_the_guard_never_runs_the_code_of_a_metric(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        define(project, metric="mine.py:score")
+        (project.folder / "mine.py").write_text("raise SystemExit('it ran')\n")
+    (pair.head.folder / "mine.py").write_text("raise SystemExit('it ran, too')\n")
+    assert effects(pair.changes()) == {"tasks.sums: metric": "loosening"}
+
+
+@pytest.mark.parametrize("key", ["dataset", "few_shot_dataset"])
+def test_a_file_that_accuracy_toml_names_for_rows_counts_by_its_content(pair: Trees, key: str) -> None:
+    for project in (pair.base, pair.head):
+        write_lines(project.folder / "rows.jsonl", questions(20))
+        project.tasks["sums"][key] = "rows.jsonl"
+        project.write()
+    assert pair.changes() == ()
+    write_lines(pair.head.folder / "rows.jsonl", questions(19))
+    assert effects(pair.changes()) == {f"tasks.sums.{key}": "loosening"}
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after"),
+    [("subset", None, "easy"), ("choose", None, "letter"), ("run_code", False, True), ("run_code", True, False)],
+)
+def test_other_ways_to_ask_and_score_are_loosenings(pair: Trees, key: str, before: Any, after: Any) -> None:
+    for project, value in ((pair.base, before), (pair.head, after)):
+        if value is not None:
+            project.tasks["sums"][key] = value
+        project.write()
+    assert effects(pair.changes()) == {f"tasks.sums.{key}": "loosening"}
+
+
+def add_judge(project: Project, **keys: Any) -> None:
+    text = project.config.read_text()
+    project.config.write_text(text + table("judges.strict", {"model": "toy", **keys}))
+
+
+def test_another_judge_is_a_loosening_and_a_new_one_is_not(pair: Trees) -> None:
+    add_judge(pair.head)
+    assert pair.changes() == ()
+    add_judge(pair.base, options={"base_url": "http://127.0.0.1:1/v1"})
+    assert effects(pair.changes()) == {"judges.strict": "loosening"}
+
+
+def test_the_judge_of_the_base_marks_a_pull_request(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        define(project, **RUBRIC)
+        project.tasks["sums"] |= {"judge": "strict", "reference": 80.0, "reference_num_samples": 20}
+        project.write()
+        write_lines(project.scores, [{"id": "a", "score": 100}])
+    add_judge(pair.base)
+    add_judge(pair.head, sampling={"temperature": 1.0})
+    ruled = rulings(load_config(pair.head.config), pair.base.config, Selection())
+    assert ruled is not None
+    assert ruled.enforced is not None
+    assert ruled.enforced.judges["strict"].sampling.temperature == 0.0
+
+
+@pytest.mark.parametrize("linked", ["rows.jsonl", "mine.py"])
+def test_a_rule_of_the_base_that_leads_into_the_pull_requests_files_is_refused(pair: Trees, linked: str) -> None:
+    for project in (pair.base, pair.head):
+        define(project, metric="mine.py:score")
+        (project.folder / "mine.py").write_text("def score(answer, target):\n    return 0.0\n")
+        write_lines(project.folder / "rows.jsonl", questions(20))
+        project.tasks["sums"] |= {"dataset": "rows.jsonl", "reference": 80.0, "reference_num_samples": 20}
+        project.write()
+    (pair.base.folder / linked).unlink()
+    (pair.base.folder / linked).symlink_to(pair.head.folder / linked)
+    with pytest.raises(BadInput, match="leads into the pull request's own files"):
+        rulings(load_config(pair.head.config), pair.base.config, Selection())
+
+
+def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        (project.folder / "own").mkdir()
+        (project.folder / "own" / "t.yaml").write_text("task: t\n")
+        project.tasks["sums"] = {"lm_eval": "t", "options": {"include_path": "own"}}
+        project.write()
+    assert pair.changes() == ()
+    (pair.head.folder / "own" / "t.yaml").write_text("task: t\nnum_fewshot: 1\n")
+    assert effects(pair.changes()) == {"tasks.sums.options.include_path": "loosening"}
+    pair.head.tasks["sums"]["options"] = {"include_path": "own", "num_fewshot": 3}
+    pair.head.write()
+    assert "tasks.sums.options" in effects(pair.changes())

@@ -1,0 +1,321 @@
+"""TOML files: what cannot be read, on which line a key stands, and how a fault is worded."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from accgate.errors import BadInput
+from accgate.inputs.toml import TomlFile, dotted, read_toml
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "a.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def parsed(text: str) -> TomlFile:
+    return TomlFile(Path("a.toml"), text, tomllib.loads(text))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", ":1: is empty; do this"),
+        (b" \n\t\r\n", ":1: is empty; do this"),
+        (b"\xef\xbb\xbf", ":1: is empty; do this"),
+        (b"a = 1\nb = '\xff'\n", ":2: byte 11 is not UTF-8; save the file as UTF-8 text"),
+        (b"\xef\xbb\xbfa=1\n\xff", ":2: byte 7 is not UTF-8; save the file as UTF-8 text"),
+        ("a = 1\n".encode("utf-16"), ":1: byte 0 is not UTF-8; save the file as UTF-8 text"),
+        (bytes(range(256)), ":2: byte 128 is not UTF-8; save the file as UTF-8 text"),
+        (b"a" * 10_000_000, ": has 10,000,000 bytes, more than 1,000,000; is it the right file?"),
+        (b"a = 1\0\n", ":1: is not valid TOML: "),
+        (b"a = 1\rb = 2\r", ":1: is not valid TOML: "),
+        (b"a = 1\n\nb =\n", ":3: is not valid TOML: Invalid value; see https://toml.io for the syntax"),
+        (b"a = 1\nb = 'x\n", ":2: is not valid TOML: "),
+        (b'a = 1\nb = """x\n\n\n', ":2: is not valid TOML: Unterminated string; see https://toml.io for the syntax"),
+        (b"a = [1,\n2\n", ":2: is not valid TOML: Unclosed array; see https://toml.io for the syntax"),
+        (b"\nnot toml at all", ":2: is not valid TOML: "),
+        (b"a = 2024-02-30", ":1: is not valid TOML: Invalid date or datetime; see https://toml.io for the syntax"),
+        (b"a = " + b"[" * 5000, ": is nested too deeply; no setting of accgate is"),
+        (b"a = " + b"[" * 5000 + b"]" * 5000, ": is nested too deeply; no setting of accgate is"),
+        (b"a = " + b"[" * 100 + b"]" * 100, ": is nested too deeply; no setting of accgate is"),
+        (b"a" + b".a" * 2000 + b" = 1", ": is nested too deeply; no setting of accgate is"),
+        (b"[a" + b".a" * 2000 + b"]", ": is nested too deeply; no setting of accgate is"),
+        (b"a = 1\nb = " + b"1" * 5000, ":2: holds a number of thousands of digits; a whole number of TOML has 64 bits"),
+        (b"a = 1\n[t]\nb = [0, 0x" + b"f" * 5000 + b"]", ":3: t.b[1]: is a number of more than 64 bits; a whole"),
+        (b"a = 9223372036854775808", ":1: a: is a number of more than 64 bits; a whole number of TOML has 64 bits"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_used_is_one_message_with_line_and_mend(
+    tmp_path: Path, content: bytes, expected: str
+) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(BadInput) as caught:
+        read_toml(path, mend="do this")
+    assert len(caught.value.messages) == 1
+    assert caught.value.messages[0].startswith(f"{path}{expected}")
+    assert "\n" not in caught.value.messages[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[a]\nb = 1\n[a]\n", 3),
+        ("[a]\nb = 1\nb = 2\n", 3),
+        ("a.b = 1\na.b = 2\n", 2),
+        ("a = {b = 1, b = 2}\n", 1),
+        ("a = {b = 1}\n[a.c]\n", 2),
+        ("a = 1\n[a]\n", 2),
+        ("a = [1]\n[[a]]\n", 2),
+        ("[a.b]\n[a]\nb.c = 1\n", 3),
+    ],
+)
+def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, line: int) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(BadInput) as caught:
+        read_toml(path, mend="")
+    assert caught.value.messages[0].startswith(f"{path}:{line}: is not valid TOML: ")
+    assert caught.value.messages[0].endswith("; each table and key may stand once; rename or remove one of the two")
+
+
+@pytest.mark.parametrize(("name", "why"), [("missing.toml", "No such file or directory; do this"), (".", "directory")])
+def test_what_is_no_file_says_so(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        read_toml(tmp_path / name, mend="do this")
+
+
+def test_a_directory_asks_for_the_file_in_it(tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as caught:
+        read_toml(tmp_path, mend="do this")
+    assert str(caught.value) == f"{tmp_path}: is a directory; give the TOML file in it"
+
+
+def test_the_largest_numbers_and_the_deepest_tables_are_read(tmp_path: Path) -> None:
+    text = "\ufeffa = [-9223372036854775808, 9223372036854775807]\r\nb = " + "[" * 99 + "]" * 99
+    file = read_toml(written(tmp_path, text), mend="")
+    assert file.data["a"] == [-(2**63), 2**63 - 1]
+    assert file.line(("b",)) == 2
+
+
+LINES = '''
+# a comment
+first = 1  # another [comment] = "x"
+
+[plain]
+key = 1
+  indented = 2
+[ plain . "sub table" ]
+'literal key' = 1
+"quoted \\u0041 = [" = 2
+dotted . deep = 1
+dotted."x.y" = 2
+inline = { one = 1, two = { three = [ { four = 4 } ] } }
+[strings]
+basic = """
+before = 1
+[not.a.table]
+"quotes" ""
+"""
+literal = \'\'\'
+after = 1 # ]\'\'\'
+after = 2
+same_line = """ " ] } """
+[arrays]
+numbers = [ # ]
+  1,
+  2, # "
+]
+tables = [
+  { name = "]" },
+  { name = "}" }
+]
+last = 1
+[[things]]
+name = 1
+[[things]]
+name = 2
+[things.part]
+size = 1
+[[things.list]]
+size = 2
+
+[[things.list]]
+size = 3
+[[things]]
+[things.part]
+size = 4
+'''
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        (("first",), 3),
+        (("plain",), 5),
+        (("plain", "key"), 6),
+        (("plain", "indented"), 7),
+        (("plain", "sub table"), 8),
+        (("plain", "sub table", "literal key"), 9),
+        (("plain", "sub table", "quoted A = ["), 10),
+        (("plain", "sub table", "dotted"), 11),
+        (("plain", "sub table", "dotted", "deep"), 11),
+        (("plain", "sub table", "dotted", "x.y"), 12),
+        (("plain", "sub table", "inline", "two", "three", 0, "four"), 13),
+        (("strings", "basic"), 15),
+        (("strings", "before"), 14),  # no such key: the line of its table
+        (("strings", "literal"), 20),
+        (("strings", "after"), 22),
+        (("strings", "same_line"), 23),
+        (("arrays", "numbers", 1), 25),
+        (("arrays", "tables", 1, "name"), 29),
+        (("arrays", "last"), 33),
+        (("things",), 34),
+        (("things", 0), 34),
+        (("things", 0, "name"), 35),
+        (("things", 1), 36),
+        (("things", 1, "name"), 37),
+        (("things", 1, "part"), 38),
+        (("things", 1, "part", "size"), 39),
+        (("things", 1, "list", 0, "size"), 41),
+        (("things", 1, "list", 1), 43),
+        (("things", 1, "list", 1, "size"), 44),
+        (("things", 2, "part", "size"), 47),
+        (("nowhere", "at", "all"), 1),
+        ((), 1),
+    ],
+)  # fmt: skip
+def test_every_kind_of_key_is_found_on_its_line(key: tuple[str | int, ...], line: int, newline: str) -> None:
+    assert parsed(LINES.replace("\n", newline)).line(key) == line
+
+
+VALUES = st.sampled_from(
+    ["1", "true", '"x = 1"', "'#'", "1979-05-27", "[1,\n 2, # ]\n\n]",
+     '"""\na = 1\n[b]\n"""', "'''\n]\n'''", "{ a = 1 }",
+     '"\u2028\x85 [\x7e]"', "[ '''\n''', [\n], {a = 1}]", '"""a\\\n  b"""', "[]"]
+)  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["", "\n", "# [c] = \n", "  \n\n"]), VALUES), max_size=12), st.booleans())
+def test_keys_are_found_whatever_values_stand_before_them(parts: list[tuple[str, str]], windows: bool) -> None:
+    text, lines = "", {}
+    for i, (gap, value) in enumerate(parts):
+        text += gap + (f"[table{i}]\n" if i % 3 == 2 else "")
+        key = (f"table{i - (i + 1) % 3}", f"key{i}") if i >= 2 else (f"key{i}",)
+        lines[key] = text.count("\n") + 1
+        text += f"key{i} = {value}\n"
+    file = parsed(text.replace("\n", "\r\n") if windows else text)
+    assert {key: file.line(key) for key in lines} == lines
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_a_key_in_a_message_is_toml_that_names_the_key_and_stays_on_one_line(key: list[str]) -> None:
+    text = dotted(tuple(key))
+    assert text.isprintable()
+    value = tomllib.loads(f"{text} = 1")
+    for part in key:
+        value = value[part]
+    assert value == 1
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Inner:
+    size: Count = Field(description="1 or more")
+    share: Annotated[Number, Field(lt=1)] = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, config=CLOSED)
+class Shape:
+    name: Text = Field(max_length=5)
+    inner: Inner | None = None
+    inners: dict[Text, Inner] = Field(default_factory=dict)
+    counts: dict[Text, Count] = Field(default_factory=dict)
+    words: Texts = ()
+    listed: list[Inner] = Field(default_factory=list)
+    number: Number = 0.0
+    whole: Whole = 0
+    flag: Flag = False
+    kind: Literal["good", "bad"] = "good"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nmae = 1", "nmae: unknown key; did you mean 'name'?"),
+        ("Whole = 1", "Whole: unknown key; did you mean 'whole'?"),
+        ("WHOLE = 1", "WHOLE: unknown key; did you mean 'whole'?"),
+        ("inner = {size = 1, sise = 1}", "inner.sise: unknown key; did you mean 'size'?"),
+        ("inners.a = {size = 1, zzz = 1}", "inners.a.zzz: unknown key; known are share, size"),
+        ("listed = [{size = 1, zzz = 1}]", "listed[0].zzz: unknown key; known are share, size"),
+        ("inner = {}", "inner.size: is missing; add it: 1 or more"),
+        ("inner = 1", "inner: is 1, a whole number; write a table"),
+        ("inner = {size = 0}", "inner.size: is 0; write a number from 1 (1 or more)"),
+        ("inner = {size = 1, share = 1}", "inner.share: is 1; write a number below 1"),
+        ("counts = {a = 0}", "counts.a: is 0; write a number from 1"),
+        ("counts = []", "counts: is [], an array; write a table"),
+        ("words = 'x'", "words: is 'x', text; write an array"),
+        ("words = ['x', 1]", "words[1]: is 1, a whole number; write text in quotes"),
+        ("listed = {}", "listed: is {}, a table; write an array"),
+        ("number = true", "number: is True, a boolean; write a number"),
+        ("number = '1'", "number: is '1', text; write a number"),
+        ("number = 07:32:00", "a date or time; write a number"),
+        ("number = nan", "number: is nan; write a number that is finite"),
+        ("whole = 1.5", "whole: is 1.5, a number; write a whole number"),
+        ("whole = 1.0", "whole: is 1.0, a number; write a whole number"),
+        ("flag = 1", "flag: is 1, a whole number; write true or false"),
+        ("kind = 'god'", "kind: is 'god'; write one of good, bad; did you mean 'good'?"),
+        ("kind = 'xyz'", "kind: is 'xyz'; write one of good, bad"),
+        ("kind = 1", "kind: is 1; write one of good, bad"),
+        ("whole = '" + "x" * 100 + "'", "whole: is '" + "x" * 56 + "..., text; write a whole number"),
+    ],
+)
+def test_a_fault_names_key_value_and_mend(text: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        validated(parsed(f"name = ''\n{text}"), Shape)
+    (only,) = caught.value.messages
+    assert only.startswith("a.toml:2: ")
+    assert only.endswith(message)
+
+
+def test_a_missing_key_and_a_fault_without_words_of_its_own_are_told_too() -> None:
+    with pytest.raises(BadInput) as caught:
+        validated(parsed("x = 1"), Shape)
+    assert "a.toml:1: name: is missing; add it" in caught.value.messages
+    with pytest.raises(BadInput, match=re.escape("a.toml:1: name: is 'too long': String should have at most 5")):
+        validated(parsed("name = 'too long'"), Shape)
+
+
+def test_one_table_of_a_file_is_validated_with_keys_from_the_top() -> None:
+    file = parsed("[a]\n[a.inner]\nsize = 2\nshare = 2")
+    with pytest.raises(BadInput, match=re.escape("a.toml:4: a.inner.share: is 2; write a number below 1")):
+        validated(file, Inner, ("a", "inner"))
+    assert validated(parsed("a.inner = {size = 2}"), Inner, ("a", "inner")) == Inner(size=2)
+    with pytest.raises(BadInput, match=r"a\.nothing\.size: is missing"):
+        validated(file, Inner, ("a", "nothing"))
+
+
+@settings(deadline=None)
+@given(st.permutations(["number = true", "whole = 'x'", "zzz = 1", "kind = 2", "words = 3"]))
+def test_several_faults_come_in_the_order_of_the_file(lines: list[str]) -> None:
+    with pytest.raises(BadInput) as caught:
+        validated(parsed("\n".join(["name = 'n'", *lines])), Shape)
+    places = [message.split(": ")[:2] for message in caught.value.messages]
+    assert places == [[f"a.toml:{i}", line.split()[0]] for i, line in enumerate(lines, 2)]
+    assert json.dumps(str(caught.value)).count("\\n") == 4

@@ -1,0 +1,163 @@
+"""annotation_plan(): how many test cases to annotate when there is no dataset yet."""
+
+import json
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from accgate.errors import BadInput
+from accgate.planning.annotation import AnnotationPlan, annotation_plan
+
+margins = st.floats(1e-4, 0.9)
+confidences = st.floats(0.5, 0.9999)
+populations = st.none() | st.integers(1, 20_000)
+
+
+@pytest.mark.parametrize(("margin", "n"), [(0.05, 738), (0.01, 18_445), (0.001, 1_844_440)])
+def test_the_answer_is_the_published_one_in_any_unit(margin: float, n: int) -> None:
+    assert annotation_plan(margin).n == n
+    assert annotation_plan(100 * margin, low=0.0, high=100.0).n == n
+    assert annotation_plan(2 * margin, low=-1.0, high=1.0).n == n
+
+
+@pytest.mark.parametrize(("margin", "n"), [(0.05, 385), (0.03, 1068), (0.01, 9604)])
+def test_the_normal_approximation_is_the_pollster_s_number(margin: float, n: int) -> None:
+    assert annotation_plan(margin).n_approximate == n
+
+
+def test_of_20_cases_the_normal_approximation_takes_8() -> None:
+    assert annotation_plan(0.3, population=20).n_approximate == math.ceil(10.671 / (1 + 9.671 / 20))  # Cochran
+
+
+@given(margin=margins, confidence=confidences, population=populations)
+@settings(deadline=None)
+def test_the_approximation_is_scipy_s_normal_with_the_finite_population_s_correction(
+    margin: float, confidence: float, population: int | None
+) -> None:
+    needed = (norm.isf((1 - confidence) / 2) * 0.5 / margin) ** 2
+    if population is not None:
+        needed = max(needed / (1 + (needed - 1) / population), min(needed, 1.0))
+    plan = annotation_plan(margin, confidence=confidence, population=population)
+    assert plan.n_approximate == pytest.approx(max(1, math.ceil(needed)), rel=1e-6)
+    assert plan.n_approximate <= plan.n
+
+
+@given(margin=margins, confidence=confidences, population=populations)
+@settings(deadline=None)
+def test_the_curve_holds_the_answer_as_the_first_row_that_reaches_margin_and_confidence(
+    margin: float, confidence: float, population: int | None
+) -> None:
+    plan = annotation_plan(margin, confidence=confidence, population=population)
+    numbers = [row.n for row in plan.curve]
+    assert numbers == sorted(set(numbers))
+    assert plan.n in numbers
+    for row in plan.curve:
+        reached = row.n >= plan.n
+        assert (row.margin <= margin * (1 + 1e-9)) == reached
+        assert (row.confidence >= confidence - 1e-9) == reached
+        assert 0.0 <= row.margin <= 1.0
+        assert 0.0 <= row.confidence <= 1.0
+    for fewer, more in zip(plan.curve, plan.curve[1:], strict=False):
+        assert fewer.margin >= more.margin
+        assert fewer.confidence <= more.confidence
+
+
+def test_the_curve_runs_over_round_numbers_to_beyond_the_answer() -> None:
+    assert [row.n for row in annotation_plan(0.05).curve] == [50, 100, 200, 500, 738, 1000, 2000]
+    assert [row.n for row in annotation_plan(0.3).curve] == [10, 20, 21, 50]
+    assert [row.n for row in annotation_plan(0.05, population=1319).curve] == [50, 100, 200, 474, 500, 1000, 1319]
+
+
+def test_the_row_of_380_cases_has_the_published_confidence() -> None:
+    plan = annotation_plan(0.1, population=None, confidence=1.0 - 2.0 * math.exp(-7.6))
+    row = next(row for row in plan.curve if row.n == plan.n)
+    assert (row.n, round(row.confidence, 6)) == (380, 0.998999)
+
+
+def test_of_a_small_population_fewer_are_needed_and_all_of_it_is_certain() -> None:
+    plan = annotation_plan(0.01, population=10_000)
+    assert (plan.n, plan.n_population, plan.n_hoeffding) == (6485, 6485, 18_445)
+    assert (plan.curve[-1].n, plan.curve[-1].margin, plan.curve[-1].confidence) == (10_000, 0.0, 1.0)
+    assert annotation_plan(0.01, population=50).n == 50
+    assert annotation_plan(0.01, population=1).n == 1
+
+
+def test_the_sentence_gives_the_answer_what_it_assumes_and_the_approximate_number() -> None:
+    assert annotation_plan(0.01).sentence() == (
+        "Annotate 18,445 test cases, drawn at random: their mean score is then less than 0.01 from the truth with at"
+        " least 95% confidence, whatever the scores from 0 to 1 are (Hoeffding). Approximate, without that guarantee:"
+        " 9,604 by the normal distribution at the worst standard deviation, 0.5."
+    )
+
+
+def test_the_sentence_says_of_how_many_there_are() -> None:
+    some = annotation_plan(5.0, high=100.0, population=1319, confidence=0.999).sentence()
+    assert some.startswith("Annotate 707 of the 1,319 test cases, drawn at random: ")
+    assert "from the mean of all with at least 99.9% confidence, whatever the scores from 0 to 100 are" in some
+    everything = annotation_plan(0.01, population=20).sentence()
+    assert everything.startswith("Annotate all 20 test cases: with fewer, no bound keeps their mean less than 0.01")
+
+
+def test_rows_round_margins_up_and_confidences_down() -> None:
+    plan = annotation_plan(0.05)
+    assert len(plan.header()) == 3
+    assert plan.header()[1] == "margin at 95% confidence"
+    rows = dict(zip((row.n for row in plan.curve), plan.rows(), strict=True))
+    assert rows[738] == ("738", "0.05", "95.0055%")
+    assert rows[50] == ("50", "0.1921", "0%")
+    for row, (_, margin, confidence) in zip(plan.curve, plan.rows(), strict=True):
+        assert row.margin <= float(margin) * (1 + 1e-9) <= row.margin * 1.002
+        assert row.confidence - 1e-6 <= float(confidence.rstrip("%")) / 100 <= row.confidence + 1e-12
+    whole = annotation_plan(0.05, population=100).rows()[-1]
+    assert whole == ("100", "0", "100%")
+
+
+def test_the_dictionary_is_json_and_holds_every_figure() -> None:
+    plan = annotation_plan(0.05, population=1319)
+    written = json.loads(json.dumps(plan.as_dict(), allow_nan=False))
+    assert set(written) == set(AnnotationPlan.__dataclass_fields__)
+    assert written["n"] == written["n_population"] == 474
+    assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"margin": 0.0}, "margin is 0; give a number from 1e-05 to below 1, the width of the range"),
+        ({"margin": -0.1}, "margin is -0.1; give"),
+        ({"margin": math.nan}, "margin is nan; give"),
+        ({"margin": 1.0}, "margin is 1; give"),
+        ({"margin": 100.0, "high": 100.0}, "margin is 100; give a number from 0.001 to below 100,"),
+        ({"margin": 1e-6}, "margin is 1e-06; give"),
+        ({"confidence": 95.0}, "confidence is 95; give a share above 0 and below 1, such as 0.95"),
+        ({"confidence": 0.0}, "confidence is 0; give"),
+        ({"confidence": 1.0}, "confidence is 1; give"),
+        ({"confidence": math.nan}, "confidence is nan; give"),
+        ({"low": 1.0, "high": 0.0}, "range is 1 to 0; give the lowest and the highest score, such as 0 1"),
+        ({"low": 1.0, "high": 1.0}, "range is 1 to 1; give"),
+        ({"high": math.inf}, "range is 0 to inf; give"),
+        ({"low": math.nan}, "range is nan to 1; give"),
+        ({"population": 0}, "population is 0; give 1 or more test cases, or leave it out"),
+    ],
+)
+def test_an_argument_out_of_range_is_named_with_the_mend(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        annotation_plan(**{"margin": 0.05, **keys})
+    assert str(refused.value).startswith(message)
+
+
+def test_every_wrong_argument_is_named_at_once() -> None:
+    with pytest.raises(BadInput) as refused:
+        annotation_plan(2.0, confidence=95.0, population=-3)
+    assert [message.split()[0] for message in refused.value.messages] == ["margin", "confidence", "population"]
+
+
+def test_a_plan_loads_no_numpy() -> None:
+    code = "import sys, accgate.annotation as a; a.annotation_plan(0.01, population=500); print('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

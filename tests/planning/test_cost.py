@@ -1,0 +1,187 @@
+"""What `accgate plan` says of the cost: from what was measured on this hardware, and nothing where nothing was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.config.config import load_config
+from accgate.guard.reference_rules import INFORMATION
+from accgate.planning.checks import plan_checks
+from accgate.planning.cost import Cost, Estimate, estimates
+from accgate.records.file import Record, paths_of, to_line
+from accgate.references.store import ReferenceFile
+from accgate.report.costs import cost_sentence, total_sentence
+from tests.gates import Project, recorded_project
+from tests.servers import Server, sums
+
+GPU = "NVIDIA H200"
+
+
+def planned(project: Project, *, runs: list[Path] | None = None, here: str | None = GPU) -> Estimate:
+    config = load_config(project.config)
+    (found,) = estimates(config, plan_checks(config), runs or [], lambda _: here)
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A vllm model whose reference of 200 samples was recorded on one GPU: 50 samples a second of 110 tokens."""
+    made = recorded_project(tmp_path, 200)
+    (path,) = made.store.rglob("sums.toml")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(("engine", "hardware"))]
+    extra = f'engine = "vllm"\nhardware = "{GPU}"\nprompt_tokens = 100.0\ncompletion_tokens = 10.0\n'
+    path.write_text(extra + "samples_per_second = 50.0\n" + "\n".join(lines))
+    made.models = {"m": {"engine": "vllm", "model": "org/model"}}
+    made.write()
+    return made
+
+
+def of_hardware(project: Project, hardware: str) -> None:
+    (path,) = project.store.rglob("sums.toml")
+    path.write_text(path.read_text().replace(GPU, hardware))
+
+
+def test_cost_follows_from_what_the_reference_took_on_this_hardware(project: Project) -> None:
+    found = planned(project)
+    assert found.most == Cost(200, 22_000, 4.0, pytest.approx(4 / 3600))
+    assert (found.healthy, found.dropped) == (None, None)  # no theta: nothing stops early
+
+
+def test_several_gpus_count_each(project: Project) -> None:
+    of_hardware(project, f"8 x {GPU}")
+    assert planned(project).most.gpu_hours == pytest.approx(8 * 4 / 3600)
+
+
+def test_repeats_are_asked_for_each_sample(project: Project) -> None:
+    project.tasks["sums"]["repeats"] = 3
+    project.write()
+    assert planned(project).most == Cost(600, 66_000, 12.0, pytest.approx(12 / 3600))
+
+
+@pytest.mark.parametrize("here", ["NVIDIA H100 80GB HBM3", "8 x NVIDIA H200 NVL", None])
+def test_on_other_hardware_time_is_not_guessed_and_tokens_are_known(project: Project, here: str | None) -> None:
+    found = planned(project, here=here)
+    assert found.most == Cost(200, 22_000, None, None)
+    assert any("its time is not known; there are measurements on NVIDIA H200" in note for note in found.notes)
+
+
+def test_another_engines_figures_are_not_this_ones(project: Project) -> None:
+    project.models = {"m": {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:1/v1"}}}
+    project.write()
+    found = planned(project)
+    assert found.most == Cost(200, None, None, None)
+    assert "no earlier run counted tokens" in found.notes
+
+
+def test_processors_have_no_gpu_hours(project: Project) -> None:
+    of_hardware(project, "a processor")
+    assert planned(project, here="a processor").most == Cost(200, 22_000, 4.0, None)
+
+
+def test_early_stopping_has_a_worst_case_and_expectations(project: Project) -> None:
+    project.tasks["sums"] |= {"theta": 10.0, "discordance": 0.05}
+    project.write(early_stopping=True)
+    found = planned(project)
+    assert found.healthy is not None
+    assert found.dropped is not None
+    assert 0 < found.healthy.samples < found.dropped.samples < found.most.samples
+    for cost in (found.most, found.healthy, found.dropped):
+        assert cost.seconds == pytest.approx(cost.samples / 50)
+        assert cost.tokens == pytest.approx(cost.samples * 110)
+    said = cost_sentence(found)
+    assert "on average where nothing changed" in said
+    assert "on average after a drop of theta" in said
+
+
+def run_folder(project: Project, folder: Path, **settings: Any) -> Path:
+    """Records of 10 samples that took 2 seconds, of 50 tokens each."""
+    paths = paths_of(folder, "m", "sums")
+    paths.records.parent.mkdir(parents=True)
+    record = Record("a", 0, 100.0, "4", "4", "4", "stop", 45, 5, 0.1, None)
+    paths.records.write_bytes(b"".join(to_line(replace(record, id=str(i))) for i in range(10)))
+    made = {
+        "model": "org/model", "variant": {}, "engine": {"name": "vllm", "version": "1", "hardware": GPU},
+        "measured": {"records": 10, "seconds": 2.0},
+    }  # fmt: skip
+    paths.settings.write_text(json.dumps(made | settings))
+    return folder
+
+
+def test_records_of_the_same_model_go_before_the_references_figures(project: Project, tmp_path: Path) -> None:
+    found = planned(project, runs=[run_folder(project, tmp_path / "run")])
+    assert found.most == Cost(200, 10_000, 40.0, pytest.approx(40 / 3600))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"model": "org/other"}, {"variant": {"quant": "fp8"}}, {"engine": {"name": "openai"}}, {"engine": 3}]
+)
+def test_records_of_another_model_do_not_count(project: Project, tmp_path: Path, settings: dict[str, Any]) -> None:
+    assert planned(project, runs=[run_folder(project, tmp_path / "run", **settings)]) == planned(project)
+
+
+@pytest.mark.parametrize("measured", [None, {}, {"records": 0, "seconds": 0}, {"records": "10", "seconds": 2.0}])
+def test_records_without_a_time_still_count_tokens(project: Project, tmp_path: Path, measured: Any) -> None:
+    found = planned(project, runs=[run_folder(project, tmp_path / "run", measured=measured)])
+    assert found.most == Cost(200, 10_000, 4.0, pytest.approx(4 / 3600))
+
+
+def test_recorded_answers_cost_nothing(tmp_path: Path) -> None:
+    found = planned(recorded_project(tmp_path, 200))
+    assert found.most == Cost(200, None, None, None)
+    assert found.notes == ("recorded answers cost nothing",)
+
+
+def test_the_total_is_known_only_where_every_part_is() -> None:
+    known = Estimate("m", "a", Cost(10, 100, 5.0, 0.5), None, None, ())
+    unknown = replace(known, most=Cost(20, 50, None, None))
+    assert total_sentence([known]) is None
+    assert total_sentence([known, known]) == "All checks: at most 20 samples, 200 tokens, 10 s, 1 GPU-hours."
+    assert total_sentence([known, unknown]) == "All checks: at most 30 samples, 150 tokens."
+
+
+def test_what_a_reference_took_is_no_rule() -> None:
+    fields = {"prompt_tokens", "completion_tokens", "samples_per_second"}
+    assert fields <= set(ReferenceFile.__dataclass_fields__)
+    assert fields <= set(INFORMATION)
+
+
+def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Server(sums(wrong=0.2)) as server:
+        config = tmp_path / "accuracy.toml"
+        config.write_text(
+            f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{server.url}" }}\n'
+            "[tasks.arithmetic]\noptions = { high = 20 }\nnum_samples = 40\n"
+        )
+        assert main(["plan", str(config), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)[0]["cost"]["most"]["seconds"] is None
+        assert main(["record", str(config), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+        capsys.readouterr()
+        assert main(["plan", str(config), "--json"]) == 0
+        reference = json.loads(capsys.readouterr().out)[0]["cost"]
+        assert main(["plan", str(config), "--json", "--runs", str(tmp_path / "out")]) == 0
+        records = json.loads(capsys.readouterr().out)[0]["cost"]
+        assert main(["plan", str(config)]) == 0
+    assert " s; tokens as in " in " ".join(capsys.readouterr().out.split())
+    assert reference["most"]["tokens"] == pytest.approx(records["most"]["tokens"], rel=0.01)
+    assert reference["most"]["seconds"] == pytest.approx(records["most"]["seconds"], rel=0.01)
+    measured = json.loads((tmp_path / "out" / "m" / "arithmetic.settings.json").read_text())["measured"]
+    assert measured["records"] == 40
+    assert records["most"]["seconds"] == pytest.approx(measured["seconds"])
+
+
+def test_validate_loads_nothing_for_it(tmp_path: Path) -> None:
+    project = recorded_project(tmp_path, 40)
+    code = (
+        "import sys; from accgate.cli import main; code = main(sys.argv[1:]);"
+        "sys.exit(code or any(name in sys.modules for name in ('accgate.cost', 'scipy', 'asyncio')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "validate", str(project.config)], check=False, timeout=60)
+    assert done.returncode == 0

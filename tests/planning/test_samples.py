@@ -1,0 +1,143 @@
+"""plan(): how many samples, and what they see."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
+
+from accgate import Plan
+from accgate.errors import BadInput
+from accgate.planning import samples as plan
+from accgate.planning.samples import achieved_theta, planned_alpha, standard_error
+
+
+def mcnemar_power(n: int, theta: float, q: float, alpha: float) -> float:
+    """Probability that the exact test rejects at a true drop of theta, summed over the number of flips."""
+    power = 0.0
+    for m in range(n + 1):
+        weight = binom.pmf(m, n, q)
+        if weight > 1e-12:
+            tails = binom.sf(np.arange(m + 1) - 1, m, 0.5)
+            rejecting = np.flatnonzero(tails <= alpha)
+            if len(rejecting):
+                power += weight * binom.sf(rejecting[0] - 1, m, 0.5 * (1 + theta / 100 / q))
+    return power
+
+
+def test_two_samples_of_sigma_50_need_7729() -> None:
+    assert plan(2.0, sigma=50.0) == Plan(
+        "two-sample", 7729, pytest.approx(2.0, abs=2e-4), 0.05, 0.2, 2.0, None, 50.0, 7729, 7729, reachable=True
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("q", "about"), [(0.05, 833), (0.10, 1629), (0.20, 3184)])
+def test_paired_right_and_wrong_answers_need_far_fewer(q: float, about: int) -> None:
+    planned = plan(2.0, discordance=q)
+    assert planned.test == "paired"
+    assert planned.n == pytest.approx(about, abs=2)
+    assert mcnemar_power(planned.n, 2.0, q, 0.05) >= 0.8
+    assert mcnemar_power(planned.n - 1, 2.0, q, 0.05) == pytest.approx(0.8, abs=2e-3)
+    assert planned.theta <= 2.0
+
+
+def test_without_sigma_and_discordance_a_tenth_is_assumed_to_change() -> None:
+    assert plan(2.0) == plan(2.0, discordance=0.10)
+
+
+@pytest.mark.parametrize(
+    ("keys", "test", "n"),
+    [
+        ({"sigma": 50.0, "test": "target"}, "target", 3865),
+        ({"sigma": 30.0, "test": "paired"}, "paired", math.ceil(((norm.ppf(0.95) + norm.ppf(0.8)) * 30 / 2) ** 2)),
+        ({"sigma": 50.0, "discordance": 0.05, "test": "two-sample"}, "two-sample", 7729),
+        ({"sigma": 0.0}, "two-sample", 1),
+    ],
+)
+def test_each_test_has_its_own_number(keys: dict[str, Any], test: str, n: int) -> None:
+    planned = plan(2.0, **keys)
+    assert (planned.test, planned.n) == (test, n)
+
+
+def test_with_too_few_samples_the_target_is_out_of_reach() -> None:
+    planned = plan(2.0, sigma=50.0, n_max=1319)
+    assert (planned.n, planned.reachable) == (1319, False)
+    assert planned.theta == pytest.approx(4.8411, abs=5e-5)
+    assert plan(2.0, sigma=50.0, n_max=7729).reachable
+    assert plan(2.0, sigma=50.0, n_max=100_000).n == 7729
+
+
+def test_several_checks_share_alpha() -> None:
+    assert plan(2.0, sigma=50.0, checks=4) == plan(2.0, sigma=50.0, alpha=0.05 / 4)
+    assert plan(2.0, sigma=50.0, checks=4).alpha == 0.0125
+    assert plan(2.0, sigma=50.0, checks=4).n > 7729
+
+
+@given(
+    theta=st.floats(0.5, 30.0),
+    alpha=st.floats(0.001, 0.3),
+    beta=st.floats(0.05, 0.5),
+    keys=st.fixed_dictionaries({"sigma": st.floats(0.1, 50.0)})
+    | st.fixed_dictionaries({"discordance": st.floats(0.0, 1.0)})
+    | st.fixed_dictionaries({"sigma": st.floats(0.1, 50.0), "test": st.sampled_from(["target", "paired"])}),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_planned_samples_see_the_target_and_half_of_them_see_less(
+    theta: float, alpha: float, beta: float, keys: dict[str, Any]
+) -> None:
+    planned = plan(theta, alpha=alpha, beta=beta, **keys)
+    assert planned.theta <= theta * (1 + 1e-9)
+    assert planned.reachable
+    if planned.n > 1:
+        fewer = plan(theta, alpha=alpha, beta=beta, n_max=planned.n // 2, **keys)
+        assert not fewer.reachable
+        assert fewer.theta > planned.theta
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"theta": 0.0}, "theta is 0.0"),
+        ({"theta": -1.0}, "theta is -1.0"),
+        ({"theta": math.nan}, "theta is nan"),
+        ({"theta": math.inf}, "theta is inf"),
+        ({"alpha": 0.0}, "alpha is 0.0"),
+        ({"alpha": 0.5}, "alpha is 0.5"),
+        ({"beta": 0.0}, "beta is 0.0"),
+        ({"beta": 1.0}, "beta is 1.0"),
+        ({"sigma": -1.0}, "sigma is -1.0"),
+        ({"sigma": math.inf}, "sigma is inf"),
+        ({"discordance": 1.5}, "discordance is 1.5"),
+        ({"discordance": -0.1}, "discordance is -0.1"),
+        ({"n_max": 0}, "n_max is 0"),
+        ({"checks": 0}, "checks is 0"),
+        ({"test": "sgprt"}, "test is 'sgprt'; use one of auto"),
+        ({"test": "two-sample"}, "a plan for the two-sample test needs sigma"),
+        ({"test": "target", "discordance": 0.1}, "a plan for the target test needs sigma"),
+        ({"theta": 101.0, "discordance": 0.1}, "cannot drop by more than 100 points"),
+        ({"theta": 0.0, "alpha": 7.0}, "alpha is 7.0"),
+    ],
+)
+def test_bad_arguments_are_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        plan(**{"theta": 2.0} | keys)
+
+
+def test_the_alpha_planned_is_the_share_left_when_no_check_is_rejected() -> None:
+    assert planned_alpha(0.05, "none", 5) == 0.05
+    assert {planned_alpha(0.05, name, 5) for name in ("holm", "bonferroni", "bh")} == {0.01}
+
+
+def test_a_fixed_reference_keeps_its_own_error() -> None:
+    keys: dict[str, Any] = {"sigma": 50.0, "discordance": None}
+    assert standard_error("two-sample", 100, reference_n=400, **keys) == pytest.approx(
+        50 * math.sqrt(1 / 400 + 1 / 100)
+    )
+    assert standard_error("target", 100, **keys) == 5.0
+    assert standard_error("paired", 100, sigma=None, discordance=0.04) == 2.0
+    assert achieved_theta("two-sample", 10**9, alpha=0.05, beta=0.2, reference_n=1319, **keys) == pytest.approx(
+        (norm.ppf(0.95) + norm.ppf(0.8)) * 50 / math.sqrt(1319), rel=1e-5
+    )

@@ -1,0 +1,537 @@
+"""Files and mappings of scores: what is read, and what is refused with its place."""
+
+import csv
+import json
+import math
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.errors import BadInput
+from accgate.records.clusters import clusters_of
+from accgate.records.scores import Scores, collect, from_python, in_points, paired, read_scores
+from accgate.text import shown
+
+LINE = '{"id": "a", "score": 100}\n'
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(BadInput) as caught:
+        read_scores(path, "candidate")
+    return str(caught.value)
+
+
+def written(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def one_each(values: list[float], ids: str | None = None) -> Scores:
+    return Scores(tuple(ids or map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"id": "a", "score": 100}\n\n{"id": 7, "score": 12.5}\n'),
+        ("a.jsonl", '{"id": "a", "score": "100"}\r\n   \r\n{"id": "7", "score": "12.5"}'),
+        ("a.jsonl", '\ufeff{"id": "a", "score": 100}\n{"id": "7", "score": 12.5}\n'),
+        ("a.txt", '{"score": 100, "id": "a", "reply": "x", "error": null}\n{"id": 7, "repeat": 0, "score": 12.5}\n'),
+        ("a.csv", "id,score\na,100\n7,12.5\n"),
+        ("a.CSV", "\ufeffscore,cluster,id\r\n100,x,a\r\n\r\n12.5,y,7\r\n"),
+        ("a.csv", 'id,score,reply\na,100,"two\nlines"\n7,12.5,\n'),
+    ],
+)
+def test_every_form_of_the_same_two_scores_reads_the_same(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert scores.ids == ("a", "7")
+    assert scores.values.tolist() == [[100.0], [12.5]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", "".join(f'{{"id": "{i}", "repeat": {r}, "score": {s}}}\n' for r, i, s in
+            [(1, "b", 0), (0, "a", 100), (0, "b", 50), (1, "a", 0)])),
+        ("a.csv", "id,repeat,score\nb,1,0\na,0,100\nb, 0,50\na,1,0\n"),
+    ],
+)  # fmt: skip
+def test_repeats_become_columns_and_average_to_one_score_a_sample(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert (scores.ids, scores.n, scores.failed) == (("b", "a"), 2, 0)
+    assert scores.values.tolist() == [[0.0, 50.0], [100.0, 0.0]]
+    assert scores.averaged().tolist() == [25.0, 50.0]
+
+
+ids = st.text(min_size=1).filter(str.isprintable)
+
+
+@given(rows=st.dictionaries(ids, st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@settings(deadline=None, max_examples=40)
+def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict[str, float]) -> None:
+    folder = tmp_path_factory.mktemp("scores")
+    lines = "".join(json.dumps({"id": id_, "score": score}) + "\n" for id_, score in rows.items())
+    with (folder / "a.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("id", "score"), *rows.items()])
+    for path in (written(folder, "a.jsonl", lines), folder / "a.csv"):
+        scores = read_scores(path, "candidate")
+        assert dict(zip(scores.ids, scores.averaged().tolist(), strict=True)) == rows
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('{"id": "b", "score"', "is not a JSON object"),
+        ("b 100", "is not a JSON object"),
+        ("[" * 100_000, "is not a JSON object"),
+        ('["b", 100]', "is not a JSON object; write one object a line"),
+        ("null", "is not a JSON object;"),
+        ('{"score": 100}', "id is None; every sample needs an id"),
+        ('{"id": "", "score": 100}', "id is ''"),
+        ('{"id": null, "score": 100}', "id is None"),
+        ('{"id": true, "score": 100}', "id is True"),
+        ('{"id": 1.5, "score": 100}', "id is 1.5"),
+        ('{"id": ["b"], "score": 100}', r"id is ['b']"),
+        ('{"id": "b"}', "has no score; write points, or null"),
+        ('{"id": "b", "score": NaN}', "score is nan; write a finite number of points"),
+        ('{"id": "b", "score": Infinity}', "score is inf"),
+        ('{"id": "b", "score": -Infinity}', "score is -inf"),
+        ('{"id": "b", "score": 1e999}', "score is inf"),
+        ('{"id": "b", "score": 1' + "0" * 400 + "}", "score is 1000"),
+        ('{"id": "b", "score": true}', "score is True"),
+        ('{"id": "b", "score": "right"}', "score is 'right'"),
+        ('{"id": "b", "score": "nan"}', "score is 'nan'"),
+        ('{"id": "b", "score": [100]}', "score is [100]"),
+        ('{"id": "b", "score": {}}', "score is {}"),
+        ('{"id": "b", "score": 1, "repeat": -1}', "repeat is -1; write a whole number from 0"),
+        ('{"id": "b", "score": 1, "repeat": true}', "repeat is True"),
+        ('{"id": "b", "score": 1, "repeat": 0.5}', "repeat is 0.5"),
+        ('{"id": "b", "score": 1, "repeat": null}', "repeat is None"),
+        ('{"id": "b", "score": 1, "repeat": "x"}', "repeat is 'x'"),
+        ('{"id": "b", "score": 1, "repeat": false}', "repeat is False"),
+        ('{"id": false, "score": 1}', "id is False"),
+        ('{"id": 1e30, "score": 1}', "id is 1e+30"),
+        ('{"id": "b", "score": 1, "cluster": true}', "cluster is True; write text or a whole number, or null"),
+        ('{"id": "b", "score": 1, "cluster": 1.0}', "cluster is 1.0"),
+        ('{"id": "b", "score": 1, "cluster": NaN}', "cluster is nan"),
+        ('{"id": "b", "score": 1, "cluster": ["x"]}', "cluster is ['x']"),
+        ('{"id": "a", "score": 0}', "id 'a' (repeat 0) stands already on line 1; each sample must come once"),
+        ('{"id": "a", "score": 0, "repeat": 0}', "id 'a' (repeat 0) stands already on line 1"),
+    ],
+)
+def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, lines: str, message: str) -> None:
+    path = written(tmp_path, "a.jsonl", LINE + "\n" + lines + '\n{"id": "c", "score": 1}\n')
+    assert f"{path}:3: {message}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,points\na,100\n", "2: has no score; write points, or null"),
+        ("name,score\na,100\n", "2: id is None; every sample needs an id"),
+        ("id,score\na,100\nb\n", "3: has 1 cells under a header of 2; is the file cut off?"),
+        ("id,score\na,100\nb,100,x\n", "3: has 3 cells under a header of 2"),
+        ("id,score\na,100\n,100\n", "3: id is ''"),
+        ("id,score\na,100\nb,nan\n", "3: score is 'nan'"),
+        ("id,score\na,100\nb, \n", "3: score is ' '"),
+        ("id,score\na,100\na,0\n", "3: id 'a' (repeat 0) stands already on line 2"),
+        ("id,score,repeat\na,100,0\nb,100,\n", "3: repeat is ''"),
+        ("id,score,repeat\na,100,0\nb,100,-1\n", "3: repeat is '-1'"),
+        ("id,score,repeat\na,100,3\na,0, 3\n", "3: id 'a' (repeat 3) stands already on line 2"),
+    ],
+)
+def test_a_csv_row_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, "a.csv", text)
+    assert f"{path}:{message}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", LINE + '{"id": "b", "score": null}\n{"id": "c", "score": ""}\n'),
+        ("a.csv", "id,score\na,100\nb,\nc,\n"),
+    ],
+)
+def test_samples_without_a_score_are_named_and_counted(tmp_path: Path, name: str, text: str) -> None:
+    path = written(tmp_path, name, text)
+    assert f"{path}: 2 of 3 samples have no score: b, c; evaluate them again" in refusal(path)
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", ""), ("a.jsonl", "\n \n"), ("a.csv", "id,score\n")])
+def test_a_file_without_samples_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = written(tmp_path, name, text)
+    assert refusal(path) == f"candidate {path}: holds no samples; a gate needs every expected sample"
+
+
+def test_samples_with_fewer_repeats_than_others_are_named(tmp_path: Path) -> None:
+    rows = [f'{{"id": "{i}", "repeat": {r}, "score": 1}}\n' for i, r in ("a0", "a1", "b1", "c0", "c1")]
+    path = written(tmp_path, "a.jsonl", "".join(rows))
+    assert f"candidate {path}: 1 of 3 samples have fewer than 2 repeats: b; every sample" in refusal(path)
+
+
+@pytest.mark.parametrize(("name", "first"), [("a.jsonl", LINE), ("a.csv", "id,score\n")])
+def test_bytes_that_are_not_utf8_are_refused_with_their_place(tmp_path: Path, name: str, first: str) -> None:
+    path = written(tmp_path, name, first.encode() + b"\xff,1\n")
+    assert refusal(path) == f"{path}:2: is not UTF-8; save the file as UTF-8 text"
+
+
+def test_a_missing_file_and_a_folder_are_refused_by_name(tmp_path: Path) -> None:
+    missing = tmp_path / "none.jsonl"
+    assert refusal(missing) == f"{missing}: cannot be read: No such file or directory; give a JSONL or CSV file"
+    assert refusal(tmp_path) == f"{tmp_path}: cannot be read: Is a directory; give a JSONL or CSV file"
+
+
+@pytest.mark.parametrize("data", [{"a": 100, 7: 12.5}, {"a": np.float32(100.0), "7": 12.5}])
+def test_a_mapping_keeps_its_ids_as_text(data) -> None:
+    scores = from_python(data, "candidate")
+    assert (scores.ids, scores.values.tolist()) == (("a", "7"), [[100.0], [12.5]])
+
+
+@pytest.mark.parametrize("data", [[100, 12.5], (100, 12.5), np.array([100.0, 12.5])])
+def test_an_array_is_numbered_in_the_order_given(data) -> None:
+    scores = from_python(data, "candidate")
+    assert (scores.ids, scores.values.tolist()) == (("0", "1"), [[100.0], [12.5]])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "holds no samples"),
+        ({}, "holds no samples"),
+        ({1: 100.0, "1": 0.0}, "two ids are the same text; each sample must come once"),
+        (["right", "wrong"], "scores must be numbers (could not convert"),
+        ([[1.0], [2.0, 3.0]], "scores must be numbers"),
+        ([[1.0], [2.0]], "scores must have one dimension, not 2; give one score a sample"),
+        ({"a": 1.0, "b": math.nan, "c": math.inf}, "2 of 3 samples have no finite score: b, c"),
+        ([5.0, None, 6.0], "1 of 3 samples have no finite score: 1"),
+    ],
+)
+def test_python_scores_that_cannot_be_used_are_refused_with_their_side(data, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        from_python(data, "reference")
+    assert str(caught.value).startswith(f"reference: {message}")
+
+
+def test_a_failed_sample_is_one_with_any_repeat_unscored() -> None:
+    scores = collect({("a", 0): 100.0, ("a", 1): None, ("b", 0): 50.0, ("b", 1): 70.0}, "candidate")
+    assert (scores.n, scores.failed) == (2, 1)
+    assert scores.filled(20.0).averaged().tolist() == [60.0, 60.0]
+    assert scores.filled(20.0).failed == 0
+    with pytest.raises(BadInput, match="candidate: holds no samples"):
+        collect({}, "candidate")
+
+
+@pytest.mark.parametrize(("scale", "points"), [(100.0, [50.0, 100.0]), (1.0, [0.5, 1.0]), (0.5, [0.25, 0.5])])
+def test_a_given_scale_multiplies_both_sides(scale: float, points: list[float]) -> None:
+    for side in in_points(one_each([0.5, 1.0]), one_each([0.5, 1.0]), scale):
+        assert side.averaged().tolist() == points
+
+
+@pytest.mark.parametrize("largest", [1e-9, 0.5, 1.0])
+def test_scores_that_may_be_fractions_are_refused_until_a_scale_is_given(largest: float) -> None:
+    for sides in ((one_each([0.0]), one_each([largest])), (one_each([largest]), one_each([-3.0]))):
+        with pytest.raises(BadInput, match=r"fractions or points\? Give scale=100 \(--scale 100\).*scale=1 \("):
+            in_points(*sides, None)
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.1], [0.5, 1.0000001], [0.0, 100.0]])
+def test_scores_that_cannot_be_fractions_are_points(values: list[float]) -> None:
+    reference, candidate = in_points(one_each([0.0]), one_each(values), None)
+    assert (reference.averaged().tolist(), candidate.averaged().tolist()) == ([0.0], values)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
+def test_a_scale_that_is_not_a_positive_number_is_refused(scale: float) -> None:
+    with pytest.raises(BadInput, match=r"scale is .*; give a number above 0"):
+        in_points(one_each([50.0]), one_each([50.0]), scale)
+
+
+def test_the_reference_is_brought_into_the_candidates_order() -> None:
+    both = paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "cab"))
+    assert (both.ids, both.averaged().tolist()) == (("c", "a", "b"), [3.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "message"),
+    [
+        ("ab", "2 of the reference's 3 samples are in the candidate; 1 missing from the candidate: c. Evaluate"),
+        ("abcd", "3 of the reference's 3 samples are in the candidate; 1 not in the reference: d. Evaluate"),
+        ("bcd", "2 of the reference's 3 samples are in the candidate; 1 missing from the candidate: a; 1 not in"),
+        ("xyz", "0 of the reference's 3 samples are in the candidate; 3 missing from the candidate: a, b, c; 3 not"),
+    ],
+)
+def test_sides_with_different_samples_are_refused_with_counts(candidate: str, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0] * len(candidate), candidate))
+    assert f"reference and candidate hold different samples: {message}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more")])
+def test_a_message_shows_five_ids_and_counts_the_rest(count: int, text: str) -> None:
+    assert shown([str(i) for i in range(count)]) == text
+
+
+def test_a_json_number_of_too_many_digits_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", LINE + '{"id": "b", "score": ' + "1" * 5000 + "}\n")
+    assert f"{path}:2: " in refusal(path)
+
+
+def test_a_repeat_that_only_looks_like_a_digit_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id,score,repeat\na,100,\u00b2\n")
+    assert f"{path}:2: repeat is" in refusal(path)
+
+
+def test_the_place_of_a_broken_byte_is_counted_from_the_start_of_the_file(tmp_path: Path) -> None:
+    good = "".join(f'{{"id": "{i}", "score": 1}}\n' for i in range(10_000)).encode()
+    path = written(tmp_path, "a.jsonl", good + b"\xff\n")
+    assert f"{path}:10001: is not UTF-8" in refusal(path)
+
+
+def test_a_csv_with_the_unnamed_index_column_of_pandas_is_read_like_any_extra_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", ",id,score\n0,a,100\n1,b,0\n")
+    assert read_scores(path, "candidate").ids == ("a", "b")
+
+
+@pytest.mark.parametrize("broken", ['"b,100\n', '"b"x,100\n'])
+def test_a_row_with_broken_quotes_is_refused(tmp_path: Path, broken: str) -> None:
+    assert "is not CSV" in refusal(written(tmp_path, "a.csv", "id,score\na,100\n" + broken))
+
+
+@pytest.mark.parametrize("broken", ['"b,100\n', '"b"x,100\n'])
+def test_a_row_with_broken_quotes_is_refused_with_its_number(tmp_path: Path, broken: str) -> None:
+    path = written(tmp_path, "a.csv", "id,score\na,100\n" + broken)
+    assert f"{path}:3: is not CSV" in refusal(path)
+
+
+def test_a_repeat_of_too_many_digits_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", f"id,score,repeat\na,100,{'1' * 5000}\n")
+    assert f"{path}:2: repeat is" in refusal(path)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_scores_beyond_any_metric_are_refused_with_counts(side: int, sign: float) -> None:
+    both = [one_each([50.0, 60.0]), one_each([50.0, sign * 1e12])]
+    assert in_points(*both[:: 1 - 2 * side], 1.0)[1 - side].values[1, 0] == sign * 1e12
+    with pytest.raises(BadInput, match=r"1 samples have a score beyond 1e\+12 points: 1"):
+        in_points(*both[:: 1 - 2 * side], 1.001)
+
+
+@pytest.mark.parametrize("whole", [2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -(2**63) - 1, 10**40])
+def test_ids_clusters_and_repeats_beyond_64_bits_keep_every_digit(tmp_path: Path, whole: int) -> None:
+    row = f'{{"id": {whole}, "cluster": {whole}, "repeat": {abs(whole)}, "score": 1}}\n'
+    scores = read_scores(written(tmp_path, "a.jsonl", row + row.replace(str(whole), str(whole - 1), 1)), "candidate")
+    assert scores.ids == (str(whole), str(whole - 1))
+    assert scores.clusters == (str(whole), str(whole))
+
+
+def test_duplicates_are_found_among_mixed_repeats_with_both_lines(tmp_path: Path) -> None:
+    rows = [("a", 1), ("a", 0), ("b", 1), ("a", 2), ("b", 0), ("a", 1)]
+    text = "\n".join(f'{{"id": "{i}", "repeat": {r}, "score": 1}}\n' for i, r in rows)
+    path = written(tmp_path, "a.jsonl", text)
+    assert f"{path}:11: id 'a' (repeat 1) stands already on line 1;" in refusal(path)
+    path = written(tmp_path, "b.jsonl", '{"id": "7", "score": 1}\n{"score": 0, "repeat": 0, "id": 7}\n')
+    assert f"{path}:2: id '7' (repeat 0) stands already on line 1;" in refusal(path)
+
+
+def test_one_repeat_of_any_number_is_one_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "id,repeat,score\na,3,100\nb,3,0\n")
+    assert read_scores(path, "candidate").values.tolist() == [[100.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", "".join(f'{{"id": "{i}", "score": 1, "cluster": {c}}}\n' for i, c in
+            [("a", '"7"'), ("b", '"x"'), ("c", "7"), ("d", '"x"')])),
+        ("a.csv", "cluster,id,score\n7,a,1\nx,b,1\n7,c,1\nx,d,1\n"),
+        ("a.csv", "cluster,id,score,repeat\n7,a,1,1\nx,b,1,1\n7,c,1,1\n7,a,1,0\nx,d,1,0\nx,d,1,1\n7,c,1,0\nx,b,1,0\n"),
+    ],
+)  # fmt: skip
+def test_clusters_are_read_beside_their_ids(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert (scores.ids, scores.clusters) == (("a", "b", "c", "d"), ("7", "x", "7", "x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", LINE + '{"id": "b", "score": 1, "cluster": null}\n{"id": "c", "score": 1, "cluster": ""}\n'),
+        ("a.csv", "id,score\na,1\nb,1\nc,1\n"),
+        ("a.csv", "id,score,cluster\na,1,\nb,1,\nc,1,\n"),
+        ("a.jsonl", "".join(f'{{"id": "{i}", "repeat": {r}, "score": 1, "cluster": {c}}}\n' for i in "abc"
+            for r, c in enumerate(("null", '""')))),
+    ],
+)  # fmt: skip
+def test_samples_without_any_cluster_are_independent(tmp_path: Path, name: str, text: str) -> None:
+    scores = read_scores(written(tmp_path, name, text), "candidate")
+    assert (scores.ids, scores.clusters) == (("a", "b", "c"), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", LINE + '{"id": "b", "score": 1, "cluster": ""}\n{"id": "c", "score": 1, "cluster": "x"}\n'),
+        ("a.csv", "id,score,cluster\na,1,\nb,1,\nc,1,x\n"),
+        ("a.csv", "id,score,repeat,cluster\na,1,0,\nb,1,0,\nc,1,0,x\na,1,1,\nb,1,1,\nc,1,1,x\n"),
+    ],
+)
+def test_clusters_that_only_some_samples_have_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    path = written(tmp_path, name, text)
+    fault = f"candidate {path}: 2 of 3 samples have no cluster: a, b; give every sample its cluster, or none"
+    assert refusal(path) == fault
+
+
+@pytest.mark.parametrize("other", ["y", ""])
+def test_repeats_of_one_sample_in_different_clusters_are_refused(tmp_path: Path, other: str) -> None:
+    path = written(tmp_path, "a.csv", f"id,score,repeat,cluster\na,1,0,x\nb,1,0,x\nb,1,1,{other}\na,1,1,x\n")
+    assert f"candidate {path}: 1 of 2 samples have repeats of different clusters: b; a sample belongs" in refusal(path)
+
+
+def test_collected_rows_take_their_clusters_by_key() -> None:
+    rows = {("a", 0): 100.0, ("b", 0): None, ("b", 1): 50.0, ("a", 1): 0.0}
+    scores = collect(rows, "the run", {("b", 0): "y", ("a", 1): "x", ("b", 1): "y", ("a", 0): "x"})
+    assert (scores.ids, scores.clusters) == (("a", "b"), ("x", "y"))
+    assert collect(rows, "the run", dict.fromkeys(rows)).clusters is None
+    with pytest.raises(BadInput, match="the run: 1 of 2 samples have no cluster: b;"):
+        collect(rows, "the run", {("a", 0): "x", ("a", 1): "x"})
+
+
+def clustered(values: list[float], ids: str, clusters: str | None) -> Scores:
+    return replace(one_each(values, ids), clusters=None if clusters is None else tuple(clusters))
+
+
+def test_clusters_stay_with_their_samples() -> None:
+    scores = clustered([1.0, math.nan, 3.0], "abc", "xyx")
+    for same in (scores.filled(2.0), scores.scaled(2.0), scores.scaled(1.0)):
+        assert same.clusters == ("x", "y", "x")
+    taken = scores.taken(["c", "b"])
+    assert (taken.ids, taken.clusters, taken.values[0].tolist()) == (("c", "b"), ("x", "y"), [3.0])
+    assert scores.taken(("a", "b", "c")).clusters == ("x", "y", "x")
+
+
+def test_an_id_that_is_not_there_cannot_be_taken() -> None:
+    with pytest.raises(KeyError):
+        one_each([1.0, 2.0], "ab").taken(["a", "z"])
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+@pytest.mark.parametrize(("left", "right"), [("xyxy", "xyxy"), ("xyxy", None), (None, "xyxy"), (None, None)])
+def test_pairing_keeps_the_references_clusters(order: list[int], left: str | None, right: str | None) -> None:
+    reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", left)
+    candidate = clustered([0.0] * 4, "abcd", right).taken(["abcd"[i] for i in order])
+    both = paired(reference, candidate)
+    assert both.ids == candidate.ids
+    assert both.averaged().tolist() == [i + 1.0 for i in order]
+    assert both.clusters == (None if left is None else tuple(left[i] for i in order))
+
+
+@pytest.mark.parametrize("ids", ["abcd", "dcab"])
+def test_samples_in_other_clusters_than_the_references_are_refused(ids: str) -> None:
+    reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xyxy")
+    candidate = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xxxz").taken(list(ids))
+    moved = ", ".join(id_ for id_ in ids if id_ in "bd")
+    with pytest.raises(BadInput, match=f"2 of 4 samples are of one cluster in the reference.*candidate: {moved};"):
+        paired(reference, candidate)
+
+
+def test_an_id_twice_does_not_stand_for_one_that_is_missing() -> None:
+    with pytest.raises(BadInput, match=r"2 of the reference's 3 samples are in the candidate; 1 missing from .*: c\."):
+        paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "aba"))
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=40)
+def test_pairing_any_order_finds_every_score_by_its_id(data: st.DataObject) -> None:
+    known = data.draw(st.dictionaries(st.text(max_size=3), st.floats(0, 100), min_size=1))
+    order = data.draw(st.permutations(list(known)))
+    both = paired(from_python(known, "reference"), from_python(dict.fromkeys(order, 0.0), "candidate"))
+    assert dict(zip(both.ids, both.averaged().tolist(), strict=True)) == known
+    assert list(both.ids) == order
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"c": "x", "b": "y", "a": "x", "extra": None},
+        ["x", "y", "x"],
+        ("x", "y", "x"),
+        [7, "7", 7],
+        [0.5, 1.5, 0.5],
+        np.array(["x", "y", "x"]),
+        np.array([4, 2, 4]),
+        np.array([4.0, 2.0, 4.0]),
+        np.array(["x", 2, "x"], dtype=object),
+        deque("xyx"),
+    ],
+)
+def test_given_clusters_go_before_those_of_either_side(labels) -> None:
+    candidate = clustered([0.0, 0.0, 0.0], "abc", "xxy")
+    codes = clusters_of(candidate, candidate, labels)
+    assert codes is not None
+    assert codes.tolist() == [0, 1, 0]
+    assert np.issubdtype(codes.dtype, np.integer)
+
+
+def test_ids_of_given_clusters_are_text_as_those_of_scores_are() -> None:
+    candidate = from_python({1: 0.0, 2: 0.0}, "candidate")
+    assert clusters_of(None, candidate, {2: "x", 1: "y"}).tolist() == [0, 1]
+    with pytest.raises(BadInput, match="two ids are the same text"):
+        clusters_of(None, candidate, {2: "x", 1: "y", "1": "z"})
+
+
+def test_the_candidates_clusters_go_before_the_references() -> None:
+    bare, left, right = (clustered([0.0] * 3, *sides) for sides in (("cab", None), ("abc", "xxy"), ("cab", "xxy")))
+    assert clusters_of(left, right).tolist() == [0, 0, 1]
+    assert clusters_of(left, bare).tolist() == [0, 1, 1]
+    assert clusters_of(None, right).tolist() == [0, 0, 1]
+    assert clusters_of(bare, right).tolist() == [0, 0, 1]
+    assert clusters_of(bare, bare) is None
+    assert clusters_of(None, bare) is None
+    wider = clustered([0.0] * 4, "dcba", "wyxx")
+    assert clusters_of(wider, bare).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["x", "y"], "2 for 3 samples; give one a sample, in the candidate's order"),
+        ([], "0 for 3 samples"),
+        (np.zeros(4), "4 for 3 samples"),
+        ({}, "3 of 3 samples have none: a, b, c; give every sample one"),
+        ({"a": "x"}, "2 of 3 samples have none: b, c;"),
+        ({"a": "x", "b": None, "c": "x"}, "1 of 3 samples have none: b;"),
+        (["x", None, ""], "2 of 3 samples have none: b, c;"),
+        ([1.0, math.nan, 2.0], "1 of 3 samples have none: b;"),
+        (np.array([1.0, math.nan, 2.0]), "1 of 3 samples have none: b;"),
+        (np.array(["2020", "NaT", "2021"], dtype="datetime64[Y]"), "1 of 3 samples have none: b;"),
+        (np.ma.masked_array([1, 2, 3], mask=[False, True, False]), "1 of 3 samples have none: b;"),
+        ([1, pandas.NA, pandas.NaT], "2 of 3 samples have none: b, c;"),
+        (pandas.Series(["x", None, "y"]), "1 of 3 samples have none: b;"),
+        (np.zeros((3, 2)), "3 of 3 samples have none: a, b, c;"),
+        ([np.zeros(2), "x", "y"], "1 of 3 samples have none: a;"),
+    ],
+)
+def test_given_clusters_that_leave_a_sample_out_are_refused(labels, message: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        clusters_of(None, one_each([0.0] * 3, "abc"), labels)
+    assert str(caught.value).startswith(f"clusters: {message}")
+
+
+@pytest.mark.parametrize("labels", ["xyz", b"xyz", {"x", "y", "z"}, iter("xyz"), 3, np.array(3)])
+def test_what_is_no_mapping_and_no_array_gives_no_clusters(labels) -> None:
+    with pytest.raises(BadInput, match="clusters must be a mapping of id to cluster, or an array"):
+        clusters_of(None, one_each([0.0] * 3, "abc"), labels)
+
+
+def test_a_reference_without_the_candidates_samples_cannot_give_their_clusters() -> None:
+    reference = clustered([0.0] * 3, "abc", "xyz")
+    with pytest.raises(BadInput, match=r"clusters: 1 of 3 samples have none: d;"):
+        clusters_of(reference, one_each([0.0] * 3, "abd"))

@@ -1,0 +1,75 @@
+"""What a run has differently from the recording that it is compared with is kept in the reference, and said."""
+
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from accgate.config.config import Model, Sampling
+from accgate.engines import EngineInfo
+from accgate.inputs.toml import tomllib
+from accgate.references.settings import changes, settings_told
+from accgate.references.store import ReferenceFile
+from tests.gates import Project, right_but
+
+INFO = EngineInfo("vllm", "vllm 0.33.0", "H200")
+
+
+def known(**keys: object) -> ReferenceFile:
+    return ReferenceFile(model="m", task="t", mean=50.0, n=10, **keys)
+
+
+def test_what_cannot_change_an_answer_or_is_not_set_is_not_kept() -> None:
+    model = Model(
+        engine="openai", model="m", options={"base_url": "http://h/v1", "timeout": 9, "serve": ["vllm", "serve", "m"]},
+        sampling=Sampling(temperature=0.5, stop=("\n",), extra={"min_p": 0.1}),
+    )  # fmt: skip
+    assert settings_told(model) == {
+        "model": "m", "options": {"serve": ["vllm", "serve", "m"]},
+        "sampling": {"temperature": 0.5, "stop": ["\n"], "extra": {"min_p": 0.1}},
+    }  # fmt: skip
+
+
+def test_every_kind_of_change_is_said_with_both_values() -> None:
+    before = Model(engine="vllm", model="m", options={"dtype": "half", "seed": 1}, variant={"quant": "bf16"})
+    now = Model(
+        engine="vllm", model="n", options={"dtype": "half", "enforce_eager": True}, variant={"quant": "fp8"},
+        sampling=Sampling(temperature=0.7),
+    )  # fmt: skip
+    reference = known(
+        settings=settings_told(before), variant=dict(before.variant), engine="vllm", engine_version="vllm 0.32.0",
+        hardware="H200",
+    )  # fmt: skip
+    assert changes(reference, now, INFO) == (
+        "model: m → n",
+        "options.enforce_eager: not set → true",
+        "options.seed: 1 → not set",
+        "sampling.temperature: 0.0 → 0.7",
+        "variant.quant: bf16 → fp8",
+        "version: vllm 0.32.0 → vllm 0.33.0",
+    )
+    assert changes(reference, before, EngineInfo("vllm", "vllm 0.32.0", "H200")) == ()
+
+
+def test_a_reference_without_settings_or_engine_tells_the_variant_alone() -> None:
+    model = Model(engine="vllm", model="m", options={"dtype": "half"}, variant={"kv": "fp8"})
+    assert changes(known(), model, INFO) == ("variant.kv: not set → fp8",)
+
+
+@pytest.mark.parametrize("verdict", ["pass", "regression"])
+def test_a_gate_says_it_everywhere_a_person_looks(
+    tmp_path: Path, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, theta=8.0)
+    assert project.record(right_but(0)) == 0
+    (written,) = project.store.glob("*/sums.toml")
+    assert tomllib.loads(written.read_text())["settings"] == {"model": "m.jsonl", "sampling": {"temperature": 0.0}}
+    project.answer(right_but(100 if verdict == "regression" else 0))
+    project.models["m"] |= {"sampling": {"top_k": 5}}
+    project.write()
+    assert project.run(args=["--html"]) == (1 if verdict == "regression" else 0)
+    said = "sampling.top_k: not set → 5"
+    assert project.check["settings_changed"] == [said]
+    told = f"Settings changed since the reference: {said}."
+    for text in (capsys.readouterr().out, *((project.out / f"report.{kind}").read_text() for kind in ("md", "html"))):
+        assert told in " ".join(unescape(text).replace("\\_", "_").split())

@@ -1,0 +1,274 @@
+"""The reference store: what is written, found again, refused, and said when samples have changed."""
+
+import csv
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.inputs.toml import read_toml
+from accgate.records.file import Record
+from accgate.references.store import (
+    ReferenceFile,
+    baseline_of,
+    find_reference,
+    missing_reference,
+    scores_of,
+    variant_label,
+)
+from accgate.references.write import write_reference
+from accgate.tasks.task import load_task
+from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
+
+N = 40
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return recorded_project(tmp_path, N)
+
+
+def record_of(id_: str, score: float | None, **keys: Any) -> Record:
+    return Record(id_, 0, score, "t", "a", "reply", "stop", 1, 1, 0.0, None, **keys)
+
+
+def stored(store: Path, model: str = "m", variant: Mapping[str, Any] | None = None, task: str = "t") -> Path:
+    about = ReferenceFile(model=model, task=task, mean=50.0, n=2, variant=dict(variant or {}))
+    return write_reference(store, about, [record_of("a", 100.0), record_of("b", 0.0)], reason=None, replies=False)
+
+
+def read(path: Path) -> dict[str, Any]:
+    return dict(read_toml(path, mend="").data)
+
+
+def test_a_reference_is_text_that_says_where_it_comes_from(project: Project) -> None:
+    about = read(project.store / "m/sums.toml")
+    content = (project.store / "m/sums.scores.csv").read_bytes()
+    assert about["mean"] == 75.0
+    assert about["n"] == N
+    assert about["sigma"] == pytest.approx(100 * (0.25 * 0.75 * N / (N - 1)) ** 0.5)
+    assert about["date"] == datetime.now(timezone.utc).date().isoformat()
+    assert (about["engine"], about["engine_version"], about["model"], about["task"]) == (
+        "recorded", "m.jsonl", "m", "sums")  # fmt: skip
+    assert about["scores_sha256"] == hashlib.sha256(content).hexdigest()
+    assert set(about["fingerprint"]) == {"dataset", "prompt", "extract", "metric", "reply"}
+    assert not {"reason", "replaced", "variant"} & about.keys()
+
+
+def test_scores_stand_in_a_csv_sorted_by_id_so_that_git_shows_what_changed(project: Project) -> None:
+    with (project.store / "m/sums.scores.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == ["id", "repeat", "score"]
+    assert [row[0] for row in rows] == sorted(project.ids())
+    assert {row[0] for row in rows if row[2] == "0"} == set(project.ids()[:10])
+    assert {row[2] for row in rows} == {"0", "100"}
+
+
+def test_cluster_group_and_label_columns_are_kept(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=N)
+    columns = {"columns__cluster": "page", "columns__group": "q", "columns__label": "a"}
+    write_task(tmp_path, rows=questions(N), **columns)
+    assert project.record(right_but(10, N)) == 0
+    with (project.store / "m/sums.scores.csv").open(newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    task = load_task("sums", file=tmp_path / "sums.toml")
+    for sample in task.samples:
+        row = rows[sample.id]
+        assert (row["cluster"], row["group"], row["label"]) == (sample.cluster, sample.group, sample.label)
+    assert project.run() == 0
+
+
+def test_repeats_and_fractional_points_are_kept_exactly(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=2, repeats=2)
+    scores = {0: [1 / 3, 50.0], 1: [99.9, 0.1]}
+    rows = [{"id": i, "repeat": r, "score": scores[k][r]} for k, i in enumerate(project.ids()) for r in (0, 1)]
+    write_lines(project.scores, rows)
+    assert project.record() == 0
+    reference = find_reference(project.store, "m", "sums")
+    assert reference is not None
+    assert reference.scores is not None
+    assert reference.about.repeats == 2
+    assert dict(zip(reference.scores.ids, reference.scores.values.tolist(), strict=True)) == {
+        i: scores[k] for k, i in enumerate(project.ids())
+    }
+
+
+def test_replies_go_to_a_sidecar_unless_refused(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=4)
+    write_lines(project.scores, [{"id": i, "reply": f"{k}"} for k, i in enumerate(project.ids())])
+    assert project.record() == 0
+    sidecar = project.store / "m/sums.replies.jsonl.gz"
+    replies = {row["id"]: row["reply"] for row in map(json.loads, gzip.decompress(sidecar.read_bytes()).splitlines())}
+    assert replies == {i: f"{k}" for k, i in enumerate(project.ids())}
+    assert project.record(args=["--no-replies", "--reason", "smaller"]) == 0
+    assert not sidecar.exists()
+    reference = find_reference(project.store, "m", "sums")
+    assert reference is not None
+    assert reference.replies() == {}
+
+
+def test_a_reference_is_not_replaced_without_a_reason_and_nothing_is_evaluated(project: Project, capsys) -> None:
+    before = (project.store / "m/sums.toml").read_bytes()
+    project.scores.write_text("not even read")
+    for args in ([], ["--reason", "  "]):
+        assert project.record(args=args) == 2
+        assert "say why it is replaced with --reason TEXT" in said(capsys)
+    assert (project.store / "m/sums.toml").read_bytes() == before
+    assert not list(project.folder.glob("record-out-1/*"))
+
+
+def test_the_reason_and_what_was_replaced_are_kept(project: Project) -> None:
+    old = read(project.store / "m/sums.toml")
+    assert project.record(right_but(20, N), args=["--reason", "a new prompt"]) == 0
+    new = read(project.store / "m/sums.toml")
+    assert (new["mean"], new["reason"]) == (50.0, "a new prompt")
+    assert new["replaced"] == {key: old[key] for key in ("mean", "n", "date")}
+    assert project.run() == 0
+
+
+def test_samples_without_a_score_make_no_reference(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=N)
+    *ids, last = project.ids()
+    write_lines(project.scores, [*({"id": i, "score": RIGHT} for i in ids), {"id": last, "error": "HTTP 500"}])
+    project.write(max_failed=0.5)
+    assert project.record() == 3
+    assert not project.store.exists()
+    assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
+    with pytest.raises(BadInput, match=r"1 of 2 samples have no score: b; a reference needs all"):
+        write_reference(
+            tmp_path, ReferenceFile(model="m", task="t", mean=0.0, n=2), [record_of("a", 1.0), record_of("b", None)],
+            reason=None, replies=False,
+        )  # fmt: skip
+
+
+def edited(path: Path, pattern: str, new: str) -> None:
+    path.write_text(re.sub(pattern, new, path.read_text(), count=1))
+
+
+DAMAGE = {
+    "an edited score": ("sums.scores.csv", lambda p: edited(p, ",0\n", ",100\n"), "is not what was recorded with"),
+    "a missing csv": ("sums.scores.csv", lambda p: p.unlink(), "is missing, but sums.toml was recorded with it"),
+    "broken TOML": ("sums.toml", lambda p: edited(p, "mean = ", "mean == "), r"sums\.toml:3: is not valid TOML"),
+    "an empty TOML": ("sums.toml", lambda p: p.write_text(""), r"sums\.toml:1: is empty; record the reference again"),
+    "an unknown key": ("sums.toml", lambda p: edited(p, "mean = ", "meen = "), "did you mean 'mean'"),
+    "a wrong mean": (
+        "sums.toml",
+        lambda p: edited(p, "mean = 75.0", "mean = 60.0"),
+        r"sums\.toml:3: mean: says mean 60",
+    ),
+    "a wrong n": (
+        "sums.toml",
+        lambda p: edited(p, "n = 40", "n = 41"),
+        "of 41 samples, which sums.scores.csv does not",
+    ),
+    "no digest": ("sums.toml", lambda p: edited(p, "scores_sha256.*\n", ""), r"sums\.toml knows nothing of it"),
+    "no mean": ("sums.toml", lambda p: edited(p, "mean = .*\n", ""), r"mean: is missing"),
+}
+
+
+@pytest.mark.parametrize(("name", "damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_reference_is_refused(project: Project, capsys, name: str, damage, message: str) -> None:
+    damage(project.store / "m" / name)
+    capsys.readouterr()
+    assert project.run() == 2
+    error = said(capsys)
+    assert re.search(message, error)
+    assert str(project.store / "m" / "sums.") in error
+    assert re.search("restore|again|did you mean|add it|toml.io", error)  # the mend
+    assert not project.out.exists()
+
+
+def test_without_its_csv_a_mean_alone_is_a_reference(project: Project) -> None:
+    (project.store / "m/sums.scores.csv").unlink()
+    edited(project.store / "m/sums.toml", "scores_sha256.*\n", "")
+    project.tasks["sums"]["sigma"] = 50.0
+    project.write()
+    assert project.run() == 0
+    assert project.check["test"] == "two-sample"
+    assert project.check["reference"] == {"mean": 75.0, "n": N}
+
+
+def test_labels_of_a_variant_are_sorted_and_plain() -> None:
+    assert variant_label({}) == ""
+    assert variant_label({"quant": "fp8", "kv": 8, "spec": False}) == "kv=8,quant=fp8,spec=false"
+    assert baseline_of("m", {"quant": "fp8"}, None) == "m@quant=fp8"
+    assert baseline_of("m", {"quant": "fp8"}, " m @ ") == "m"
+
+
+@pytest.mark.parametrize("order", ["m@quant=bf16,gpu=H200", "m@gpu=H200, quant=bf16", "m@bf16,H200", "m@H200,bf16"])
+def test_a_baseline_is_found_in_any_order_and_by_its_values_alone(tmp_path: Path, order: str) -> None:
+    path = stored(tmp_path, variant={"quant": "bf16", "gpu": "H200"})
+    stored(tmp_path, variant={"quant": "fp8", "gpu": "H200"})
+    assert path.parent.name == "m@gpu=H200,quant=bf16"
+    found = find_reference(tmp_path, baseline_of("m", {}, order), "t")
+    assert found is not None
+    assert found.path == path
+
+
+def test_an_ambiguous_bare_baseline_is_refused(tmp_path: Path) -> None:
+    stored(tmp_path, variant={"quant": "bf16"})
+    stored(tmp_path, variant={"kv": "bf16"})
+    with pytest.raises(BadInput, match=r"fits m@kv=bf16 and m@quant=bf16; write the variant as key=value"):
+        find_reference(tmp_path, "m@bf16", "t")
+
+
+def test_a_bare_baseline_counts_only_variants_with_this_task(tmp_path: Path) -> None:
+    stored(tmp_path, variant={"quant": "bf16"})
+    stored(tmp_path, variant={"kv": "bf16"}, task="other")
+    assert find_reference(tmp_path, "m@bf16", "t") is not None
+    assert find_reference(tmp_path, "m@fp8", "t") is None
+
+
+@pytest.mark.parametrize("model", ["org/model", "..", "a b", "m*", "ümlaut", "100%"])
+def test_any_name_of_a_model_is_a_folder_in_the_store(tmp_path: Path, model: str) -> None:
+    path = stored(tmp_path, model, {"quant": "bf16"}, task="a/b")
+    assert path.parent.parent == tmp_path
+    for baseline in (f"{model}@quant=bf16", f"{model}@bf16"):
+        found = find_reference(tmp_path, baseline, "a/b")
+        assert found is not None
+        assert found.about.model == model
+
+
+def test_a_missing_reference_names_what_is_near(tmp_path: Path) -> None:
+    assert "did you mean" not in missing_reference(tmp_path, "m@quant=bf16", "t")
+    stored(tmp_path, variant={"quant": "bf16"})
+    own = missing_reference(tmp_path, "m@quant=b16", "t", own="m@quant=bf16", recordable=False)
+    assert "did you mean" not in own
+    assert "no model of this file is recorded under that name: add one with that variant" in own
+    message = missing_reference(tmp_path, "m@quant=b16", "t")
+    assert "did you mean 'm@quant=bf16'?" in message
+    assert "accgate record" in message
+
+
+def test_a_run_that_lacks_samples_gives_no_scores(project: Project) -> None:
+    task = load_task("sums", file=project.folder / "sums.toml")
+    with pytest.raises(BadInput, match=r"the run lacks 38 of 40 samples: .* and 33 more"):
+        scores_of([record_of(task.samples[0].id, 1.0), record_of(task.samples[1].id, 1.0)], task)
+
+
+def test_record_prints_json_alone_where_asked(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=4)
+    assert project.record([RIGHT] * 4, args=["--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"references": [str(project.store / "m/sums.toml")]}
+
+
+def test_models_judged_against_another_are_recorded_only_when_named(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=4)
+    project.models["m"]["variant"] = {"quant": "bf16"}
+    project.models["fast"] = {"engine": "recorded", "model": "m.jsonl", "baseline": "m@bf16"}
+    project.write()
+    assert project.record([RIGHT] * 4) == 0
+    assert [path.name for path in project.store.iterdir()] == ["m@quant=bf16"]
+    assert project.run() == 0
+    assert project.record(args=["--models", "fast"]) == 0
+    assert {path.name for path in project.store.iterdir()} == {"fast", "m@quant=bf16"}
+    assert main(["record", str(project.config), "--models", "fats"]) == 2
+    assert "did you mean 'fast'?" in said(capsys)

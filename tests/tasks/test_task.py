@@ -1,0 +1,326 @@
+"""A task ready to be asked: ids, order, fingerprint, few-shot examples, and users' own files."""
+
+import csv
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accgate.errors import BadInput
+from accgate.tasks.library import library_file, library_names
+from accgate.tasks.task import Task, load_task
+
+GSM8K = Path(__file__).parents[2].parent / "shared" / "datasets" / "gsm8k_test.jsonl"
+ROWS = [{"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "2 + 2 =", "a": 4, "page": "y"},
+        {"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "3 + 3 =", "a": 6, "page": "x"}]  # fmt: skip
+PLAIN = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "numeric_match", "dataset.file": "rows.jsonl"}
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def own(folder: Path, rows: list[dict[str, Any]] | None = None, /, **keys: Any) -> Path:
+    """A user's own task file over rows.jsonl; keyword `a__b` sets the key a.b, None removes it."""
+    (folder / "rows.jsonl").write_text(lines(ROWS if rows is None else rows))
+    merged = {**PLAIN, **{key.replace("__", "."): value for key, value in keys.items()}}
+    path = folder / "task.toml"
+    path.write_text("".join(f"{key} = {toml(value)}\n" for key, value in merged.items() if value is not None))
+    return path
+
+
+def refusal(name: str = "own", **arguments: Any) -> str:
+    with pytest.raises(BadInput) as caught:
+        load_task(name, **arguments)
+    return str(caught.value)
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def shots(task: Task) -> str:
+    """The prompt of "1 + 1 =", which stands after its few-shot examples."""
+    return next(sample.prompt for sample in task.samples if sample.prompt.endswith("1 + 1 ="))
+
+
+def test_ids_are_hashes_of_task_prompt_target_and_occurrence(tmp_path: Path) -> None:
+    task = load_task("own", file=own(tmp_path, system="Add. é"))
+    expected = {
+        (f"Add. é\n\n{q}", target, occurrence): sha(f"own\0Add. é\n\n{q}\0{target}\0{occurrence}")[:16]
+        for q, target, occurrence in [
+            ("1 + 1 =", "2", 0),
+            ("1 + 1 =", "2", 1),
+            ("2 + 2 =", "4", 0),
+            ("3 + 3 =", "6", 0),
+        ]
+    }
+    assert {sample.id for sample in task.samples} == set(expected.values())
+    assert {(s.prompt, s.target) for s in task.samples} == {(prompt, target) for prompt, target, _ in expected}
+    assert all((s.system, s.prompt) == ("Add. é", f"Add. é\n\n{s.user}") for s in task.samples)
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.fixed_dictionaries({"q": st.sampled_from("abcdefgh"), "a": st.integers(0, 2)}), min_size=1),
+    seed=st.integers(0, 99),
+    clustered=st.booleans(),
+    data=st.data(),
+)
+def test_the_order_is_by_hash_keeps_clusters_whole_and_does_not_depend_on_the_rows_order(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[dict[str, Any]],
+    seed: int,
+    clustered: bool,
+    data: st.DataObject,
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    rows = [{**row, "page": row["q"] < "c"} for row in rows]
+    columns = {"columns.cluster": "page"} if clustered else {}
+    task = load_task("own", file=own(folder, rows, **columns), seed=seed)
+    counts = Counter((row["q"], str(row["a"]), str(row["page"])) for row in rows)
+    keyed = []
+    for (q, a, page), count in counts.items():
+        for occurrence in range(count):
+            id_ = sha(f"own\0{q}\0{a}\0{occurrence}")[:16]
+            keyed.append((sha(f"{seed}:{page}") if clustered else "", sha(f"{seed}:{id_}"), id_))
+    assert [sample.id for sample in task.samples] == [id_ for *_, id_ in sorted(keyed)]
+    clusters = [sample.cluster for sample in task.samples]
+    assert sum(a != b for a, b in pairwise(clusters)) == len(set(clusters)) - 1
+    again = load_task("own", file=own(folder, data.draw(st.permutations(rows)), **columns), seed=seed)
+    n = data.draw(st.integers(0, len(rows)))
+    assert again.first(n).samples == task.first(n).samples == task.samples[:n]
+
+
+BASE = {
+    "system": "Add.", "stop": ["\n"], "extract.regex": r"\d+", "few_shot.examples": [{"q": "0 + 0 =", "a": 0}],
+    "prompt": "{% for e in examples %}{{ e.q }} {{ e.a }}\n{% endfor %}{{ q }}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"prompt": "Q: {{ q }}"}, {"prompt"}),
+        ({"system": "Sum."}, {"prompt"}),
+        ({"mode": "completion"}, {"prompt"}),
+        ({"few_shot.examples": [{"q": "0 + 0 =", "a": 1}]}, {"prompt"}),
+        ({"few_shot.count": 0}, {"prompt"}),
+        ({"few_shot.count": 1}, set()),
+        ({"target": "{{ a }}.0"}, {"extract"}),
+        ({"extract.regex": r"-?\d+"}, {"extract"}),
+        ({"extract.which": "first"}, {"extract"}),
+        ({"extract.regex": None, "extract.json_path": "$"}, {"extract"}),
+        ({"metric": "exact_match"}, {"metric"}),
+        ({"stop": []}, {"reply"}),
+        ({"max_tokens": 9}, {"reply"}),
+        ({"description": "x", "source": "y", "sigma": 3, "num_samples": 2, "chance": 5}, set()),
+    ],
+)
+def test_the_part_of_the_fingerprint_changes_that_was_changed(
+    tmp_path: Path, change: dict[str, Any], parts: set[str]
+) -> None:
+    before = load_task("own", file=own(tmp_path, **BASE)).fingerprint
+    after = load_task("own", file=own(tmp_path, **{**BASE, **change})).fingerprint
+    assert {part for part in before if before[part] != after[part]} == parts
+    assert set(before) == set(after) == {"dataset", "prompt", "extract", "metric", "reply"}
+    assert all(re.fullmatch("[0-9a-f]{16}", digest) for digest in before.values())
+
+
+def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
+    filed = {**BASE, "few_shot.examples": None, "few_shot.file": "shots.jsonl"}
+    (tmp_path / "shots.jsonl").write_text(lines(ROWS[:2]))
+    task = load_task("own", file=own(tmp_path, **filed))
+    (tmp_path / "shots.jsonl").write_text(lines(ROWS[1:3]))
+    other_shots = load_task("own", file=own(tmp_path, **filed))
+    other_rows = load_task("own", file=own(tmp_path, [*ROWS[:3], {**ROWS[3], "page": "z"}], **filed))
+    assert {k for k, v in task.fingerprint.items() if v != other_shots.fingerprint[k]} == {"prompt"}
+    assert {k for k, v in other_rows.fingerprint.items() if v != other_shots.fingerprint[k]} == {"dataset"}
+    assert {s.id for s in task.samples}.isdisjoint(s.id for s in other_shots.samples)
+
+
+def test_the_mode_can_be_set_from_outside_and_counts_as_a_changed_prompt(tmp_path: Path) -> None:
+    chat, raw = (load_task("own", file=own(tmp_path), mode=mode) for mode in (None, "completion"))
+    assert (chat.mode, raw.mode) == ("chat", "completion")
+    assert chat.samples == raw.samples
+    assert {part for part in chat.fingerprint if chat.fingerprint[part] != raw.fingerprint[part]} == {"prompt"}
+
+
+def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: Path) -> None:
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ROWS[0])
+        writer.writeheader()
+        writer.writerows(ROWS)
+    columns = {"columns.cluster": "page", "columns.group": "page", "columns.label": "a"}
+    jsonl = load_task("own", file=own(tmp_path, **columns))
+    assert jsonl.samples[0].group == jsonl.samples[0].cluster
+    assert {s.label for s in jsonl.samples} == {"2", "4", "6"}
+    assert load_task("own", file=own(tmp_path, dataset__file="rows.csv", **columns)).samples == jsonl.samples
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "rows.parquet")
+    assert load_task("own", file=own(tmp_path, dataset__file="rows.parquet", **columns)).samples == jsonl.samples
+
+
+@pytest.mark.parametrize(
+    ("extract", "reply", "answer", "points"),
+    [
+        ({}, " 2\n", "2", 100.0),
+        ({"extract.regex": r"\d+"}, "1 + 1 is 2", "2", 100.0),
+        ({"extract.regex": r"\d+", "extract.which": "first"}, "1 + 1 is 2", "1", 0.0),
+        ({"extract.regex": r"is (\d+)"}, "no idea", None, 0.0),
+        ({"extract.json_path": "$.sum"}, 'It is {"sum": 2.0}.', "2.0", 100.0),
+        ({"extract.json_path": "$.sum"}, "2", None, 0.0),
+    ],
+)
+def test_answers_are_extracted_and_scored_as_the_file_says(
+    tmp_path: Path, extract: dict[str, Any], reply: str, answer: str | None, points: float
+) -> None:
+    task = load_task(
+        "own", file=own(tmp_path, max_tokens=7, stop=["\n"], sigma=3.5, chance=1, num_samples=2, **extract)
+    )
+    assert task.answer(reply) == answer
+    assert task.metric(answer or "", "2") == points
+    assert (task.max_tokens, task.stop, task.sigma, task.chance, task.num_samples) == (7, ("\n",), 3.5, 1.0, 2)
+
+
+def test_examples_come_from_the_task_file_another_file_or_the_generator(tmp_path: Path) -> None:
+    (tmp_path / "shots.csv").write_text("q,a\n5 + 5 =,10\n6 + 6 =,12\n")
+    prompt = {"prompt": BASE["prompt"]}
+    inline = [{"q": "5 + 5 =", "a": 10}, {"q": "6 + 6 =", "a": 12}]
+    both = "5 + 5 = 10\n6 + 6 = 12\n1 + 1 ="
+    assert shots(load_task("own", file=own(tmp_path, few_shot__examples=inline, **prompt))) == both
+    assert shots(load_task("own", file=own(tmp_path, few_shot__file="shots.csv", **prompt))) == both
+    one = own(tmp_path, few_shot__file="shots.csv", few_shot__count=1, **prompt)
+    assert shots(load_task("own", file=one)) == "5 + 5 = 10\n1 + 1 ="
+    assert shots(load_task("own", file=own(tmp_path, **prompt))) == "1 + 1 ="
+    generated = load_task("arithmetic", count=8, options={"high": 4})
+    asked = r"Question: What is (\d+) \+ (\d+)\?\nAnswer:"
+    solved = {tuple(re.findall(asked + r" (\d+)", sample.prompt)) for sample in generated.samples}
+    assert [len(examples) for examples in solved] == [4]
+    examples = solved.pop()
+    assert all(int(a) + int(b) == int(answer) for a, b, answer in examples)
+    questions = {re.findall(asked, sample.prompt)[-1] for sample in generated.samples}
+    assert questions.isdisjoint((a, b) for a, b, _ in examples)
+
+
+def test_hub_rows_and_examples_come_from_their_splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    splits = {"test": ROWS, "train": [{"q": "5 + 5 =", "a": 10}]}
+    asked = []
+
+    def load_dataset(*names: str | None, split: str, **options: Any) -> list[dict[str, Any]]:
+        asked.append((*names, options))
+        return splits[split]
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    hub = {
+        "dataset.file": None,
+        "dataset.hub": "x/y",
+        "dataset.name": "main",
+        "dataset.revision": "0a",
+        "few_shot.split": "train",
+    }
+    task = load_task("own", file=own(tmp_path, prompt=BASE["prompt"], dataset__options={"data_dir": "d"}, **hub))
+    assert asked == [("x/y", "main", {"revision": "0a", "data_dir": "d"})] * 2
+    assert len(task.samples) == 4
+    assert shots(task) == "5 + 5 = 10\n1 + 1 ="
+
+
+def test_a_task_over_hugging_face_datasets_equals_the_one_over_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("datasets")
+    plain = load_task("own", file=own(tmp_path))
+    options = {"data_files": str(tmp_path / "rows.jsonl"), "cache_dir": str(tmp_path / "cache")}
+    hub = own(tmp_path, dataset__file=None, dataset__hub="json", dataset__split="train", dataset__options=options)
+    assert load_task("own", file=hub).samples == plain.samples
+
+
+GENERATED = [name for name in library_names() if "\ngenerator = " in library_file(name).read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", [name for name in GENERATED if not name.endswith("k")])  # 64k and 128k tokens a prompt
+def test_generated_tasks_load_as_many_samples_as_asked_and_seeds_give_others(name: str) -> None:
+    tasks = [load_task(name, seed=seed, count=12) for seed in (0, 0, 1)]
+    assert [len({sample.id for sample in task.samples}) for task in tasks] == [12, 12, 12]
+    assert tasks[0] == tasks[1]
+    assert {s.id for s in tasks[0].samples}.isdisjoint(s.id for s in tasks[2].samples)
+    assert len(load_task("other", library=name, options={"count": 5, "seed": 3}, count=12).samples) == 5
+
+
+def test_a_gsm8k_task_file_loads_every_question_with_the_number_after_the_hashes(tmp_path: Path) -> None:
+    if not GSM8K.is_file():
+        pytest.skip(f"no {GSM8K}: real datasets lie beside the checkout and are not part of it")
+    file = own(tmp_path, prompt="{{ question }}", target="{{ answer.split('####')[1].strip() }}",
+               dataset__file=str(GSM8K), extract__regex=r"-?[\d,]*\d(?:\.\d+)?")  # fmt: skip
+    task = load_task("gsm8k", file=file)
+    rows = [json.loads(line) for line in GSM8K.read_text(encoding="utf-8").splitlines()]
+    assert len(task.samples) == len({sample.id for sample in task.samples}) == 1319
+    assert {(s.prompt, s.target) for s in task.samples} == {
+        (r["question"], r["answer"].rpartition("#### ")[2]) for r in rows
+    }
+    solutions = {row["question"]: row["answer"] for row in rows}
+    assert all(task.metric(task.answer(solutions[s.prompt]) or "", s.target) == 100 for s in task.samples)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"prompt": "{{ question }}"}, "task.toml: row 1 of the dataset: 'question' is undefined; the row has q,"),
+        ({"target": "{{ 2 / (a - 4) }}"}, "task.toml: row 2 of the dataset: ZeroDivisionError: division by zero"),
+        ({"system": "{{ row.x }}"}, "task.toml: row 1 of the dataset: 'dict object' has no attribute 'x'; the"),
+        ({"columns.group": "lang"}, "task.toml: row 1 of the dataset: has no column 'lang'; the row has q, a, page"),
+        ({"few_shot.count": 2}, "task.toml:5: few_shot.count: has no source; give examples, file or split"),
+        ({"few_shot.file": "rows.jsonl", "few_shot.count": 5},
+         "task.toml:6: few_shot.count: is 5, but its source has 4 rows"),
+        ({"metric": "exact"}, "task.toml:3: metric: is 'exact'; did you mean 'exact_match'?"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_loaded_names_file_and_row_or_line(tmp_path: Path, keys: dict[str, Any], message: str) -> None:
+    assert refusal(file=own(tmp_path, **keys)).startswith(f"{tmp_path}/{message}")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"q": "\ud800", "a": 1, "page": "x"},
+        {"q": "x", "a": "\udfff", "page": "x"},
+        {"q": "x", "a": 1, "page": "\ud83d"},
+    ],
+)
+def test_half_a_character_in_a_row_is_refused_with_its_row(tmp_path: Path, row: dict[str, Any]) -> None:
+    message = refusal(file=own(tmp_path, [*ROWS, row], columns__cluster="page"))
+    assert message.startswith(f"{tmp_path}/task.toml: row 5 of the dataset: 'utf-8' codec can't encode")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hihg": 3}, "task arithmetic: options.hihg: unknown option of arithmetic; did you mean 'high'?"),
+        ({"high": "3", "low": True}, "task arithmetic: options.high: is '3'; write a whole number\ntask arithmetic"),
+        ({"high": 3}, "task arithmetic: numbers from 1 to 3 give 9 different questions, not 1000; widen the range"),
+        ({"high": 2, "count": 4}, "task arithmetic: numbers from 1 to 2 give 4 different questions, not 8; widen"),
+    ],
+)  # fmt: skip
+def test_options_that_a_generated_task_cannot_take_say_so(options: dict[str, Any], message: str) -> None:
+    assert refusal("arithmetic", options=options).startswith(message)
+
+
+def test_a_task_over_a_file_takes_no_options_and_an_unknown_task_has_no_file(tmp_path: Path) -> None:
+    message = refusal(file=own(tmp_path), options={"high": 3})
+    assert message == f"{tmp_path}/task.toml: takes no options; only generated tasks do"
+    assert "nope.toml: cannot be read: No such file or directory" in refusal("nope")
