@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.stats.names import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+from accgate.stats import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
 
 FEWEST_CLUSTERS = 30  # under which there is no early stop
 

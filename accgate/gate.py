@@ -10,27 +10,48 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate import metrics
-from accgate.config.config import Config
-from accgate.decision.comparison import Verdict
-from accgate.engines import EngineInfo
+from accgate.config import Config
+from accgate.decision import Verdict
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer
-from accgate.evaluation.run import Silent, evaluate_checks, failures
-from accgate.evaluation.shards.merge import join, keep_union, refuse_own_output
-from accgate.evaluation.shards.run import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
-from accgate.evaluation.shards.shard import Shard
-from accgate.guard.base import Rulings
-from accgate.planning.checks import Check, plan_checks
-from accgate.records.file import paths_of, write_gzip_lines
-from accgate.references.settings import settings_told
-from accgate.references.store import Reference, ReferenceFile, reference_path, scores_of
-from accgate.references.write import add_run, check_addition, check_replacement, figures, is_added, write_reference
-from accgate.report.result_file import write_result
-from accgate.result import HTML, NAME, REPORT, Result
+from accgate.evaluation import (
+    SHARD,
+    Evaluation,
+    Observer,
+    Shard,
+    ShardRun,
+    Silent,
+    begin_shard,
+    ended_shard,
+    evaluate_checks,
+    failures,
+    join,
+    keep_union,
+    plan_of,
+    refuse_own_output,
+    write_shard,
+)
+from accgate.guard import Rulings
+from accgate.planning import Check, plan_checks
+from accgate.records import paths_of, write_gzip_lines
+from accgate.references import (
+    Reference,
+    ReferenceFile,
+    add_run,
+    check_addition,
+    check_replacement,
+    figures,
+    is_added,
+    reference_path,
+    scores_of,
+    settings_told,
+    write_reference,
+)
+from accgate.report import write_result
+from accgate.result import HTML, NAME, REPORT, EngineInfo, Result
 from accgate.run_plan import Ruled, refuse_unknown_samples, ruled_checks
 
 if TYPE_CHECKING:
-    from accgate.evaluation.cache.engine import Cache
+    from accgate.evaluation import Cache
 
 
 SCORES_KEPT = 100_000  # scores of a reference that are put beside a run; its report draws no more samples
@@ -103,8 +124,14 @@ def run_shard(
     refuse_unknown_samples(ruled)
     begun = begin_shard(shard, plan_of(ruled.parts), ruled.judged, out, resume=resume)
     evaluated, _ = evaluate_checks(
-        config, ruled.judged, out=out, resume=resume, observer=observer or Silent(),
-        watches=ruled.watches(stops=False), shard=shard, cache=cache
+        config,
+        ruled.judged,
+        out=out,
+        resume=resume,
+        observer=observer or Silent(),
+        watches=ruled.watches(stops=False),
+        shard=shard,
+        cache=cache,
     )
     done = replace(ended_shard(begun, evaluated), **time_of())
     write_shard(done, out)

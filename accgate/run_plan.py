@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from accgate.config.config import Config
-from accgate.decision.early import watch_of
-from accgate.decision.run import decide_checks, summary
-from accgate.engines import EngineInfo
-from accgate.evaluation.assignment import Watch
-from accgate.evaluation.run import Evaluated, refuse_unknown_ids
-from accgate.guard.base import Rulings, own_samples
-from accgate.guard.own_rules import verdicts_beside
-from accgate.planning.checks import Check, plan_checks
-from accgate.references.anchor import find_anchor
-from accgate.result import Result
+from accgate.config import Config
+from accgate.decision import decide_checks, summary, watch_of
+from accgate.evaluation import Evaluated, Watch, refuse_unknown_ids
+from accgate.guard import Rulings, own_samples, verdicts_beside
+from accgate.planning import Check, plan_checks
+from accgate.references import find_anchor
+from accgate.result import EngineInfo, Result
 from accgate.verdict import Verdict
 
 

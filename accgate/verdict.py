@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accgate.errors import VerdictName
-from accgate.stats.result import Interval
+from accgate.stats import Interval
 
 Stop = Literal["regression", "futility", "end"]
 

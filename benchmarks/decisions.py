@@ -23,8 +23,8 @@ from scipy import stats
 
 from accgate.planning.samples import plan
 from accgate.stats.betting import betting_path
-from accgate.stats.group_sequential import group_sequential
-from accgate.stats.gsprt import gsprt
+from accgate.stats.group_sequential import group_sequential_test
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.names import TestName
 from accgate.stats.power import one_sample_n, quantile
@@ -195,9 +195,9 @@ def stopped(test: TestName, differences: Floats, q: float, theta: float) -> tupl
         path = betting_path(units.totals, units.sizes, bound=100.0, theta=theta, alpha=ALPHA, beta=BETA)
         return path.stop, path.decision == "regression"
     if test == "gsprt":
-        result = gsprt(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=q)
+        result = gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=q)
     else:
-        result = group_sequential(units, theta=theta, alpha=ALPHA, beta=BETA)
+        result = group_sequential_test(units, theta=theta, alpha=ALPHA, beta=BETA)
     return result.n, result.stop == "regression"
 
 
@@ -236,7 +236,7 @@ def report(results: Mapping[Cell, Mapping[str, Figures]], limited: Rows) -> str:
     unchanged = [[f"{theta:g}", *(f"{unseen(test, theta):,}" for test in SEQUENTIAL)] for theta in THETAS]
     parts = [
         "Samples for 80% power. Of a sequential design: the most it takes; the mean when healthy / when dropped. The\n"
-        "last column is n of two-sample over the mean of `gsprt`, healthy; dropped.",
+        "last column is n of two-sample over the mean of `gsprt_test`, healthy; dropped.",
         table(["q", "theta", *fixed_n, *SEQUENTIAL, "times fewer"], samples),
         "Type I error / power: exact at a fixed n, else of so many simulated runs. TensorRT-LLM's rule stands there\n"
         "twice: at the n of its own formula, and at that of `paired`.",

@@ -24,7 +24,8 @@ from pathlib import Path
 from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluation.check import Assignment, Sampling, evaluate
+from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.check import evaluate
 from accgate.evaluation.run import Silent
 from accgate.records.file import paths_of
 from accgate.tasks.task import Task, load_task

@@ -24,7 +24,8 @@ from typing import Any
 from accgate.engines.base import Engine, Reply, Request
 from accgate.engines.ray.actors import Spec
 from accgate.engines.ray.engine import Options, RayEngine
-from accgate.evaluation.check import Assignment, Sampling, evaluate
+from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.check import evaluate
 from accgate.evaluation.run import Silent
 from accgate.inputs.toml import TomlFile
 from accgate.records.file import paths_of

@@ -117,7 +117,7 @@ def _decision_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _compare_arguments(command: argparse.ArgumentParser) -> None:
-    from accgate.stats.names import TESTS
+    from accgate.stats import TESTS
 
     command.add_argument("reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score, maybe cluster")
     command.add_argument("candidate", type=Path, metavar="CANDIDATE")

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.evaluation.cache.engine import Cache
-    from accgate.evaluation.cache.store import Kept
+    from accgate.evaluation import Cache, Kept
 
 FOLDER = "ACCGATE_CACHE"
 SECONDS = {"h": 3600, "d": 86400, "w": 604800}
@@ -24,7 +23,7 @@ BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def cache(arguments: argparse.Namespace) -> int:
     """Show or prune a cache folder."""
-    from accgate.evaluation.cache.store import contents, prune
+    from accgate.evaluation import contents, prune
 
     folder = folder_of(arguments, os.environ)
     if folder is None:
@@ -72,7 +71,7 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
     folder = folder_of(arguments, os.environ)
     if folder is None:
         return None
-    from accgate.evaluation.cache.engine import Cache
+    from accgate.evaluation import Cache
 
     return Cache(folder, say=lambda text: print(f"accgate: {text}", file=sys.stderr))
 

@@ -14,8 +14,8 @@ from accgate.errors import BadInput, CannotEvaluate
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from accgate.config.config import Config
-    from accgate.guard.base import Rulings
+    from accgate.config import Config
+    from accgate.guard import Rulings
     from accgate.result import Result
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
@@ -23,7 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config.config import chosen, load_config
+    from accgate.config import chosen, load_config
 
     return chosen(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
 
@@ -35,8 +35,8 @@ def names(given: Sequence[str]) -> tuple[str, ...]:
 
 def rulings_of(arguments: argparse.Namespace) -> Rulings | None:
     """The rules of the base commit, on a pull request whose base has some."""
-    from accgate.config.config import load_config
-    from accgate.guard.base import Selection, rulings
+    from accgate.config import load_config
+    from accgate.guard import Selection, rulings
 
     if arguments.base is None:
         return None
@@ -46,7 +46,7 @@ def rulings_of(arguments: argparse.Namespace) -> Rulings | None:
 
 def console(*, stderr: bool = False) -> Console:
     """Where text for people goes."""
-    from accgate.report.console import PlainConsole as Console
+    from accgate.report import PlainConsole as Console
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
     console = Console(stderr=stderr, highlight=False)
@@ -55,21 +55,20 @@ def console(*, stderr: bool = False) -> Console:
 
 def observer(arguments: argparse.Namespace) -> Any:
     """What shows the progress; None where nobody wants to see it."""
-    from accgate.report.terminal import ProgressBar
+    from accgate.report import ProgressBar
 
     return None if arguments.quiet else ProgressBar(console(stderr=True))
 
 
 def reported(arguments: argparse.Namespace, result: Result) -> int:
     """The result written for people beside accgate.json, and shown; its exit code."""
-    from accgate.report.flips import flips_of_result
-    from accgate.report.markdown import render
+    from accgate.report import flips_of_result, render
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
     write(str(arguments.out / REPORT), render(result, flips))
     if arguments.html:
-        from accgate.report.html.page import html_report
+        from accgate.report import html_report
 
         write(str(arguments.out / HTML), html_report(result, flips, arguments.out))
     show_result(arguments, result, flips)
@@ -88,7 +87,7 @@ def show_result(arguments: argparse.Namespace, result: Result, flips: Any = None
 
         print(to_json(result))
         return
-    from accgate.report.terminal import print_result
+    from accgate.report import print_result
 
     print_result(console(), result, flips)
 

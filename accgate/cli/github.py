@@ -8,14 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
-from accgate.github import publish as publishing
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish
-from accgate.github.commands import command, mask
-from accgate.github.event import Event, read_event
-from accgate.github.outcome import FAIL_ON
-from accgate.github.start import start as started
-from accgate.github.trees import Trees
+from accgate.github import FAIL_ON, CannotPublish, Client, Event, Trees, command, mask, read_event
+from accgate.github import publication as publishing
+from accgate.github import start as started
 from accgate.text import nearest
 
 TOKENS = ("ACCGATE_TOKEN", "GITHUB_TOKEN")
@@ -76,7 +71,7 @@ def respond(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     BadInput
         For arguments that cannot be used, or an event that is no comment.
     """
-    from accgate.github.respond import respond as responded
+    from accgate.github import respond as responded
 
     name = _check_name(arguments.check_name)
     mask_tokens(environ)
@@ -88,7 +83,7 @@ def respond(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
 
 def propose(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """Propose references as a pull request or commit; the job's exit code."""
-    from accgate.github import propose as proposing
+    from accgate.github import proposal as proposing
 
     mask_tokens(environ)
     try:

@@ -14,9 +14,8 @@ from accgate.cli.common import write
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config.config import Config
-    from accgate.history.file import History
-    from accgate.history.run import Run
+    from accgate.config import Config
+    from accgate.history import History, Run
 
 FILE, CONFIG = Path("history.jsonl"), Path("accuracy.toml")
 
@@ -79,8 +78,8 @@ def history(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import add_run
-    from accgate.references.commit import commit_of
+    from accgate.history import add_run
+    from accgate.references import commit_of
 
     config = _config(arguments)
     if arguments.commit is None:
@@ -93,7 +92,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _config(arguments: argparse.Namespace) -> Config | None:
     """The config that is named, or the one that is there; without any, names of variants and references stay out."""
-    from accgate.config.config import load_config
+    from accgate.config import load_config
 
     if arguments.config is None and not CONFIG.is_file():
         _note("there is no accuracy.toml here: variants and digests of references are left out; name one with --config")
@@ -102,8 +101,8 @@ def _config(arguments: argparse.Namespace) -> Config | None:
 
 
 def _run(arguments: argparse.Namespace, commit: str, config: Config | None) -> Run:
-    from accgate.history.collect import run_of
-    from accgate.report.result_file import read_result
+    from accgate.history import run_of
+    from accgate.report import read_result
 
     result = read_result(arguments.result)
     return run_of(
@@ -113,8 +112,7 @@ def _run(arguments: argparse.Namespace, commit: str, config: Config | None) -> R
 
 def _show(arguments: argparse.Namespace) -> int:
     from accgate.cli.common import console
-    from accgate.history.series import series_of
-    from accgate.history.text import as_rows, print_history
+    from accgate.history import as_rows, print_history, series_of
 
     found = _read(arguments.file)
     series = series_of(found.runs, arguments.check)
@@ -128,7 +126,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from accgate.history.store import write_merged
+    from accgate.history import write_merged
 
     found = write_merged(arguments.histories, arguments.out)
     _say_notes(found)
@@ -137,14 +135,14 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _html(arguments: argparse.Namespace) -> int:
-    from accgate.history.page import html_page
+    from accgate.history import html_page
 
     write(arguments.out, html_page(_read(arguments.file), arguments.check))
     return PASSED
 
 
 def _badge(arguments: argparse.Namespace) -> int:
-    from accgate.history.badge import badge_of, svg
+    from accgate.history import badge_of, svg
 
     if arguments.out is None and not arguments.json:
         raise BadInput("say --out FILE for the SVG, --json for shields.io's endpoint, or both")
@@ -162,10 +160,7 @@ def _badge(arguments: argparse.Namespace) -> int:
 
 def _push(arguments: argparse.Namespace) -> int:
     from accgate.cli.github import connected, mask_tokens
-    from accgate.github.api.failures import CannotPublish
-    from accgate.github.commands import command
-    from accgate.github.event import read_event
-    from accgate.github.history_branch import Place, push, refuse_other_branch
+    from accgate.github import CannotPublish, Place, command, push, read_event, refuse_other_branch
 
     mask_tokens(os.environ)
     event, config = read_event(os.environ), _config(arguments)
@@ -183,7 +178,7 @@ def _push(arguments: argparse.Namespace) -> int:
 
 
 def _read(path: Path) -> History:
-    from accgate.history.store import read_history
+    from accgate.history import read_history
 
     found = read_history(path)
     _say_notes(found)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.interop.imported import Imported
-    from accgate.interop.trtllm import SuiteReference
+    from accgate.interop import Imported, SuiteReference
 
 OUT = "accgate-import"
 
@@ -66,8 +65,7 @@ def import_(arguments: argparse.Namespace) -> int:
     """Import logs as run records and references, or the suite's files as references."""
     if arguments.tool == "trtllm":
         return _import_suite(arguments)
-    from accgate.interop.inspect_logs import import_inspect
-    from accgate.interop.lm_eval import Choice, import_lm_eval
+    from accgate.interop import Choice, import_inspect, import_lm_eval
 
     if arguments.tool == "lm-eval":
         choice = Choice(arguments.metric, arguments.filter, arguments.scale)
@@ -87,8 +85,7 @@ def _renamed(found: Sequence[Imported], task: str) -> Imported:
 
 
 def _keep(arguments: argparse.Namespace, found: Sequence[Imported]) -> None:
-    from accgate.interop.imported import unscored, write_run
-    from accgate.interop.store import keep_records
+    from accgate.interop import keep_records, unscored, write_run
 
     variant = _variant(arguments.variant)
     out = arguments.out or (Path(OUT) if arguments.references is None else None)
@@ -131,8 +128,7 @@ def _variant(given: Sequence[str]) -> Mapping[str, str]:
 
 
 def _import_suite(arguments: argparse.Namespace) -> int:
-    from accgate.interop.store import keep_means, task_tables
-    from accgate.interop.trtllm import read_suite, suite_files
+    from accgate.interop import keep_means, read_suite, suite_files, task_tables
 
     files, unknown = suite_files(arguments.paths)
     found = [
@@ -179,7 +175,7 @@ def export(arguments: argparse.Namespace) -> int:
     """Write run records in lm-eval's per-sample form."""
     from datetime import datetime
 
-    from accgate.interop.export import export_lm_eval
+    from accgate.interop import export_lm_eval
 
     for records in arguments.records:
         samples, results = export_lm_eval(

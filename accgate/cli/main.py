@@ -17,9 +17,8 @@ from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, PASSED, AccgateError
 from accgate.signals import ending_on_signals
 
 if TYPE_CHECKING:
-    from accgate.config.config import Config
-    from accgate.planning.checks import Check
-    from accgate.planning.cost import Estimate
+    from accgate.config import Config
+    from accgate.planning import Check, Estimate
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +78,7 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _validate(arguments: argparse.Namespace) -> int:
-    from accgate.planning.checks import validate
+    from accgate.planning import validate
 
     config = config_of(arguments)
     return _show_checks(arguments, config, validate(config), table=False)
@@ -88,8 +87,7 @@ def _validate(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     if arguments.margin is not None:
         return _plan_annotation(arguments)
-    from accgate.planning.checks import plan_checks
-    from accgate.planning.cost import estimates, hardware_here
+    from accgate.planning import estimates, hardware_here, plan_checks
 
     config = config_of(arguments)
     checks = plan_checks(config)
@@ -98,7 +96,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
-    from accgate.planning.annotation import annotation_plan
+    from accgate.planning import annotation_plan
 
     low, high = arguments.range
     plan = annotation_plan(
@@ -109,14 +107,14 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
 
         print(json.dumps(plan.as_dict(), indent=2))
     else:
-        from accgate.report.plans import print_annotation
+        from accgate.report import print_annotation
 
         print_annotation(console(), plan)
     return PASSED
 
 
 def _sigma(arguments: argparse.Namespace) -> int:
-    from accgate.planning.noise import noise_of
+    from accgate.planning import noise_of
 
     noise = noise_of(
         arguments.records, theta=arguments.theta, alpha=arguments.alpha, beta=arguments.beta, scale=arguments.scale
@@ -126,7 +124,7 @@ def _sigma(arguments: argparse.Namespace) -> int:
 
         print(plain_json(noise))
     else:
-        from accgate.report.noise import print_noise
+        from accgate.report import print_noise
 
         print_noise(console(), noise)
     return PASSED
@@ -140,7 +138,7 @@ def _show_checks(
     table: bool,
     costs: Sequence[Estimate] = (),
 ) -> int:
-    from accgate.planning.checks import as_rows
+    from accgate.planning import as_rows
 
     if arguments.json:
         import json
@@ -151,7 +149,7 @@ def _show_checks(
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print(json.dumps(rows, indent=2))
         return PASSED
-    from accgate.report.plans import gate_sentence, print_costs, print_plan
+    from accgate.report import gate_sentence, print_costs, print_plan
 
     print_plan(console(), checks, title=gate_sentence(config, len(checks)), table=table)
     print_costs(console(), costs)
@@ -159,9 +157,9 @@ def _show_checks(
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from accgate.decision.comparison import compare_scores
+    from accgate.decision import compare_scores
     from accgate.design import Design
-    from accgate.records.scores import in_points, read_scores
+    from accgate.records import in_points, read_scores
     from accgate.result import result_of_verdict, to_json
 
     reference, candidate = in_points(
@@ -181,21 +179,20 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from accgate.report.flips import flips_of_result
-    from accgate.report.result_file import read_result
+    from accgate.report import flips_of_result, read_result
 
     result = read_result(arguments.result)
     if arguments.junit is not None:
-        from accgate.report.junit import junit
+        from accgate.report import junit_xml
 
-        write(arguments.junit, junit(result))
+        write(arguments.junit, junit_xml(result))
     flips = flips_of_result(result, arguments.result.parent)
     if arguments.html is not None:
-        from accgate.report.html.page import html_report
+        from accgate.report import html_report
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
     if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
-        from accgate.report.markdown import render
+        from accgate.report import render
 
         write(arguments.markdown or "-", render(result, flips))
     return PASSED
@@ -271,9 +268,9 @@ def _schema(arguments: argparse.Namespace) -> int:
     import json
 
     if arguments.what == "config":
-        from accgate.config.config import config_schema as schema
+        from accgate.config import config_schema as schema
     else:
-        from accgate.report.result_file import result_schema as schema
+        from accgate.report import result_schema as schema
     print(json.dumps(schema(), indent=2))
     return PASSED
 

@@ -11,7 +11,7 @@ from accgate.cli.common import console, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.questionnaire.answers import Question
+    from accgate.questionnaire import Question
 
 BUILDING = ("out", "model", "task", "config", "questions", "items", "seed", "show_targets", "force")
 IMPORTING = ("key", "alpha", "beta", "theta", "correction", "allow_missing", "markdown", "json")
@@ -30,10 +30,8 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from accgate.questionnaire.build import questionnaire as built
-    from accgate.questionnaire.key import key_json
-    from accgate.questionnaire.page import page_html
-    from accgate.questionnaire.wording import read_wording
+    from accgate.questionnaire import key_json, page_html, read_wording
+    from accgate.questionnaire import questionnaire as built
 
     page_path = arguments.out or Path("questionnaire.html")
     key_path = page_path.with_name(page_path.stem + ".key.json")
@@ -59,7 +57,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _source(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
-    from accgate.questionnaire.source import from_files, from_run
+    from accgate.questionnaire import from_files, from_run
 
     paths = [Path(path) for path in arguments.paths]
     if len(paths) == 1 and paths[0].is_dir():
@@ -74,10 +72,7 @@ def _source(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ..
 
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
-    from accgate.questionnaire.judgement import judgement
-    from accgate.questionnaire.key import read_key
-    from accgate.questionnaire.ratings import read_ratings
-    from accgate.questionnaire.show import judgement_markdown, print_judgement
+    from accgate.questionnaire import judgement_markdown, judgement_of, print_judgement, read_key, read_ratings
     from accgate.result import plain_json
 
     if arguments.key is None:
@@ -94,7 +89,7 @@ def _import(arguments: argparse.Namespace) -> int:
         beta=0.2 if arguments.beta is None else arguments.beta, theta=arguments.theta,
     )  # fmt: skip
     ratings = read_ratings([Path(path) for path in arguments.paths[1:]], key)
-    judged = judgement(
+    judged = judgement_of(
         key, ratings, design, correction=arguments.correction or "holm", allow_missing=bool(arguments.allow_missing)
     )
     if arguments.markdown is not None:

@@ -13,8 +13,8 @@ from accgate.cli.common import config_of, console, observer, reported, rulings_o
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config.config import Config
-    from accgate.guard.base import Rulings
+    from accgate.config import Config
+    from accgate.guard import Rulings
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _partly_reported(out: Path) -> Iterator[None]:
     """Of a run that is interrupted, report.md says what it evaluated; there is no accgate.json."""
-    from accgate.evaluation.run import Interrupted
+    from accgate.evaluation import Interrupted
 
     try:
         yield
     except Interrupted as stopped:
-        from accgate.report.interrupted import interrupted_report
+        from accgate.report import interrupted_report
         from accgate.result import REPORT
 
         out.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def _partly_reported(out: Path) -> Iterator[None]:
 
 def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate import gate
-    from accgate.evaluation.shards.shard import parse_shard
+    from accgate.evaluation import parse_shard
 
     shard = parse_shard(arguments.shard)
     config, rulings, _ = _judging(arguments)
@@ -75,7 +75,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
 def merge(arguments: argparse.Namespace) -> int:
     """Join shards, decide and report; what it exits with."""
     from accgate import gate
-    from accgate.evaluation.shards.merge import refuse_own_output
+    from accgate.evaluation import refuse_own_output
 
     refuse_own_output(arguments.shards, arguments.out)
     gate.forget_result(arguments.out)
@@ -94,7 +94,7 @@ def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, boo
 def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
     from accgate import gate
-    from accgate.references.commit import commit_of
+    from accgate.references import commit_of
 
     if arguments.shard is not None:
         raise BadInput("record takes no --shard: a reference is of one run; leave --shard out")

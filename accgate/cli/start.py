@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
-    from accgate.cli.starter.questions import Answers
+    from accgate.cli.starter import Answers
 
 SHELLS = ("bash", "zsh", "fish")
 FLAGS = ("name", "engine", "model", "base_url", "tasks", "theta", "workflow")
@@ -54,8 +54,7 @@ def completion_arguments(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and say what comes next."""
-    from accgate.cli.starter.files import CONFIG_FILE, SCHEMA_FILE, repository_of, schema_text
-    from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
+    from accgate.cli.starter import CONFIG_FILE, SCHEMA_FILE, WORKFLOW_FILE, repository_of, schema_text, workflow_text
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -95,18 +94,17 @@ def _exist(present: list[str]) -> str:
 
 
 def _asked() -> Answers:
-    from accgate.cli.starter.questions import asked
-    from accgate.tasks.library import library_names
+    from accgate.cli.starter import asked
+    from accgate.tasks import library_names
 
     return asked(input, print, library_names(), missing=_missing, width=shutil.get_terminal_size().columns)
 
 
 def _missing(engine: str, model: str) -> str | None:
     """What is wrong with a file that an engine shall read; None where it is there, or the engine reads no file."""
-    from accgate.cli.starter.files import CONFIG_FILE
-    from accgate.engines import recorded
-    from accgate.engines.llamacpp import NoModel, found_model
-    from accgate.inputs.toml import TomlFile
+    from accgate.cli.starter import CONFIG_FILE
+    from accgate.engines import NoModel, found_model, recorded
+    from accgate.inputs import TomlFile
 
     here = TomlFile(Path(CONFIG_FILE), "", {})
     if engine == "recorded" and not here.has_file(model):
@@ -121,9 +119,8 @@ def _missing(engine: str, model: str) -> str | None:
 
 def _given(arguments: argparse.Namespace) -> Answers:
     """What the flags say, with what is usual for the others."""
-    from accgate.cli.starter.files import MODELS, name_fault
-    from accgate.cli.starter.questions import Answers, names_of
-    from accgate.engines.openai.options import url_fault
+    from accgate.cli.starter import MODELS, Answers, name_fault, names_of
+    from accgate.engines import url_fault
 
     engine = arguments.engine or Answers.engine
     if arguments.base_url is not None and engine != "openai":
@@ -145,10 +142,10 @@ def _given(arguments: argparse.Namespace) -> Answers:
 
 def _config_text(answers: Answers) -> str:
     """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
-    from accgate.cli.starter.files import CONFIG_FILE, config_text, theta_of
-    from accgate.config.config import checked_config
-    from accgate.inputs.toml import parsed_toml
-    from accgate.tasks.library import library_names
+    from accgate.cli.starter import CONFIG_FILE, config_text, theta_of
+    from accgate.config import checked_config
+    from accgate.inputs import parsed_toml
+    from accgate.tasks import library_names
     from accgate.text import nearest
 
     known = library_names()
@@ -174,7 +171,7 @@ def _write(path: Path, content: str) -> None:
 
 def _ignore(top: Path) -> None:
     """Keep what runs write out of the repository, whose .gitignore is at its top."""
-    from accgate.cli.starter.files import IGNORE_FILE, IGNORED, ignoring
+    from accgate.cli.starter import IGNORE_FILE, IGNORED, ignoring
 
     path = top / IGNORE_FILE
     there = path.exists()
@@ -190,9 +187,9 @@ def _ignore(top: Path) -> None:
 
 def _validated(config: Path) -> int:
     """Validate what was written, as `accgate validate` does, and say the next command."""
-    from accgate.config.config import load_config
-    from accgate.planning.checks import validate
-    from accgate.report.plans import gate_sentence
+    from accgate.config import load_config
+    from accgate.planning import validate
+    from accgate.report import gate_sentence
 
     try:
         loaded = load_config(config)
@@ -212,8 +209,7 @@ def _validated(config: Path) -> int:
 def explain(arguments: argparse.Namespace) -> int:
     """Say in words how the verdict of a check came about."""
     from accgate.cli.common import console
-    from accgate.report.explain import check_named, explanation, print_explanation
-    from accgate.report.result_file import read_result
+    from accgate.report import check_named, explanation, print_explanation, read_result
 
     named: str | None = arguments.check
     path: Path = arguments.result

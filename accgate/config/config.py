@@ -17,13 +17,24 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.inputs.toml import Key, TomlFile, dotted, located, read_toml
-from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
-from accgate.records.file import file_name
-from accgate.stats.names import PAIRED_TESTS, Correction, TestName
-from accgate.tasks.datasets import ENDINGS
-from accgate.tasks.library import library_names
-from accgate.tasks.schema import Beta, ChosenBy, Level
+from accgate.inputs import (
+    CLOSED,
+    Count,
+    Flag,
+    Key,
+    Number,
+    Text,
+    Texts,
+    TomlFile,
+    Whole,
+    dotted,
+    located,
+    read_toml,
+    validated,
+)
+from accgate.records import file_name
+from accgate.stats import PAIRED_TESTS, Correction, TestName
+from accgate.tasks import ENDINGS, Beta, ChosenBy, Level, library_names
 from accgate.text import nearest
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]

@@ -15,13 +15,24 @@ import numpy as np
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
 from accgate.errors import BadInput, VerdictName
-from accgate.records.scores import Floats, Scores, paired
-from accgate.stats.names import TestName
-from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
-from accgate.stats.power import GSPRT_MAXIMUM, paired_binary_effect
-from accgate.stats.result import TestResult
-from accgate.stats.sequential import TYPICAL, SequentialResult, Units, units_of
-from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
+from accgate.records import Floats, Scores, paired
+from accgate.stats import (
+    GSPRT_MAXIMUM,
+    TYPICAL,
+    McNemarResult,
+    SequentialResult,
+    TestName,
+    TestResult,
+    Units,
+    mcnemar_exact,
+    paired_binary_effect,
+    paired_t,
+    student_t,
+    target_z,
+    two_sample_z,
+    units_of,
+    welch_t,
+)
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 
@@ -48,8 +59,7 @@ def judged(evidence: Evidence, alpha: float) -> Verdict:
 
 def _judged_statistic(evidence: Evidence, statistic: SampleStatistic, blank: Verdict, alpha: float) -> Verdict:
     """The verdict on a statistic; means are then its values, and a sample whose score got worse is still a flip."""
-    from accgate.stats.influence import StatisticUndefined
-    from accgate.stats.statistics import statistic_test
+    from accgate.stats import StatisticUndefined, statistic_test
 
     design, known, found = evidence.design, statistic.reference, statistic.candidate
     blank = replace(blank, test=statistic.method, statistic=statistic.name)
@@ -135,16 +145,16 @@ def _sequential(evidence: Evidence, difference: Floats, alpha: float) -> Sequent
     if theta is None:
         return None
     if test == "group-sequential":
-        from accgate.stats.group_sequential import group_sequential
+        from accgate.stats import group_sequential_test
 
-        return group_sequential(units, theta=theta, alpha=alpha, beta=design.beta)
+        return group_sequential_test(units, theta=theta, alpha=alpha, beta=design.beta)
     if test == "e-process":
-        from accgate.stats.e_process import e_process
+        from accgate.stats import e_process_test
 
-        return e_process(units, bound=largest_difference(evidence), theta=theta, alpha=alpha, beta=design.beta)
-    from accgate.stats.gsprt import gsprt
+        return e_process_test(units, bound=largest_difference(evidence), theta=theta, alpha=alpha, beta=design.beta)
+    from accgate.stats import gsprt_test
 
-    return gsprt(units, theta=theta, alpha=alpha, beta=design.beta, discordance=design.discordance)
+    return gsprt_test(units, theta=theta, alpha=alpha, beta=design.beta, discordance=design.discordance)
 
 
 def sequential_units(evidence: Evidence, difference: Floats) -> Units:
@@ -190,8 +200,7 @@ def _fixed(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestRe
             notes = (f"no early stop with under {FEWEST_CLUSTERS} clusters",)
     binary = _zero_or_hundred(evidence)
     if test in ("permutation", "bootstrap") or (test == "auto" and not binary):
-        from accgate.stats.clusters import cluster_totals
-        from accgate.stats.resampling import chosen_paired_test, sign_flip, studentised_bootstrap
+        from accgate.stats import chosen_paired_test, cluster_totals, sign_flip, studentised_bootstrap
 
         totals, sizes = cluster_totals(difference, np.arange(len(difference)) if codes is None else codes)
         order = np.lexsort((sizes, totals))  # so that the order of the samples changes nothing
@@ -201,7 +210,7 @@ def _fixed(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestRe
             resampled = sign_flip if test == "permutation" else studentised_bootstrap
             return resampled(totals, n, sizes=sizes, alpha=alpha, beta=beta, seed=design.seed), test, notes
     if codes is not None:
-        from accgate.stats.clusters import clustered_exact, clustered_t
+        from accgate.stats import clustered_exact, clustered_t
 
         clustered = clustered_exact if binary else clustered_t
         return clustered(difference, codes, alpha=alpha, beta=beta), "paired", notes

@@ -13,11 +13,18 @@ from accgate.decision.check import in_order, judged, settled
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, chosen_test, sequential_test
 from accgate.errors import BadInput
-from accgate.records.clusters import cluster_labels, codes_of
-from accgate.records.order import order_key
-from accgate.records.scores import LARGEST, Floats, Scores, check_range, from_python, in_points
-from accgate.stats.multiplicity import adjusted_p_values, applied_share
-from accgate.stats.names import Correction, TestName
+from accgate.records import (
+    LARGEST,
+    Floats,
+    Scores,
+    check_range,
+    cluster_labels,
+    codes_of,
+    from_python,
+    in_points,
+    order_key,
+)
+from accgate.stats import Correction, TestName, adjusted_p_values, applied_share
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 __all__ = ["CandidateSummary", "Evidence", "ReferenceSummary", "Verdict", "compare", "compare_scores", "decide"]

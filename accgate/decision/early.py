@@ -8,11 +8,10 @@ from accgate.decision.comparison import is_settled
 from accgate.decision.evidence import evidence_of, whole_clusters
 from accgate.decision.progress import limits_of
 from accgate.design import FEWEST_CLUSTERS
-from accgate.evaluation.assignment import Comparison, Limits, Watch
-from accgate.planning.checks import Check
-from accgate.records.file import Record
-from accgate.records.scores import Scores
-from accgate.stats.names import SEQUENTIAL_TESTS, Correction
+from accgate.evaluation import Comparison, Limits, Watch
+from accgate.planning import Check
+from accgate.records import Record, Scores
+from accgate.stats import SEQUENTIAL_TESTS, Correction
 
 
 class EarlyStop:

@@ -12,12 +12,10 @@ import numpy.typing as npt
 from accgate import metrics
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
-from accgate.planning.checks import Check
-from accgate.records.clusters import clusters_of
-from accgate.records.file import Record
-from accgate.records.scores import Codes, Scores
-from accgate.references.store import scores_of
-from accgate.tasks.task import Sample
+from accgate.planning import Check
+from accgate.records import Codes, Record, Scores, clusters_of
+from accgate.references import scores_of
+from accgate.tasks import Sample
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:

@@ -10,9 +10,9 @@ import numpy as np
 from accgate.decision.check import in_order, largest_difference, oriented_difference, sequential_units
 from accgate.decision.evidence import Evidence
 from accgate.design import sequential_test
-from accgate.evaluation.assignment import Limits
-from accgate.records.scores import Scores
-from accgate.stats.sequential import FEWEST_CHANGES, Units, lost_sums
+from accgate.evaluation import Limits
+from accgate.records import Scores
+from accgate.stats import FEWEST_CHANGES, Units, lost_sums
 
 
 def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
@@ -74,9 +74,9 @@ class _Near:
 
 
 def _gsprt(units: Units, discordance: float | None, *, theta: float, alpha: float, beta: float) -> _Near:
-    from accgate.stats.gsprt import Passing, gsprt, schedule
+    from accgate.stats import Passing, gsprt_test, schedule
 
-    result = gsprt(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    result = gsprt_test(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     passing, events = Passing(units, plan, theta, beta), units.events[units.events <= plan.last]
     allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
@@ -84,9 +84,9 @@ def _gsprt(units: Units, discordance: float | None, *, theta: float, alpha: floa
 
 
 def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) -> _Near:
-    from accgate.stats.group_sequential import LOOKS, group_design, group_sequential, next_look
+    from accgate.stats import LOOKS, group_design, group_sequential_test, next_look
 
-    result = group_sequential(units, theta=theta, alpha=alpha, beta=beta)
+    result = group_sequential_test(units, theta=theta, alpha=alpha, beta=beta)
     look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, beta), theta=theta, alpha=alpha)
     changed, total = int(look.changed[0]), float(units.totals.sum())
     enough = changed > 0 and (units.exact or changed >= FEWEST_CHANGES)
@@ -99,7 +99,7 @@ def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) 
 
 
 def _e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> _Near:
-    from accgate.stats.betting import betting_path
+    from accgate.stats import betting_path
 
     path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
     assert path.log_sound is not None

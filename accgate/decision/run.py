@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from accgate._version import __version__
-from accgate.config.config import Config
+from accgate.config import Config
 from accgate.decision.comparison import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.decision.evidence import evidence_of
-from accgate.engines import EngineInfo
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation.run import Evaluated, failures
-from accgate.planning.checks import Check
-from accgate.references.anchor import drift_of
-from accgate.references.settings import changes
-from accgate.result import Result
-from accgate.stats.names import PAIRED_TESTS
+from accgate.evaluation import Evaluated, failures
+from accgate.planning import Check
+from accgate.references import changes, drift_of
+from accgate.result import EngineInfo, Result
+from accgate.stats import PAIRED_TESTS
 
 
 def decide_checks(

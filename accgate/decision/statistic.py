@@ -12,11 +12,11 @@ from accgate.decision.check import filled_in
 from accgate.decision.comparison import check_design
 from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.stats.influence import Rows, StatisticUndefined
+from accgate.stats import Rows, StatisticUndefined
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 if TYPE_CHECKING:
-    from accgate.stats.statistics import Method
+    from accgate.stats import Method
 
 
 def compare_statistic(
@@ -63,7 +63,7 @@ def compare_statistic(
     >>> verdict.verdict, round(verdict.gamma, 2)
     ('regression', 25.07)
     """
-    from accgate.stats.statistics import statistic_test
+    from accgate.stats import statistic_test
 
     design = Design("auto", alpha, beta, None, theta, higher_is_better)
     check_design(design)

@@ -15,7 +15,7 @@ from typing import Any
 from accgate.engines.base import Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.toml import Key, TomlFile, located
+from accgate.inputs import Key, TomlFile, located
 from accgate.result import EngineInfo
 from accgate.text import nearest
 

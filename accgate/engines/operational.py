@@ -26,13 +26,13 @@ def parted(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dic
 
 def _operational(engine: str) -> frozenset[str]:
     if engine == "openai":
-        from accgate.engines.openai.options import OPERATIONAL
+        from accgate.engines.openai import OPERATIONAL
     elif engine == "vllm":
-        from accgate.engines.vllm.options import OPERATIONAL
+        from accgate.engines.vllm import OPERATIONAL
     elif engine == "llamacpp":
         from accgate.engines.llamacpp import OPERATIONAL
     elif engine == "ray":
-        from accgate.engines.ray.engine import OPERATIONAL
+        from accgate.engines.ray import OPERATIONAL
     else:
         return frozenset()  # what is not known to change nothing may change something
     return OPERATIONAL

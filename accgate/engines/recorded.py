@@ -13,8 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Reply, Request, RequestFailed
 from accgate.errors import BadInput
-from accgate.inputs.rows import read_table
-from accgate.inputs.typed import CLOSED, Number
+from accgate.inputs import CLOSED, Number, read_table
 from accgate.result import EngineInfo
 
 KIND = "a JSONL or CSV file with id and score or reply"

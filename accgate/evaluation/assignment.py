@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from accgate.records.file import Record
-from accgate.tasks.task import Sample, Task
+from accgate.records import Record
+from accgate.tasks import Sample, Task
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from accgate.evaluation.interruption import GRACE, Stop
 from accgate.evaluation.resume import settings_of
 from accgate.evaluation.sample import ask
 from accgate.evaluation.scoring import ByFunction, Scoring
-from accgate.records.file import Record, RecordPaths, RecordWriter, write_gzip_lines
-from accgate.records.settings import MEASURED, STOPPED, write_settings
+from accgate.records import MEASURED, STOPPED, Record, RecordPaths, RecordWriter, write_gzip_lines, write_settings
 
 
 async def evaluate(

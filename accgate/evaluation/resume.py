@@ -7,8 +7,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
-from accgate.records.file import Record, RecordPaths, read_records
-from accgate.records.settings import MERGED, NOT_COMPARED, STOPPED, settings_of_run
+from accgate.records import MERGED, NOT_COMPARED, STOPPED, Record, RecordPaths, read_records, settings_of_run
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:

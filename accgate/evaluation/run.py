@@ -9,25 +9,23 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.config.config import Config
-from accgate.engines import Engine, EngineInfo
-from accgate.engines.operational import parted
-from accgate.engines.recorded import replayed
+from accgate.config import Config
+from accgate.engines import Engine, parted, replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.resume import kept_records, refuse_unfinished
 from accgate.evaluation.scorers import Scorers, lacking
-from accgate.evaluation.shards.shard import Shard, samples_digest
-from accgate.planning.checks import Check, engine_of
-from accgate.records.file import Record, paths_of
-from accgate.records.settings import OPERATIONAL, PLAN
-from accgate.tasks.task import Task
+from accgate.evaluation.shards import Shard, samples_digest
+from accgate.planning import Check, engine_of
+from accgate.records import OPERATIONAL, PLAN, Record, paths_of
+from accgate.result import EngineInfo
+from accgate.tasks import Task
 from accgate.text import shown
 
 if TYPE_CHECKING:
-    from accgate.evaluation.cache.engine import Cache
+    from accgate.evaluation.cache import Cache
 
 
 @dataclass(frozen=True)

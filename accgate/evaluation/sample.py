@@ -9,16 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accgate.engines import Engine, Reply, Request, RequestFailed
-from accgate.engines.recorded import replayed
+from accgate.engines import Engine, Reply, Request, RequestFailed, replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.scoring import NotScored, Scoring, scored
-from accgate.metrics.modelled import perplexity
-from accgate.records.file import Record
-from accgate.tasks.choices import chosen, continuation
-from accgate.tasks.lm_eval.foreign import ForeignTask
-from accgate.tasks.task import Sample, Task
+from accgate.metrics import perplexity
+from accgate.records import Record
+from accgate.tasks import ForeignTask, Sample, Task, chosen, continuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ async def _surprise(engine: Any, task: Task, sample: Sample, request: Request) -
 
 async def _foreign(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answered:
     """What lm-eval asks, and how it scores the answers."""
-    from accgate.tasks.lm_eval.requests import responses_of
+    from accgate.tasks import responses_of
 
     asked = task.asked[sample.id]
     responses, replies = await responses_of(engine, asked.requests, sample.id, repeat)

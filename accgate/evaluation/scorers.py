@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 
-from accgate.engines import Engine, create
-from accgate.engines.recorded import replayed
+from accgate.engines import Engine, create, replayed
 from accgate.evaluation.assignment import Sampling
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning, Scoring
-from accgate.planning.checks import Check
-from accgate.tasks.lm_eval.foreign import ForeignTask
+from accgate.planning import Check
+from accgate.tasks import ForeignTask
 
 
 class Scorers:
@@ -44,8 +43,7 @@ class Scorers:
         return ByFunction()
 
     async def _running(self, check: Check) -> Scoring:
-        from accgate.sandbox.limits import Limits
-        from accgate.sandbox.runner import Sandbox
+        from accgate.sandbox import Limits, Sandbox
 
         options = {"timeout": 3.0, "memory": 1024, **check.task.metric_options}
         limits = Limits(seconds=float(options["timeout"]), memory=int(options["memory"]))

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accgate.engines import Engine, Request, RequestFailed
-from accgate.tasks.extract import by_regex
-from accgate.tasks.faults import ANSWER
-from accgate.tasks.task import Sample, Task
+from accgate.tasks import ANSWER, Sample, Task, by_regex
 
 if TYPE_CHECKING:
     from accgate.evaluation.assignment import Sampling
-    from accgate.sandbox.runner import Sandbox
+    from accgate.sandbox import Sandbox
 
 
 class NotScored(Exception):
@@ -72,7 +70,7 @@ class ByRunning:
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
         """100 where the target's program, with the answer in it, ends as it should, else 0."""
-        from accgate.sandbox.process import WorkerEnded
+        from accgate.sandbox import WorkerEnded
 
         try:
             outcome = await self.sandbox.passes(sample.target.replace(ANSWER, answer))

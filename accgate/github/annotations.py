@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from accgate.config.config import load_config
+from accgate.config import load_config
 from accgate.errors import AccgateError
 from accgate.github.check_runs import Annotation, Level
 from accgate.github.outcome import Outcome
 from accgate.github.trees import Trees
-from accgate.guard.state import Guard
-from accgate.report.words import name_of, sentence
+from accgate.guard import Guard
+from accgate.report import name_of, sentence
 from accgate.verdict import Verdict
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)

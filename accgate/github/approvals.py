@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, CannotRead, NotFound
+from accgate.github.api import CannotPublish, CannotRead, Client, NotFound
 from accgate.github.check_runs import check_runs
 from accgate.github.event import Event
 

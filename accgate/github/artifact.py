@@ -15,10 +15,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from accgate.errors import BadInput
-from accgate.records.file import file_name
-from accgate.references.anchor import anchor_beside
-from accgate.references.store import Reference, find_reference, reference_path
-from accgate.references.write import figures
+from accgate.records import file_name
+from accgate.references import Reference, anchor_beside, figures, find_reference, reference_path
 
 MOST_FILES = 2_000
 FILE_LIMIT = 25_000_000  # bytes

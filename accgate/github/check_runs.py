@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotReach, NotFound, Uncertain, Unreadable
-from accgate.github.api.fields import number_at
+from accgate.github.api import CannotReach, Client, NotFound, Uncertain, Unreadable, number_at
 from accgate.github.event import Event
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"]

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, CannotReach, LimitedTooLong, NotFound, Uncertain
-from accgate.github.api.fields import number_at, text_at
+from accgate.github.api import (
+    CannotPublish,
+    CannotReach,
+    Client,
+    LimitedTooLong,
+    NotFound,
+    Uncertain,
+    number_at,
+    text_at,
+)
 from accgate.github.event import Event
 
 When = Literal["always", "on-change", "on-failure", "never"]

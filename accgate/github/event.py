@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
-from accgate.github.api.fields import number_at, text_at
+from accgate.github.api import number_at, text_at
 
 if TYPE_CHECKING:
-    from accgate.github.api.client import Client
+    from accgate.github.api import Client
 
 
 @dataclass(frozen=True)

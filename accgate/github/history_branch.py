@@ -9,17 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.github.api.client import Client
-from accgate.github.api.failures import Refused
-from accgate.github.api.fields import text_at
-from accgate.github.api.git_data import Commit, Git
+from accgate.github.api import Client, Commit, Git, Refused, text_at
 from accgate.github.event import Event
 from accgate.github.pulls import promised
-from accgate.history.badge import badge_of, svg
-from accgate.history.file import History, history_of, merged, parsed
-from accgate.history.page import html_page
-from accgate.history.run import Run
-from accgate.history.store import NAME, checked
+from accgate.history import NAME, History, Run, badge_of, checked, history_of, html_page, merged, parsed, svg
 
 BRANCH = "accgate-history"
 ATTEMPTS = 12

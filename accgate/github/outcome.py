@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
-from accgate.guard.state import Guard
-from accgate.report.comment import Failure
-from accgate.report.result_file import read_result
+from accgate.guard import Guard
+from accgate.report import Failure, read_result
 from accgate.result import Result
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled"]

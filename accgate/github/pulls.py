@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from accgate.github.api.client import Client
-from accgate.github.api.failures import Unreadable
+from accgate.github.api import Client, Unreadable
 from accgate.github.event import Event
 
 

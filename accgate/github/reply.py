@@ -6,11 +6,10 @@ import re
 from contextlib import suppress
 from typing import Literal
 
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, Uncertain
+from accgate.github.api import CannotPublish, Client, Uncertain
 from accgate.github.comments import State, comment_key, put_comment
 from accgate.github.event import Event
-from accgate.report.markdown import cell
+from accgate.report import cell
 
 TEXT_LIMIT = 2000  # characters
 

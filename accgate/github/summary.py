@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from accgate.github.outcome import Outcome
-from accgate.guard.state import Guard
-from accgate.report.headline import headline
-from accgate.report.words import visible
+from accgate.guard import Guard
+from accgate.report import headline_of, visible
 from accgate.verdict import Verdict
 
 TITLE = 200  # characters
 REASONS, REASON = 5, 300  # how many, of how many characters
 
 
-def headline_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
+def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
     """What came of the run, in one sentence on one line; plain text."""
     if outcome.cancelled:
         return "Cancelled: no verdict."
     code = None if outcome.failure is None else outcome.failure.exit_code
-    text = visible(headline(outcome.result, guard=guard, exit_code=code, advisory=advisory).text)
+    text = visible(headline_of(outcome.result, guard=guard, exit_code=code, advisory=advisory).text)
     return text if len(text) <= TITLE else text[: TITLE - 1].rstrip() + "…"
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from accgate.config.config import Config, load_config
+from accgate.config import Config, load_config
 from accgate.errors import AccgateError, BadInput
-from accgate.github.api.failures import CannotPublish
+from accgate.github.api import CannotPublish
 from accgate.github.approvals import Approval
-from accgate.guard.base_tree import has_rules
-from accgate.guard.changes import changed_rules
-from accgate.guard.state import Guard, RuleChange
+from accgate.guard import Guard, RuleChange, changed_rules, has_rules
 
 
 @dataclass(frozen=True)

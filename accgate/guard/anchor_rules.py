@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.records.clusters import clusters_of
-from accgate.references.anchor import Anchor, Step
-from accgate.references.store import Reference
-from accgate.stats.drift import anchored_difference
+from accgate.records import clusters_of
+from accgate.references import Anchor, Reference, Step
+from accgate.stats import anchored_difference
 
 SAME = ("model", "task", "mean", "n", "repeats", "scores_sha256", "fingerprint")  # what makes two anchors one
 

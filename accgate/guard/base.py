@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config.config import Config, Task, load_config
+from accgate.config import Config, Task, load_config
 from accgate.errors import BadInput
 from accgate.guard.base_tree import has_rules, refuse_rules_of_head
-from accgate.planning.checks import Check, plan_checks
-from accgate.records.file import file_name
-from accgate.references.store import baseline_of, folder_of
+from accgate.planning import Check, plan_checks
+from accgate.records import file_name
+from accgate.references import baseline_of, folder_of
 from accgate.text import nearest
 
 Pair = tuple[str, str]

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config, Task
+from accgate.config import Config, Task
 from accgate.errors import BadInput
-from accgate.metrics.own import own_file
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file
-from accgate.tasks.schema import Dataset
+from accgate.metrics import own_file
+from accgate.tasks import Dataset, library_file, read_definition
 
 MEND = "somebody who may push to the base has to put it into the repository as a plain file, named without .."
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any, get_args
 
-from accgate.config.config import Config, Gate, Model
+from accgate.config import Config, Gate, Model
 from accgate.errors import BadInput
 from accgate.guard.difference import Difference, Direction, along, difference, down, file_digest, texts, unreadable, up
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import judging_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
-from accgate.inputs.toml import Key, TomlFile
+from accgate.inputs import Key, TomlFile
 from accgate.text import shown
 
 GATE: Mapping[str, Direction] = {

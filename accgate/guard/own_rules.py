@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from accgate.config.config import Config
-from accgate.decision.comparison import decide
-from accgate.decision.early import early_stop
-from accgate.decision.evidence import Evidence, evidence_of
+from accgate.config import Config
+from accgate.decision import Evidence, decide, early_stop, evidence_of
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation.run import Evaluated
-from accgate.evaluation.sample import rescored
-from accgate.planning.checks import Check, plan_checks
-from accgate.records.file import Record
+from accgate.evaluation import Evaluated, rescored
+from accgate.planning import Check, plan_checks
+from accgate.records import Record
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 # What tells two verdicts apart.

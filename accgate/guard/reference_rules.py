@@ -12,10 +12,9 @@ import numpy as np
 
 from accgate.guard.difference import exact
 from accgate.guard.state import Effect
-from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
-from accgate.records.scores import Floats
-from accgate.references.store import Reference, ReferenceFile, changed_parts
-from accgate.references.write import figures
+from accgate.inputs import id_of, read_table, repeat_of, score_of
+from accgate.records import Floats
+from accgate.references import Reference, ReferenceFile, changed_parts, figures
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",

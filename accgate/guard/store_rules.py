@@ -8,16 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
-from accgate.config.config import Config
+from accgate.config import Config
 from accgate.errors import BadInput
 from accgate.guard.anchor_rules import Tree, anchor_fault
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
-from accgate.inputs.toml import Key
-from accgate.records.file import file_name
-from accgate.references.anchor import anchor_beside
-from accgate.references.store import Reference, baseline_of, folder_of, read_reference
+from accgate.inputs import Key
+from accgate.records import file_name
+from accgate.references import Reference, anchor_beside, baseline_of, folder_of, read_reference
 from accgate.text import shown
 
 KEY: Key = ("references",)

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.config.config import Config, Task
+from accgate.config import Config, Task
 from accgate.errors import BadInput
 from accgate.guard.base_tree import included_folder
 from accgate.guard.difference import (
@@ -24,13 +24,17 @@ from accgate.guard.difference import (
     unreadable,
     up,
 )
-from accgate.inputs.toml import Key
-from accgate.metrics.own import code_digest
-from accgate.tasks import resolved
-from accgate.tasks.definition import Definition, read_definition
-from accgate.tasks.library import library_file
-from accgate.tasks.lm_eval.foreign import is_foreign, named_definition
-from accgate.tasks.schema import DefinitionFile
+from accgate.inputs import Key
+from accgate.metrics import code_digest
+from accgate.tasks import (
+    Definition,
+    DefinitionFile,
+    is_foreign,
+    library_file,
+    named_definition,
+    read_definition,
+    resolved,
+)
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run, standard_error
-from accgate.stats.names import PAIRED_TESTS
+from accgate.stats import PAIRED_TESTS
 from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
-    from accgate.config.config import Config
+    from accgate.config import Config
     from accgate.result import Result
 
 
@@ -66,7 +66,7 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
 def _label(model: str, config: Config | None) -> str:
     """model@variant; the model alone where no config tells the variant."""
-    from accgate.references.store import baseline_of
+    from accgate.references import baseline_of
 
     known = None if config is None else config.models.get(model)
     return model if known is None else baseline_of(model, known.variant, None)
@@ -74,9 +74,9 @@ def _label(model: str, config: Config | None) -> str:
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
     """The reference's figures, and which recorded one it was, where that can be read."""
-    from accgate.inputs.toml import read_toml
-    from accgate.records.file import file_name
-    from accgate.references.store import baseline_of, folder_of
+    from accgate.inputs import read_toml
+    from accgate.records import file_name
+    from accgate.references import baseline_of, folder_of
 
     mean, n = verdict.reference.mean, verdict.reference.n
     model = None if config is None or verdict.model is None else config.models.get(verdict.model)

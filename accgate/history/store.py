@@ -12,7 +12,7 @@ from pathlib import Path
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.history.file import History, merged, parsed
 from accgate.history.run import START, Run, line_of
-from accgate.records.file import write_atomically
+from accgate.records import write_atomically
 
 NAME = "history.jsonl"
 PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too

@@ -10,9 +10,7 @@ from rich.text import Text
 
 from accgate.history.cells import HEADINGS, cells
 from accgate.history.series import Series, Step, sparkline
-from accgate.report import words
-from accgate.report.console import print_paragraph, print_table
-from accgate.report.terminal import COLOURS
+from accgate.report import COLOURS, print_paragraph, print_table, words
 
 BARS = 60  # runs in the line of bars
 

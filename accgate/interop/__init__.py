@@ -1,1 +1,5 @@
 """Files of other evaluation tools: lm-evaluation-harness, Inspect and TensorRT-LLM's accuracy suite."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

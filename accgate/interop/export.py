@@ -14,10 +14,8 @@ from typing import Any
 from accgate._version import __version__
 from accgate.errors import BadInput
 from accgate.interop.imported import sample_mean
-from accgate.records.file import ENDINGS, Record, json_line, read_gzip_lines, read_records, write_atomically
-from accgate.records.scores import collect
-from accgate.tasks.points import FRACTIONS
-from accgate.tasks.task import sample_id
+from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records, write_atomically
+from accgate.tasks import FRACTIONS, sample_id
 
 FILTER = "none"
 

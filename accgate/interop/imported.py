@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.records.file import (
+from accgate.records import (
     Record,
     RecordPaths,
     paths_of,
@@ -18,8 +18,8 @@ from accgate.records.file import (
     to_line,
     write_atomically,
     write_gzip_lines,
+    write_settings,
 )
-from accgate.records.settings import write_settings
 from accgate.text import shown
 
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError)  # what parts of another kind than expected end in

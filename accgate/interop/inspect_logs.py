@@ -12,9 +12,8 @@ from accgate.errors import BadInput
 from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.inspect_files import Log, read_log
 from accgate.interop.inspect_text import message_text, prompt_text
-from accgate.records.file import Record
-from accgate.tasks.identity import fingerprint_of, numbered_ids
-from accgate.tasks.points import scale_of
+from accgate.records import Record
+from accgate.tasks import fingerprint_of, numbered_ids, scale_of
 from accgate.text import shown
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them

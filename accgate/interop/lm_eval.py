@@ -11,12 +11,11 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import read_table
+from accgate.inputs import read_table
 from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.lm_eval_results import Results, results_beside
-from accgate.records.file import Record
-from accgate.tasks.identity import fingerprint_of, likeliest, numbered_ids, request_text
-from accgate.tasks.points import scale_of
+from accgate.records import Record
+from accgate.tasks import fingerprint_of, likeliest, numbered_ids, request_text, scale_of
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})

@@ -10,9 +10,8 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.interop.imported import Imported, unscored
 from accgate.interop.trtllm import SuiteReference
-from accgate.records.scores import collect
-from accgate.references.store import ReferenceFile, reference_path, write_toml
-from accgate.references.write import check_replacement, figures, write_reference
+from accgate.records import collect
+from accgate.references import ReferenceFile, check_replacement, figures, reference_path, write_reference, write_toml
 
 
 def keep_records(

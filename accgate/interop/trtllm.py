@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.references.store import variant_label
+from accgate.references import variant_label
 
 SPECS = ("dtype", "quant_algo", "kv_cache_quant_algo", "spec_dec_algo", "extra_acc_spec")
 FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")

@@ -3,24 +3,6 @@
 `get("exact_match")("4", "4")` is 100.0.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from accgate.metrics.aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
-from accgate.metrics.metric import BadOption, Entry, Kind, Metric, UnknownMetric
-from accgate.metrics.registry import entries, get, names
-
-__all__ = [
-    "BadOption",
-    "Entry",
-    "Kind",
-    "Metric",
-    "UnknownAggregate",
-    "UnknownMetric",
-    "UnusableRecords",
-    "aggregate",
-    "aggregate_entries",
-    "aggregate_names",
-    "entries",
-    "get",
-    "names",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,24 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from accgate.config.config import Config, Judge, Model
-from accgate.config.config import Task as TaskSettings
+from accgate.config import Config, Judge, Model
+from accgate.config import Task as TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
 from accgate.engines import Engine, create, unchecked
 from accgate.errors import BadInput
-from accgate.inputs.toml import Key, TomlFile
+from accgate.inputs import Key, TomlFile
 from accgate.planning.design import JudgeModel, design_of, judge_of, judged_by, refuse_unready
 from accgate.planning.samples import achieved_theta, expected_n, planned_alpha, standard_error
 from accgate.planning.sizing import Sizing, cut
-from accgate.records.scores import Scores
-from accgate.references.store import Reference, baseline_of, find_reference, missing_reference
-from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
-from accgate.stats.power import one_sample_n, quantile
-from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file
-from accgate.tasks.lm_eval.foreign import foreign_definition, foreign_task, load_foreign
-from accgate.tasks.resolved import with_choice
-from accgate.tasks.task import Task, load_task
+from accgate.records import Scores
+from accgate.references import Reference, baseline_of, find_reference, missing_reference
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, quantile
+from accgate.tasks import (
+    Task,
+    foreign_definition,
+    foreign_task,
+    library_file,
+    load_foreign,
+    load_task,
+    read_definition,
+    with_choice,
+)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config
-from accgate.engines.base import cpu_name
+from accgate.config import Config
+from accgate.engines import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
-from accgate.records.file import numbered_records, paths_of
-from accgate.records.settings import MEASURED, settings_of_run
+from accgate.records import MEASURED, numbered_records, paths_of, settings_of_run
 
 SEVERAL = re.compile(r"(\d+) x (.+)")
 GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")

@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, dataclass, replace
 
-from accgate.config.config import Config, Judge
-from accgate.config.config import Task as TaskSettings
+from accgate.config import Config, Judge
+from accgate.config import Task as TaskSettings
 from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.inputs.toml import TomlFile
-from accgate.tasks.definition import Definition
-from accgate.tasks.lm_eval.foreign import is_foreign
-from accgate.tasks.resolved import is_higher_better, metric_of
-from accgate.tasks.task import Task
+from accgate.inputs import TomlFile
+from accgate.tasks import Definition, Task, is_foreign, is_higher_better, metric_of
 
 
 def design_of(config: Config, name: str, source: Definition) -> Design:

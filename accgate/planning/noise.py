@@ -10,10 +10,10 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.planning.samples import achieved_theta, plan
-from accgate.records.scores import Scores, in_points, paired, read_scores
-from accgate.stats.names import TestName
-from accgate.stats.noise import (
+from accgate.records import Scores, in_points, paired, read_scores
+from accgate.stats import (
     Estimate,
+    TestName,
     VarianceParts,
     discordance_of_repeats,
     estimate_discordance,

@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
-from accgate.stats.power import (
+from accgate.stats import (
     E_PROCESS_MAXIMUM,
     GSPRT_LEAST,
     GSPRT_MAXIMUM,
     GSPRT_MORE,
+    PAIRED_TESTS,
+    SEQUENTIAL_TESTS,
+    TESTS,
+    Correction,
+    TestName,
     one_sample_n,
     paired_binary_effect,
     quantile_sum,
@@ -145,7 +149,7 @@ def fixed_n(
     if discordance is not None and test in PAIRED_TESTS:
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats.mcnemar import mcnemar_n
+        from accgate.stats import mcnemar_n
 
         return mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
     assert sigma is not None
@@ -165,7 +169,7 @@ def _cost(test: TestName, alpha: float, beta: float) -> float:
     if test == "gsprt":
         return GSPRT_LEAST
     if test == "group-sequential":
-        from accgate.stats.group_sequential import DISCRETENESS, LOOKS, group_design
+        from accgate.stats import DISCRETENESS, LOOKS, group_design
 
         return DISCRETENESS * group_design(LOOKS, alpha, beta).inflation
     return E_PROCESS_MAXIMUM if test == "e-process" else 1.0
@@ -184,7 +188,7 @@ def expected_n(
     if test not in SEQUENTIAL_TESTS:
         return float(n), float(n)
     if test == "group-sequential":
-        from accgate.stats.group_sequential import LOOKS, expected_shares
+        from accgate.stats import LOOKS, expected_shares
 
         healthy, dropped = expected_shares(LOOKS, alpha, beta)
         return healthy * n, dropped * n

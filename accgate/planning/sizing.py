@@ -7,17 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accgate.config.config import Config
-from accgate.config.config import Task as TaskSettings
+from accgate.config import Config
+from accgate.config import Task as TaskSettings
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.planning.samples import ASSUMED_DISCORDANCE, fixed_n, maximum_n, plan
-from accgate.records.scores import Scores
-from accgate.references.store import Reference, ReferenceFile, mismatch
-from accgate.stats.names import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName
-from accgate.stats.power import two_sample_n
-from accgate.tasks.schema import DefinitionFile
-from accgate.tasks.task import Task
+from accgate.records import Scores
+from accgate.references import Reference, ReferenceFile, mismatch
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, two_sample_n
+from accgate.tasks import DefinitionFile, Task
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,5 @@
 """People judge answers: a blinded page to rate them on, and what the ratings decide."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

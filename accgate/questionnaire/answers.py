@@ -9,9 +9,9 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of
-from accgate.records.file import read_gzip_lines
-from accgate.references.store import Reference, read_reference
+from accgate.inputs import cluster_of, id_of, read_table, repeat_of
+from accgate.records import read_gzip_lines
+from accgate.references import Reference, read_reference
 from accgate.text import shown
 
 

@@ -12,7 +12,7 @@ from accgate.errors import BadInput
 from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import Asked, Given, Key, Side
 from accgate.questionnaire.wording import Wording
-from accgate.report.flips import shared_head
+from accgate.report import shared_head
 
 DEFAULT_QUESTIONS = 20
 

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accgate.decision.comparison import decide
-from accgate.decision.evidence import Evidence
+from accgate.decision import Evidence, decide
 from accgate.design import Design
 from accgate.errors import BadInput, exit_code, worst
 from accgate.questionnaire.key import Key
 from accgate.questionnaire.ratings import Ratings, by_answer, missing_of
 from accgate.questionnaire.wording import Item
-from accgate.records.clusters import codes_of
-from accgate.records.scores import Floats, Scores
+from accgate.records import Floats, Scores, codes_of
 from accgate.result import Result
-from accgate.stats.agreement import krippendorff_alpha
-from accgate.stats.names import Correction
+from accgate.stats import Correction, krippendorff_alpha
 from accgate.text import shown
 
 TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentative conclusions can rest on
@@ -72,7 +69,7 @@ class JudgedResult(Result):
     judgement: Judgement | None = None
 
 
-def judgement(
+def judgement_of(
     key: Key,
     ratings: Sequence[Ratings],
     design: Design,

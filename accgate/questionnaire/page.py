@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from accgate.report.html.inline import embedded, policy_hash
+from accgate.report import embedded, policy_hash
 
 
 def page_html(page: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.questionnaire.key import Key, read_object
-from accgate.records.scores import Floats
+from accgate.records import Floats
 from accgate.text import shown
 
 KIND = "accgate ratings"

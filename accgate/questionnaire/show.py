@@ -94,7 +94,7 @@ def print_judgement(console: Console, result: JudgedResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from accgate.report.terminal import COLOURS
+    from accgate.report import COLOURS
 
     judgement = said(result)
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
@@ -113,7 +113,7 @@ def print_judgement(console: Console, result: JudgedResult) -> None:
 
 def judgement_markdown(result: JudgedResult) -> str:
     """The judgement as GitHub-flavoured Markdown, in which names and statements are inert text."""
-    from accgate.report.markdown import cell
+    from accgate.report import cell
 
     judgement = said(result)
 

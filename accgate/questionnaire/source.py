@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accgate.errors import BadInput
 from accgate.questionnaire.answers import Question, of_reference, questions_of, read_side
-from accgate.records.file import paths_of
+from accgate.records import paths_of
 from accgate.text import nearest
 
 
@@ -32,8 +32,8 @@ def from_run(folder: Path, config: Path, model: str | None, task: str | None) ->
     BadInput
         Where the model or task is not clear, or the reference keeps no replies.
     """
-    from accgate.config.config import load_config
-    from accgate.references.store import baseline_of, find_reference, missing_reference
+    from accgate.config import load_config
+    from accgate.references import baseline_of, find_reference, missing_reference
 
     model, task = _chosen(folder, model, task)
     candidate = read_side(paths_of(folder, model, task).records, f"{model} / {task}")

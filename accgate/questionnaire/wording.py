@@ -10,8 +10,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.inputs.toml import Key, located, read_toml
-from accgate.inputs.typed import CLOSED, Flag, Text, Texts, validated
+from accgate.inputs import CLOSED, Flag, Key, Text, Texts, located, read_toml, validated
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of, score_of
+from accgate.inputs import cluster_of, id_of, read_table, repeat_of, score_of
 from accgate.text import shown
 
 Floats = npt.NDArray[np.float64]

@@ -10,11 +10,8 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
-from accgate.inputs.toml import read_toml
-from accgate.inputs.typed import Number, Text, Whole, validated
-from accgate.records.clusters import clusters_of
-from accgate.records.file import file_name, write_atomically
-from accgate.records.scores import Codes, Floats, Scores
+from accgate.inputs import Number, Text, Whole, read_toml, validated
+from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -27,7 +24,7 @@ from accgate.references.store import (
     stored_scores,
     write_toml,
 )
-from accgate.stats.drift import anchored_difference, drift_test
+from accgate.stats import anchored_difference, drift_test
 from accgate.verdict import Drift
 
 STRICT = ConfigDict(extra="forbid")

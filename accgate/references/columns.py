@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import read_table, repeat_of, score_of
-from accgate.records.file import Record
+from accgate.inputs import read_table, repeat_of, score_of
+from accgate.records import Record
 
 TEXTS = ("cluster", "group", "label")
 NUMBERS = ("confidence", "attacked")

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines.operational import parted
+from accgate.engines import parted
 from accgate.text import differences, said
 
 if TYPE_CHECKING:
-    from accgate.config.config import Model
-    from accgate.engines import EngineInfo
+    from accgate.config import Model
     from accgate.references.store import ReferenceFile
+    from accgate.result import EngineInfo
 
 
 def settings_told(model: Model) -> dict[str, Any]:

@@ -16,12 +16,10 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput
-from accgate.inputs.toml import TomlFile, read_toml
-from accgate.inputs.typed import Number, Text, Texts, Whole, validated
-from accgate.records.file import Record, file_name, read_gzip_lines, write_atomically
-from accgate.records.scores import Scores, collect, read_scores
+from accgate.inputs import Number, Text, Texts, TomlFile, Whole, read_toml, validated
+from accgate.records import Record, Scores, collect, file_name, read_gzip_lines, read_scores, write_atomically
 from accgate.references.columns import stored_records
-from accgate.tasks.task import Task
+from accgate.tasks import Task
 from accgate.text import nearest, shown
 
 PARTS = {

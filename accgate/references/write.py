@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.inputs.toml import read_toml
-from accgate.records.file import Record, read_gzip_lines, to_line, write_atomically, write_gzip_lines
-from accgate.records.scores import Scores, collect
+from accgate.inputs import read_toml
+from accgate.records import Record, Scores, collect, read_gzip_lines, to_line, write_atomically, write_gzip_lines
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of
 from accgate.references.store import (
@@ -29,8 +28,8 @@ from accgate.references.store import (
     reference_path,
     write_toml,
 )
-from accgate.stats.noise import discordance_of_repeats
-from accgate.tasks.task import Task
+from accgate.stats import discordance_of_repeats
+from accgate.tasks import Task
 from accgate.text import shown
 
 Answer = tuple[str, int, "str | None"]  # id, repeat, reply

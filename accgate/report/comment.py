@@ -36,12 +36,12 @@ from typing import TYPE_CHECKING, Any
 from accgate._version import __version__
 from accgate.report import words
 from accgate.report.flips import opening
-from accgate.report.headline import headline, is_bootstrap
+from accgate.report.headline import headline_of, is_bootstrap
 from accgate.report.markdown import filled, tail, values_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
 
 if TYPE_CHECKING:
-    from accgate.guard.state import Guard
+    from accgate.guard import Guard
     from accgate.result import Result
 
 SMALLEST = 8_000  # bytes that the smallest comment may need
@@ -70,7 +70,7 @@ class Failure:
     log: str
 
 
-def comment(
+def render_comment(
     result: Result | None,
     about: About,
     *,
@@ -162,7 +162,7 @@ def _values(
     """What the templates show."""
     values = values_of(result, flips, room)
     changes = changes_of(guard, room)
-    symbol, text = headline(
+    symbol, text = headline_of(
         values["result"], guard=guard, exit_code=failure.exit_code if failure else None, advisory=about.advisory
     )
     verdicts = {verdict.verdict for verdict in result.checks} if result is not None else set()

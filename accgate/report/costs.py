@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from accgate.planning.cost import Cost, Estimate
+    from accgate.planning import Cost, Estimate
 
 
 def cost_sentence(estimate: Estimate) -> str:
@@ -29,7 +29,7 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
         known = [value for value in values if value is not None]
         return sum(known) if len(known) == len(values) else None
 
-    from accgate.planning.cost import Cost
+    from accgate.planning import Cost
 
     all_of_them = Cost(
         sum(cost.samples for cost in costs), total([cost.tokens for cost in costs]),

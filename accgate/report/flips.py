@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
-from accgate.records.file import Record, numbered_records, paths_of, read_gzip_lines
+from accgate.records import Record, numbered_records, paths_of, read_gzip_lines
 from accgate.report.words import visible
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from accgate.report import words
 
 if TYPE_CHECKING:
-    from accgate.guard.state import Guard
+    from accgate.guard import Guard
     from accgate.result import Result
 
 APPROVAL = "loosens the gate: approval needed"
@@ -20,13 +20,13 @@ class Headline(NamedTuple):
     text: str
 
 
-def headline(
+def headline_of(
     result: Result | None, *, guard: Guard | None = None, exit_code: int | None = None, advisory: bool = False
 ) -> Headline:
     """Verdict and guard of a pull request in a sentence; `exit_code` is that of a run that ended without a result.
 
     >>> from accgate.guard import Guard
-    >>> headline(None, exit_code=130, guard=Guard("loosened")).text
+    >>> headline_of(None, exit_code=130, guard=Guard("loosened")).text
     'No verdict: the run was cancelled (exit code 130). This pull request also loosens the gate: approval needed.'
     """
     found = _verdict(result, exit_code)

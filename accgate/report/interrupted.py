@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from accgate.report.markdown import cell
 
 if TYPE_CHECKING:
-    from accgate.evaluation.run import Evaluated
-    from accgate.planning.checks import Check
+    from accgate.evaluation import Evaluated
+    from accgate.planning import Check
 
 HEADINGS = ("Model", "Task", "Evaluated", "Failed")
 

@@ -8,7 +8,7 @@ from accgate.report import words
 from accgate.result import Result
 
 
-def junit(result: Result) -> str:
+def junit_xml(result: Result) -> str:
     """A test case per check: a regression or inconclusive check is a failure, one without evidence an error."""
     failures = [v for v in result.checks if v.verdict in ("regression", "inconclusive")]
     errors = [v for v in result.checks if v.verdict in ("error", "no-reference")]

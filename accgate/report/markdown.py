@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.headline import headline
+from accgate.report.headline import headline_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shortened_result
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[st
     """What a template can show of a run."""
     short = None if result is None else shortened_result(result, room)
     found = None if result is None or short is None else checks_of(result, short, flips, room)
-    symbol, text = headline(short)
+    symbol, text = headline_of(short)
     return {
         "result": short,
         "symbol": symbol,

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.planning.noise import Noise
+from accgate.planning import Noise
 from accgate.report import words
-from accgate.stats.noise import Estimate
+from accgate.stats import Estimate
 
 
 def print_noise(console: Console, noise: Noise) -> None:

@@ -10,17 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.config.config import Config
-from accgate.planning.annotation import AnnotationPlan
-from accgate.planning.checks import Check
-from accgate.planning.samples import ASSUMED_DISCORDANCE
+from accgate.config import Config
+from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check
 from accgate.report import words
 from accgate.report.console import print_table
 from accgate.report.costs import cost_sentence, total_sentence
-from accgate.stats.power import one_sample_n
+from accgate.stats import one_sample_n
 
 if TYPE_CHECKING:
-    from accgate.planning.cost import Estimate
+    from accgate.planning import Estimate
 
 
 def gate_sentence(config: Config, checks: int) -> str:

@@ -14,8 +14,8 @@ from rich.text import Text
 from accgate.report import words
 
 if TYPE_CHECKING:
-    from accgate.evaluation.assignment import Comparison, Limits
-    from accgate.records.file import Record
+    from accgate.evaluation import Comparison, Limits
+    from accgate.records import Record
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
-from accgate.records.file import write_atomically
+from accgate.records import write_atomically
 from accgate.result import NAME, Result, result_of_verdict, to_json
 from accgate.verdict import Verdict
 

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from accgate.decision.comparison import Verdict
+from accgate.decision import Verdict
 from accgate.report import words
 from accgate.report.console import print_table
 from accgate.report.flips import Flip, excerpt, opening

@@ -12,7 +12,7 @@ from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.gauge import gauge
 
 if TYPE_CHECKING:
-    from accgate.guard.state import Guard, RuleChange
+    from accgate.guard import Guard, RuleChange
     from accgate.result import Result
     from accgate.verdict import Verdict
 

@@ -12,7 +12,7 @@ from accgate.stats.sequential import SequentialResult, Units, achieved_effect, e
 from accgate.stats.walk import Stop
 
 
-def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> SequentialResult:
+def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> SequentialResult:
     """Test that the mean difference is below 0 by betting, after every unit.
 
     Parameters
@@ -37,7 +37,7 @@ def e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: f
     Examples
     --------
     >>> from accgate.stats.sequential import units_of
-    >>> r = e_process(units_of(np.zeros(1319)), bound=100.0, theta=2.0, alpha=0.05, beta=0.2)
+    >>> r = e_process_test(units_of(np.zeros(1319)), bound=100.0, theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop
     'futility'
     """

@@ -147,7 +147,9 @@ def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float
     return shares[0], shares[1]
 
 
-def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS) -> SequentialResult:
+def group_sequential_test(
+    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS
+) -> SequentialResult:
     """Group-sequential test that the mean difference is below 0, at `looks` equally spaced looks.
 
     Parameters
@@ -174,7 +176,7 @@ def group_sequential(units: Units, *, theta: float, alpha: float, beta: float, l
     Examples
     --------
     >>> from accgate.stats.sequential import units_of
-    >>> group_sequential(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2).stop
+    >>> group_sequential_test(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2).stop
     'futility'
     """
     if not len(units.totals):

@@ -144,7 +144,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     return Schedule(n, variance, bound, allowed, last, bool(full.any()))
 
 
-def gsprt(
+def gsprt_test(
     units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
 ) -> SequentialResult:
     """Generalised sequential probability ratio test that the mean difference is below 0, stopped early.
@@ -174,7 +174,7 @@ def gsprt(
     Examples
     --------
     >>> from accgate.stats.sequential import units_of
-    >>> r = gsprt(units_of(np.zeros(1319)), theta=2.0, alpha=0.05, beta=0.2)
+    >>> r = gsprt_test(units_of(np.zeros(1319)), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
     ('futility', 89)
     """

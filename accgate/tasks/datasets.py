@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.rows import Row, read_table
+from accgate.inputs import Row, read_table
 
 ENDINGS = (".jsonl", ".json", ".csv", ".parquet")
 

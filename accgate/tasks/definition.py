@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 
-from accgate.inputs.toml import TomlFile, located, read_toml
-from accgate.inputs.typed import validated
+from accgate.inputs import TomlFile, located, read_toml, validated
 from accgate.tasks.schema import DefinitionFile
 
 

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from accgate import metrics
-from accgate.inputs.toml import Key
-from accgate.metrics.own import form_fault, registered
-from accgate.tasks.attacks.attack import Attack
+from accgate.inputs import Key
+from accgate.metrics import form_fault, registered
+from accgate.tasks.attacks import Attack
 from accgate.tasks.datasets import ENDINGS
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names

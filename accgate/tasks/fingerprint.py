@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from accgate.inputs.rows import Row
-from accgate.metrics.own import code_digest
+from accgate.inputs import Row
+from accgate.metrics import code_digest
 from accgate.tasks.definition import Definition
 from accgate.tasks.schema import Mode
 

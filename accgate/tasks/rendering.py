@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import Row
-from accgate.tasks.attacks.attack import CannotAttack, attacked, attacked_row
+from accgate.inputs import Row
+from accgate.tasks.attacks import CannotAttack, attacked, attacked_row
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.definition import Definition
 from accgate.tasks.faults import as_attack

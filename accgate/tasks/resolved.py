@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.metrics.own import own_metric
+from accgate.metrics import own_metric
 from accgate.tasks.definition import Definition
 from accgate.tasks.schema import ChosenBy
 

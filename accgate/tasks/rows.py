@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.rows import Row
-from accgate.inputs.toml import Key, dotted
+from accgate.inputs import Key, Row, dotted
 from accgate.tasks.datasets import hub_rows, read_rows
 from accgate.tasks.definition import Definition
 from accgate.tasks.generators import CannotGenerate, check_options, generate

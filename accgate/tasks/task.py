@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.metrics import Metric
-from accgate.records.order import order_key
+from accgate.records import order_key
 from accgate.tasks.definition import read_definition
 from accgate.tasks.extract import by_json_path, by_letter, by_regex
 from accgate.tasks.fingerprint import fingerprint_of

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from accgate.guard.state import Guard
-from accgate.report.comment import About, comment
+from accgate.report.comment import About, render_comment
 from accgate.report.flips import flips_of_result
 from accgate.report.result_file import read_result
 from accgate.result import NAME
@@ -26,7 +26,7 @@ def main() -> None:
     run, picture = map(Path, sys.argv[1:])
     result = read_result(run / NAME)
     about = About("accgate", "accuracy.toml", "0" * 40)
-    body = comment(result, about, guard=Guard("unchanged"), flips=flips_of_result(result, run))
+    body = render_comment(result, about, guard=Guard("unchanged"), flips=flips_of_result(result, run))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "comment.html"
         path.write_text(shown(body, unfolded=True), encoding="utf-8")

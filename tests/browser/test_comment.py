@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accgate.guard.state import Guard, RuleChange
-from accgate.report.comment import About, comment
+from accgate.report.comment import About, render_comment
 from accgate.report.flips import flips_of_result
 from tests.browser.chromium import Browser, Page
 from tests.browser.github import shown
@@ -32,7 +32,7 @@ def page(browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> It
     """The comment of a run with regressions, on a pull request that loosens the gate."""
     result = written_run(tmp_path / "run", 3, 200, lost=0.08)
     guard = Guard("loosened", (LOOSER,))
-    body = comment(result, ABOUT, guard=guard, flips=flips_of_result(result, tmp_path / "run"))
+    body = render_comment(result, ABOUT, guard=guard, flips=flips_of_result(result, tmp_path / "run"))
     path = tmp_path / "comment.html"
     path.write_text(shown(body, unfolded=request.param == "unfolded"), encoding="utf-8")
     person = browser.person()

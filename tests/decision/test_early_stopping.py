@@ -16,7 +16,7 @@ from accgate.decision.comparison import Evidence, compare, compare_scores, decid
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
-from accgate.stats.gsprt import gsprt
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.names import Correction
 from accgate.stats.power import paired_binary_effect
 from accgate.stats.sequential import units_of
@@ -138,7 +138,7 @@ def test_without_theta_the_drop_that_all_samples_can_show_is_looked_for() -> Non
         reference, candidate = scored(5, n, 0.1, 1.0)
         found = compare(reference, candidate, early_stopping=True, discordance=discordance)
         theta = paired_binary_effect(discordance or 0.05, int(n / 1.43), alpha=0.05, beta=0.2)
-        own = gsprt(units_of(candidate - reference), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
+        own = gsprt_test(units_of(candidate - reference), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
         assert (found.n, found.stop, found.p_value) == (own.n, own.stop, own.p_value)
         assert found.theta_target is None
         assert found.verdict in {"pass", "regression"}

@@ -16,7 +16,7 @@ from accgate.evaluation.assignment import Comparison, Limits
 from accgate.gate import run
 from accgate.records.file import Record
 from accgate.records.scores import Scores
-from accgate.stats.gsprt import gsprt, unseen_n
+from accgate.stats.gsprt import gsprt_test, unseen_n
 from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.gates import RIGHT, Project, right_but
@@ -26,7 +26,7 @@ N, ALPHA = 1200, 0.05
 
 
 def decided(differences: np.ndarray) -> SequentialResult:
-    return gsprt(units_of(differences, n_max=N), theta=4.0, alpha=ALPHA, beta=0.2)
+    return gsprt_test(units_of(differences, n_max=N), theta=4.0, alpha=ALPHA, beta=0.2)
 
 
 def limits(differences: np.ndarray, *, turned: bool = False) -> Limits | None:

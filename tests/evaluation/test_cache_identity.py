@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from accgate.config.config import Config, load_config
-from accgate.engines import EngineInfo, Request
+from accgate.engines import Request
 from accgate.evaluation.cache import identity as cache_key
 from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
+from accgate.result import EngineInfo
 
 INFO = EngineInfo("llamacpp", "xllamacpp 1", "a processor")
 VLLM = EngineInfo("vllm", "vllm 0.33.0", "NVIDIA H200")

@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.check import Assignment, Evaluation, Sampling, evaluate, kept_records
+from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
+from accgate.evaluation.check import evaluate
+from accgate.evaluation.resume import kept_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
+from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
 
 

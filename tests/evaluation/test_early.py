@@ -15,17 +15,19 @@ import numpy as np
 import pytest
 
 from accgate.decision.comparison import Verdict, compare, decide
-from accgate.decision.early import early_judge
+from accgate.decision.early import early_stop
 from accgate.decision.evidence import evidence_of
 from accgate.design import Design
-from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.check import Assignment, Evaluation, Sampling, evaluate, kept_records
-from accgate.evaluation.resume import refuse_unfinished
+from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
+from accgate.evaluation.check import evaluate
+from accgate.evaluation.resume import kept_records, refuse_unfinished
 from accgate.planning.checks import Check
 from accgate.records.file import Record, RecordPaths, paths_of, read_records
 from accgate.records.scores import Scores
+from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
 from tests.gates import RIGHT, WRONG, Project, questions, right_but, said, write_task
 
@@ -320,7 +322,7 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
 
 def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
     """Evaluate with the judge of a check, then decide."""
-    judge = early_judge(made, correction="none", checks=1)
+    judge = early_stop(made, correction="none", checks=1)
     asked = assignment(task=made.task, repeats=made.repeats)
     found = evaluated(engine, asked, paths, judge)
     (verdict,) = decide([evidence_of(made, found.records, stopped=found.stopped)])
@@ -380,7 +382,7 @@ def test_with_clusters_only_whole_ones_are_judged_and_decided_on(tmp_path: Path,
 
 def test_before_the_first_cluster_is_whole_nothing_is_decided(tmp_path: Path) -> None:
     task = clustered_task(tmp_path, 800, 20)
-    judge = early_judge(check(task, theta=60.0), correction="none", checks=1)
+    judge = early_stop(check(task, theta=60.0), correction="none", checks=1)
     assert judge is not None
     assert not judge([record(sample.id, 100.0) for sample in task.samples[:19]])
 
@@ -413,16 +415,16 @@ def test_with_under_30_clusters_the_whole_run_is_evaluated(tmp_path: Path) -> No
 
 def test_the_first_answers_of_a_long_run_with_other_scores_can_be_judged() -> None:
     task = load_task("arithmetic", options={"high": 99}, count=5200)
-    judge = early_judge(check(task), correction="none", checks=1)
+    judge = early_stop(check(task), correction="none", checks=1)
     assert judge is not None
     assert not judge([record(task.samples[0].id, 97.5)])
 
 
 def test_without_a_sequential_test_or_scores_of_a_reference_nothing_is_judged() -> None:
     made = check(TASK)
-    assert early_judge(made, correction="none", checks=1) is not None
-    assert early_judge(replace(made, test="paired"), correction="none", checks=1) is None
-    assert early_judge(replace(made, reference=None), correction="none", checks=1) is None
+    assert early_stop(made, correction="none", checks=1) is not None
+    assert early_stop(replace(made, test="paired"), correction="none", checks=1) is None
+    assert early_stop(replace(made, reference=None), correction="none", checks=1) is None
 
 
 def test_the_judge_of_one_of_several_checks_is_stricter() -> None:
@@ -430,7 +432,7 @@ def test_the_judge_of_one_of_several_checks_is_stricter() -> None:
     records = [record(id_, 0.0 if id_ in wrong else 100.0) for id_ in IDS]
     stops = []
     for checks, correction in ((1, "holm"), (5, "holm"), (5, "none")):
-        judge = early_judge(made, correction=correction, checks=checks)
+        judge = early_stop(made, correction=correction, checks=checks)
         assert judge is not None
         stops.append(next(n for n in range(1, N) if judge(records[:n])))
     alone, stricter, uncorrected = stops

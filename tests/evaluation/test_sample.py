@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import EngineInfo, Reply, Request, RequestFailed
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Sampling
 from accgate.evaluation.sample import ask, rescored
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
+from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
 
 QUIZ = {

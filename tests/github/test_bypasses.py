@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from accgate.github import publish as publishing
+from accgate.github import publication as publishing
 from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
 from tests.github.server import GitHub
-from tests.github.test_publish import Gate
+from tests.github.test_publication import Gate
 from tests.pull_requests import NUMBER
 
 
@@ -236,7 +236,7 @@ def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest
 # --- publishing that fails ---
 
 
-PARTS = ("_body", "headline_of", "json_of", "remarks_on", "put_comment", "finish_check_run", "append_summary")
+PARTS = ("_body", "title_of", "json_of", "remarks_on", "put_comment", "finish_check_run", "append_summary")
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from scipy.stats import norm
 
-from accgate import load_config
+from accgate import load_config, plan
 from accgate.cli.main import main
 from accgate.config.config import chosen
 from accgate.errors import BadInput
-from accgate.planning import samples as plan
 from accgate.planning.checks import Check, as_rows, plan_checks
 from tests.gates import Project, questions, right_but, write_task
 

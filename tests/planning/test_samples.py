@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from accgate import Plan
+from accgate import Plan, plan
 from accgate.errors import BadInput
-from accgate.planning import samples as plan
 from accgate.planning.samples import achieved_theta, planned_alpha, standard_error
 
 

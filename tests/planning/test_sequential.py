@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from accgate import plan
 from accgate.errors import BadInput
-from accgate.planning import samples as plan
-from accgate.stats.e_process import e_process
-from accgate.stats.group_sequential import group_design, group_sequential
-from accgate.stats.gsprt import gsprt
+from accgate.stats.e_process import e_process_test
+from accgate.stats.group_sequential import group_design, group_sequential_test
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, Units, units_of
 from tests.stats.sequences import drawn
@@ -25,9 +25,13 @@ TESTS: tuple[TestName, ...] = ("gsprt", "group-sequential", "e-process")
 by_test = pytest.mark.parametrize("test", TESTS)
 Judge = Callable[[Units, float, float, float], SequentialResult]
 JUDGES: dict[str, Judge] = {
-    "gsprt": lambda units, theta, alpha, beta: gsprt(units, theta=theta, alpha=alpha, beta=beta),
-    "group-sequential": lambda units, theta, alpha, beta: group_sequential(units, theta=theta, alpha=alpha, beta=beta),
-    "e-process": lambda units, theta, alpha, beta: e_process(units, bound=100.0, theta=theta, alpha=alpha, beta=beta),
+    "gsprt": lambda units, theta, alpha, beta: gsprt_test(units, theta=theta, alpha=alpha, beta=beta),
+    "group-sequential": lambda units, theta, alpha, beta: group_sequential_test(
+        units, theta=theta, alpha=alpha, beta=beta
+    ),
+    "e-process": lambda units, theta, alpha, beta: e_process_test(
+        units, bound=100.0, theta=theta, alpha=alpha, beta=beta
+    ),
 }
 DESIGNS = {  # theta, discordance, alpha, beta
     "greedy": (2.0, 0.05, 0.05, 0.2),

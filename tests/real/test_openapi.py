@@ -22,13 +22,13 @@ from accgate.github.check_runs import Annotation, check_runs, finish_check_run, 
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
 from accgate.github.history_branch import BRANCH, Place, push, refuse_other_branch
-from accgate.github.propose import Options, propose
-from accgate.github.respond import respond
+from accgate.github.proposal import Options, propose
+from accgate.github.response import respond
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD, REPOSITORY
-from tests.github.test_propose import World
+from tests.github.test_proposal import World
 from tests.history.made import run
 from tests.servers import Fault
 

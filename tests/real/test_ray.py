@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Engine, EngineInfo, Request, create
+from accgate.engines import Engine, Request, create
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
+from accgate.result import EngineInfo
 from benchmarks import scale
 from tests.servers import Server
 

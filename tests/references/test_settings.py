@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from accgate.config.config import Model, Sampling
-from accgate.engines import EngineInfo
 from accgate.inputs.toml import tomllib
 from accgate.references.settings import changes, settings_told
 from accgate.references.store import ReferenceFile
+from accgate.result import EngineInfo
 from tests.gates import Project, right_but
 
 INFO = EngineInfo("vllm", "vllm 0.33.0", "H200")

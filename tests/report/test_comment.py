@@ -12,7 +12,7 @@ import pytest
 
 from accgate.guard.state import Guard, RuleChange
 from accgate.report import words
-from accgate.report.comment import SMALLEST, About, Failure, comment
+from accgate.report.comment import SMALLEST, About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
 from accgate.report.result_file import read_result
 from accgate.result import Result
@@ -31,7 +31,7 @@ LOOSENED = Guard("loosened", (STRICTER, ADDED, LOOSER), None, "1 change loosens 
 
 
 def page(result: Result | None, about: About = ABOUT, **keys: Any) -> Page:
-    return page_of(comment(result, about, **keys))
+    return page_of(render_comment(result, about, **keys))
 
 
 def headline(result: Result | None, **keys: Any) -> str:
@@ -51,7 +51,7 @@ def test_a_pass_has_verdict_table_gauge_details_and_cost() -> None:
         "5 samples got worse, 0 better", "Cost: 1,200 samples, 10,000 tokens, 61 s.", "accgate 0.1.0",
     ):  # fmt: skip
         assert part in found.text
-    assert "<code>├●───────γ───────R──────┤</code>" in comment(result, ABOUT)
+    assert "<code>├●───────γ───────R──────┤</code>" in render_comment(result, ABOUT)
     assert found.links == [URL]
     for absent in ("changes the gate", "own rules", "accept", "Early stopping", "left out", "template"):
         assert absent not in found.text
@@ -82,13 +82,13 @@ def test_a_regression_shows_its_flips_and_how_to_accept_it(tmp_path: Path) -> No
     assert len(found.tables[1]) == 11
     assert all(row[3:] == ["good", f"bad {row[0]}"] for row in found.tables[1][1:])
     assert "and 30 more; their ids are in accgate.json." in found.text
-    assert "/accgate accept REASON" in comment(result, ABOUT)
-    assert "accgate record --reason TEXT" in comment(result, ABOUT)
+    assert "/accgate accept REASON" in render_comment(result, ABOUT)
+    assert "accgate record --reason TEXT" in render_comment(result, ABOUT)
 
 
 @pytest.mark.parametrize("name", ["pass", "regression", "inconclusive", "no-reference", "error"])
 def test_only_a_regression_or_a_missing_reference_can_be_accepted(name: Any) -> None:
-    text = comment(result_of(verdict_of(name)), ABOUT)
+    text = render_comment(result_of(verdict_of(name)), ABOUT)
     assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
     assert ("--reason" in text) == (name == "regression")
 
@@ -104,7 +104,7 @@ def test_rules_that_changed_stand_in_a_table_what_loosens_first() -> None:
 
 
 def test_a_loosened_gate_is_said_first_with_what_approves_it() -> None:
-    text = comment(result_of(verdict_of()), ABOUT, guard=LOOSENED)
+    text = render_comment(result_of(verdict_of()), ABOUT, guard=LOOSENED)
     found = page_of(text)
     assert found.headings[0] == (
         "🔒 No accuracy regression found in 1 check, but this pull request loosens the gate: approval needed."
@@ -141,7 +141,7 @@ def test_an_approval_that_cannot_be_read_shows_the_rules_it_would_be_for() -> No
 
 
 def test_the_footer_says_which_check_config_and_commit_it_is_about() -> None:
-    text = comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
+    text = render_comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
     assert "Check <code>accuracy &#40;a100&#41;</code> of <code>ci&#47;accuracy.toml</code>" in text
     assert f"commit <code>{'f' * 7}</code>" in text
 
@@ -244,10 +244,12 @@ def everywhere(text: str) -> list[str]:
     about = About(text, text, text, None)
     both = {(text, text): flips}
     return [
-        comment(result, about, guard=Guard("loosened", changes, text, text), flips=both),
-        comment(replace(result, rules="bootstrap"), about, guard=Guard("bootstrap", changes, text, text), flips=both),
-        comment(None, about, failure=Failure(3, f"{text}\n{text}")),
-        comment(result, about, guard=Guard("approved", changes, text, text)),
+        render_comment(result, about, guard=Guard("loosened", changes, text, text), flips=both),
+        render_comment(
+            replace(result, rules="bootstrap"), about, guard=Guard("bootstrap", changes, text, text), flips=both
+        ),
+        render_comment(None, about, failure=Failure(3, f"{text}\n{text}")),
+        render_comment(result, about, guard=Guard("approved", changes, text, text)),
     ]
 
 
@@ -282,7 +284,7 @@ def test_a_megabyte_in_every_text_gives_a_short_comment() -> None:
 
 def test_a_log_cannot_end_its_block() -> None:
     log = "\n".join(["```", "~~~", "````text", "`" * 250, "</pre>", "<!--", "@org/team", "::error::x", "##[group]y"])
-    markdown = comment(None, ABOUT, failure=Failure(1, log))
+    markdown = render_comment(None, ABOUT, failure=Failure(1, log))
     assert_no_command(markdown)
     found = page_of(markdown)
     assert len(found.blocks) == 1
@@ -323,7 +325,7 @@ def test_a_comment_of_any_run_is_whole_and_within_the_limit(
 ) -> None:
     result, flips = of_many(count, failing=failing, name=name)
     guard = Guard("loosened", CHANGES, None, "r" * 9999) if guarded else Guard("unchanged")
-    markdown = comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
+    markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
     assert len(markdown.encode()) <= limit
     found = page_of(markdown)
     assert_inert(found, links=(URL,))
@@ -347,7 +349,7 @@ def test_what_matters_least_goes_first() -> None:
     result, flips = of_many(60, failing=20, name="n" * 60)
     guard = Guard("loosened", CHANGES[:60], None, "reason")
     limits = (600_000, 250_000, 200_000, 150_000, 120_000, 100_000, *range(90_000, SMALLEST - 1, -6_000), SMALLEST)
-    seen = [parts(comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
+    seen = [parts(render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
     assert seen[0] == (200, 60, 60, 60)
     assert all(a >= b for first, second in itertools.pairwise(seen) for a, b in zip(first, second, strict=True))
     for flips_shown, details, rules, rows in seen:
@@ -381,7 +383,7 @@ def test_checks_that_did_not_pass_are_counted_apart_from_those_that_did() -> Non
 
 
 def test_left_out_rules_are_counted() -> None:
-    markdown = comment(result_of(verdict_of()), ABOUT, guard=Guard("loosened", CHANGES, None, "r"), limit=30_000)
+    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=Guard("loosened", CHANGES, None, "r"), limit=30_000)
     rules = parts(markdown)[2]
     assert 0 < rules < 300
     assert f"and {300 - rules} more." in markdown
@@ -392,7 +394,7 @@ def test_left_out_rules_are_counted() -> None:
 
 def test_a_limit_that_no_comment_keeps_is_an_error() -> None:
     with pytest.raises(ValueError, match="8000 bytes"):
-        comment(None, ABOUT, limit=SMALLEST - 1)
+        render_comment(None, ABOUT, limit=SMALLEST - 1)
 
 
 # Templates of a repository's own
@@ -400,7 +402,7 @@ def test_a_limit_that_no_comment_keeps_is_an_error() -> None:
 
 def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
     template = '{% extends "comment.md.j2" %}' + blocks
-    return comment(result or result_of(verdict_of("regression")), ABOUT, template=template, **keys)
+    return render_comment(result or result_of(verdict_of("regression")), ABOUT, template=template, **keys)
 
 
 @pytest.mark.parametrize("text", hostile()[::3])
@@ -435,11 +437,11 @@ def test_a_block_can_be_replaced_and_extended() -> None:
 
 
 def test_the_example_of_the_documentation_works() -> None:
-    from accgate.report import comment as module
+    from accgate.report import render_comment as module
 
     assert module.__doc__ is not None
     example = "\n".join(line[4:] for line in module.__doc__.split("\n\n")[2].splitlines())
-    found = page_of(comment(result_of(verdict_of()), ABOUT, template=example))
+    found = page_of(render_comment(result_of(verdict_of()), ABOUT, template=example))
     assert found.headings == ["Accuracy: No accuracy regression found in 1 check."]
     assert "m / t: " in found.text
 
@@ -498,7 +500,7 @@ def test_a_template_is_cut_to_the_limit_as_the_standard_is() -> None:
 
 
 def test_a_template_without_extends_is_the_whole_comment() -> None:
-    text = comment(
+    text = render_comment(
         result_of(verdict_of()), ABOUT, template="{{ symbol }} {{ about.title }} {{ result.checks | length }}"
     )
     assert text == "✅ accgate 1\n"
@@ -509,7 +511,7 @@ def test_lower_is_better_reads_the_right_way_round() -> None:
         "regression", reference=ReferenceSummary(5.0, 100), candidate=CandidateSummary(6.0, 100), gamma=5.5,
         difference=1.0, higher_is_better=False,
     )  # fmt: skip
-    markdown = comment(result_of(verdict), ABOUT)
+    markdown = render_comment(result_of(verdict), ABOUT)
     assert "├●───────γ───────R──────┤" in markdown
     assert "A rise of 3.00 points" in page_of(markdown).text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accgate import compare
 from accgate.cli.main import main
 from accgate.errors import exit_code, worst
-from accgate.report.junit import junit
+from accgate.report.junit import junit_xml
 from accgate.report.result_file import write_result
 from accgate.result import Result
 from tests.gates import RIGHT, right_but
@@ -26,7 +26,7 @@ def result_of(*names: Any, **keys: Any) -> Result:
 
 def test_each_check_is_a_test_case_and_what_did_not_pass_is_counted() -> None:
     names = ("pass", "regression", "regression", "inconclusive", "error", "no-reference", "pass")
-    suite = ElementTree.fromstring(junit(result_of(*names)))
+    suite = ElementTree.fromstring(junit_xml(result_of(*names)))
     assert suite.attrib == {"name": "accgate", "tests": "7", "failures": "3", "errors": "2", "time": "12.346"}
     kinds = [[(child.tag, child.get("type")) for child in case] for case in suite]
     failure, error = "failure", "error"
@@ -36,7 +36,7 @@ def test_each_check_is_a_test_case_and_what_did_not_pass_is_counted() -> None:
 
 
 def test_a_failure_says_what_was_tested_and_why() -> None:
-    suite = ElementTree.fromstring(junit(result_of("regression", reasons=("first <reason>", "second & last"))))
+    suite = ElementTree.fromstring(junit_xml(result_of("regression", reasons=("first <reason>", "second & last"))))
     (failure,) = suite.findall("testcase/failure")
     assert "p < 0.0001; the gate fails below gamma" in (failure.get("message") or "")
     assert failure.text == "first <reason>\nsecond & last"
@@ -44,14 +44,14 @@ def test_a_failure_says_what_was_tested_and_why() -> None:
 
 def test_a_comparison_of_two_files_has_a_name() -> None:
     verdict = compare([RIGHT] * 50, right_but(20, 50))
-    (case,) = ElementTree.fromstring(junit(Result("regression", 1, (verdict,))))
+    (case,) = ElementTree.fromstring(junit_xml(Result("regression", 1, (verdict,))))
     assert (case.get("classname"), case.get("name")) == ("accgate", "compare")
 
 
 @given(name=st.text(alphabet=st.characters(exclude_categories=())))
 def test_any_name_parses(name: str) -> None:
     check = replace(result_of("error", reasons=(name,)).checks[0], model=name, task=name)
-    (case,) = ElementTree.fromstring(junit(Result("error", 3, (check,))))
+    (case,) = ElementTree.fromstring(junit_xml(Result("error", 3, (check,))))
     assert case.get("name") is not None
     if name and name.isprintable():
         assert case.get("classname") == case.get("name") == name
@@ -60,7 +60,7 @@ def test_any_name_parses(name: str) -> None:
 @pytest.mark.parametrize("name", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\x08b"])
 def test_characters_that_xml_cannot_hold_are_replaced(name: str) -> None:
     check = replace(result_of("error").checks[0], task=name)
-    (case,) = ElementTree.fromstring(junit(Result("error", 3, (check,))))
+    (case,) = ElementTree.fromstring(junit_xml(Result("error", 3, (check,))))
     assert "\ufffd" in (case.get("name") or "")
 
 

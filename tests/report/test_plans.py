@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from accgate import load_config
+from accgate import load_config, plan
 from accgate.config.config import config_schema
-from accgate.planning import samples as plan
 from accgate.planning.checks import plan_checks
 from accgate.report.console import print_table
 from accgate.report.plans import plan_sentence, print_plan

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from accgate.decision.comparison import compare
 from accgate.errors import BadInput
 from accgate.stats.betting import betting_path, confidence_sequence
-from accgate.stats.e_process import e_process
+from accgate.stats.e_process import e_process_test
 from accgate.stats.power import E_PROCESS_MAXIMUM
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
@@ -24,7 +24,7 @@ def result_of(
     values: np.ndarray, codes: np.ndarray | None = None, n_max: int | None = None, **rates: Any
 ) -> SequentialResult:
     rates = {"bound": 100.0, "theta": 2.0, "alpha": 0.05, "beta": 0.2} | rates
-    return e_process(units_of(values, codes, n_max=n_max), **rates)
+    return e_process_test(units_of(values, codes, n_max=n_max), **rates)
 
 
 @given(found=sequences(), theta=thetas, alpha=levels, beta=levels)
@@ -108,8 +108,8 @@ def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> No
 def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_threshold() -> None:
     """The upper limit is then 0 but for what bisection leaves; stakes for a large theta do not look at alpha."""
     units = units_of(np.tile([-100.0, 0.0, 0.0, 0.0], 30))
-    reached = e_process(units, bound=100.0, theta=20.0, alpha=0.05, beta=0.2)
-    found = e_process(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
+    reached = e_process_test(units, bound=100.0, theta=20.0, alpha=0.05, beta=0.2)
+    found = e_process_test(units, bound=100.0, theta=20.0, alpha=reached.p_value * (1.0 + 4e-16), beta=0.2)
     assert (found.stop, found.n, found.p_value) == ("regression", reached.n, reached.p_value)
     assert found.interval is not None
     assert found.interval.one_sided == pytest.approx(0.0, abs=1e-9)

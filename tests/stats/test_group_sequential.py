@@ -13,7 +13,7 @@ from scipy.stats import binom, multivariate_normal, norm
 from accgate.stats.group_sequential import (
     expected_shares,
     group_design,
-    group_sequential,
+    group_sequential_test,
     lan_demets_bounds,
     obrien_fleming_spending,
 )
@@ -140,7 +140,9 @@ def enumerated(name: str) -> dict[tuple[int, ...], SequentialResult]:
     _, changed, theta, alpha, looks = PATTERNS[name]
     found = {}
     for signs in itertools.product((-1, 1), repeat=len(changed)):
-        found[signs] = group_sequential(units_of(values(name, signs)), theta=theta, alpha=alpha, beta=0.2, looks=looks)
+        found[signs] = group_sequential_test(
+            units_of(values(name, signs)), theta=theta, alpha=alpha, beta=0.2, looks=looks
+        )
     return found
 
 
@@ -199,7 +201,7 @@ def test_a_run_passes_at_the_first_look_that_is_under_the_futility_bound(q: floa
     passed = set()
     for seed in range(25):
         sample = drawn(np.random.default_rng(seed), 1500, q, 0.0)
-        found = group_sequential(units_of(sample), theta=4.0, alpha=0.05, beta=0.2)
+        found = group_sequential_test(units_of(sample), theta=4.0, alpha=0.05, beta=0.2)
         first = first_pass(sample, 4.0, floored=True)
         before = sample[:first]
         if first is None or binom.sf(np.sum(before < 0.0) - 1, np.count_nonzero(before), 0.5) <= 0.05:
@@ -213,7 +215,7 @@ def test_a_run_passes_at_the_first_look_that_is_under_the_futility_bound(q: floa
 def test_other_scores_have_that_floor_up_to_30_changes(every: int, floored: bool) -> None:
     sample = np.zeros(1000)
     sample[every - 1 :: every] = np.resize([20.0, -20.0], len(sample[every - 1 :: every]))
-    found = group_sequential(units_of(sample), theta=10.0, alpha=0.05, beta=0.2)
+    found = group_sequential_test(units_of(sample), theta=10.0, alpha=0.05, beta=0.2)
     assert (found.stop, found.n) == ("futility", first_pass(sample, 10.0, floored))
     assert first_pass(sample, 10.0, True) != first_pass(sample, 10.0, False)
 
@@ -223,7 +225,7 @@ def test_p_of_a_run_that_does_not_pass_is_the_same_without_futility(name: str) -
     _, _, _, alpha, looks = PATTERNS[name]
     for signs, found in enumerated(name).items():
         if found.stop != "futility":
-            past = group_sequential(units_of(values(name, signs)), theta=1e-3, alpha=alpha, beta=0.2, looks=looks)
+            past = group_sequential_test(units_of(values(name, signs)), theta=1e-3, alpha=alpha, beta=0.2, looks=looks)
             assert (found.stop, found.n, found.p_value) == (past.stop, past.n, past.p_value)
 
 
@@ -233,7 +235,7 @@ def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: st
     for signs, whole in list(enumerated(name).items())[::23]:
         for k in range(1, n, 3):
             units = units_of(values(name, signs)[:k], n_max=n)
-            beginning = group_sequential(units, theta=theta, alpha=alpha, beta=0.2, looks=looks)
+            beginning = group_sequential_test(units, theta=theta, alpha=alpha, beta=0.2, looks=looks)
             if k < whole.n:
                 assert beginning.open
             else:
@@ -245,9 +247,9 @@ def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: st
 def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: float, alpha: float, data) -> None:
     differences, _ = found
     rates = {"theta": theta, "alpha": alpha, "beta": 0.2, "looks": 5}
-    whole = group_sequential(units_of(differences), **rates)
+    whole = group_sequential_test(units_of(differences), **rates)
     k = data.draw(st.integers(1, len(differences)))
-    beginning = group_sequential(units_of(differences[:k], n_max=len(differences)), **rates)
+    beginning = group_sequential_test(units_of(differences[:k], n_max=len(differences)), **rates)
     assert beginning.open == (k < whole.n)
     if not beginning.open:
         assert_same(beginning, whole)
@@ -256,8 +258,8 @@ def test_the_answer_for_a_beginning_is_that_for_the_whole_run(found, theta: floa
 def test_the_threshold_of_a_run_that_passed_rests_on_what_it_saw() -> None:
     sample = np.zeros(30)
     sample[:4] = 100.0
-    whole = group_sequential(units_of(sample), theta=20.0, alpha=0.3, beta=0.2, looks=10)
-    beginning = group_sequential(units_of(sample[:10], n_max=30), theta=20.0, alpha=0.3, beta=0.2, looks=10)
+    whole = group_sequential_test(units_of(sample), theta=20.0, alpha=0.3, beta=0.2, looks=10)
+    beginning = group_sequential_test(units_of(sample[:10], n_max=30), theta=20.0, alpha=0.3, beta=0.2, looks=10)
     assert whole.n == beginning.n < 10
     assert beginning.threshold == whole.threshold
 
@@ -266,7 +268,7 @@ def test_the_threshold_of_a_run_that_passed_rests_on_what_it_saw() -> None:
 @settings(deadline=None, max_examples=100)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
     differences, codes = found
-    result = group_sequential(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, looks=5)
+    result = group_sequential_test(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, looks=5)
     assert_agrees(result, alpha)
     assert not result.open
     assert 1 <= result.n <= result.n_max == len(differences)
@@ -281,7 +283,7 @@ def simulated(drop: float) -> tuple[SequentialResult, ...]:
     rng = np.random.default_rng(int(drop))
     n = math.ceil(833 * group_design(20, 0.05, 0.2).inflation)
     return tuple(
-        group_sequential(units_of(drawn(rng, n, 0.05, drop)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(RUNS)
+        group_sequential_test(units_of(drawn(rng, n, 0.05, drop)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(RUNS)
     )
 
 
@@ -306,10 +308,10 @@ def test_limits_hold_the_true_difference_wherever_the_run_stopped(drop: float) -
 
 
 def test_no_change_passes_at_a_look_and_too_few_samples_do_not() -> None:
-    passed = group_sequential(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2)
+    passed = group_sequential_test(units_of(np.zeros(1000)), theta=2.0, alpha=0.05, beta=0.2)
     assert (passed.stop, passed.n % 50, passed.p_value, passed.theta) == ("futility", 0, 1.0, 2.0)
     assert passed.n < 500
-    ended = group_sequential(units_of(np.zeros(40)), theta=2.0, alpha=0.05, beta=0.2)
+    ended = group_sequential_test(units_of(np.zeros(40)), theta=2.0, alpha=0.05, beta=0.2)
     assert (ended.stop, ended.n, ended.reasons) == ("end", 40, ("no sample changed its score",))
     cost = 1.02 * group_design(20, 0.05, 0.2).inflation
     assert ended.theta == pytest.approx(100 * 2.4865**2 * cost / 40, rel=1e-3)
@@ -317,7 +319,7 @@ def test_no_change_passes_at_a_look_and_too_few_samples_do_not() -> None:
 
 @pytest.mark.parametrize("sample", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
 def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> None:
-    result = group_sequential(units_of(np.array(sample)), theta=2.0, alpha=0.05, beta=0.2)
+    result = group_sequential_test(units_of(np.array(sample)), theta=2.0, alpha=0.05, beta=0.2)
     assert_agrees(result, 0.05)
     assert result.theta is not None
     assert math.isfinite(result.theta)
@@ -325,7 +327,7 @@ def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> No
 
 def test_a_drop_from_the_first_sample_on_is_found_long_before_the_end() -> None:
     sample = np.tile([-100.0, 0.0, 0.0], 400)
-    result = group_sequential(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
+    result = group_sequential_test(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
     assert (result.stop, result.n) == ("regression", 120)
     assert_agrees(result, 0.05)
 
@@ -333,7 +335,7 @@ def test_a_drop_from_the_first_sample_on_is_found_long_before_the_end() -> None:
 @pytest.mark.parametrize("share", [0.7, 1.0])
 def test_a_broken_candidate_is_a_regression_at_a_look_with_a_threshold(share: float) -> None:
     sample = np.where(np.random.default_rng(1).random(1000) < share, -100.0, 0.0)
-    result = group_sequential(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
+    result = group_sequential_test(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
     assert result.stop == "regression"
     assert_agrees(result, 0.05)
 
@@ -341,6 +343,6 @@ def test_a_broken_candidate_is_a_regression_at_a_look_with_a_threshold(share: fl
 def test_losses_between_two_looks_are_of_the_second() -> None:
     sample = np.zeros(2000)
     sample[110:170] = -100.0
-    result = group_sequential(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
+    result = group_sequential_test(units_of(sample), theta=2.0, alpha=0.05, beta=0.2)
     assert (result.stop, result.n) == ("regression", 200)
     assert result.difference < 0.0

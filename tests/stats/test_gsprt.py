@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
-from accgate.stats.gsprt import gsprt, schedule, trinomial_llr, unseen_n
+from accgate.stats.gsprt import gsprt_test, schedule, trinomial_llr, unseen_n
 from accgate.stats.sequential import units_of
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
@@ -21,14 +21,14 @@ from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 def test_no_change_passes_after_the_same_number_of_samples(
     n: int, theta: float, used: int, discordance: float | None
 ) -> None:
-    found = gsprt(units_of(np.zeros(n)), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
+    found = gsprt_test(units_of(np.zeros(n)), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
     assert (found.stop, found.n, found.n_max, found.p_value) == ("futility", used, n, 1.0)
     assert (found.theta, found.threshold, found.difference, found.sigma) == (theta, None, 0.0, 0.0)
     assert found.reasons == ("no sample changed its score",)
     assert found.interval is not None
     unseen = 100.0 * (1.0 - 0.05 ** (1.0 / used))  # the share of changes that would be seen with probability 0.95
     assert found.interval.two_sided == pytest.approx((-unseen, unseen))
-    fewer = gsprt(units_of(np.zeros(used - 1)), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
+    fewer = gsprt_test(units_of(np.zeros(used - 1)), theta=theta, alpha=0.05, beta=0.2, discordance=discordance)
     assert fewer.stop == "end"
 
 
@@ -69,14 +69,14 @@ def test_the_likelihood_ratio_rises_with_the_losses(theta: float, changed: int, 
 
 
 def test_a_theta_of_all_the_points_there_are_has_a_finite_answer() -> None:
-    assert gsprt(units_of(np.full(20, -100.0)), theta=100.0, alpha=0.05, beta=0.2).stop == "regression"
+    assert gsprt_test(units_of(np.full(20, -100.0)), theta=100.0, alpha=0.05, beta=0.2).stop == "regression"
 
 
 @given(values=sequences(), theta=st.floats(0.5, 40.0), alpha=st.floats(0.01, 0.4), q=st.none() | st.floats(0.0, 1.0))
 @settings(deadline=None, max_examples=80)
 def test_decision_threshold_and_p_agree(values, theta: float, alpha: float, q: float | None) -> None:
     differences, codes = values
-    found = gsprt(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, discordance=q)
+    found = gsprt_test(units_of(differences, codes), theta=theta, alpha=alpha, beta=0.2, discordance=q)
     assert_agrees(found, alpha)
     assert not found.open
     assert 1 <= found.n <= found.n_max == len(differences)
@@ -97,9 +97,9 @@ def _first_places(codes: np.ndarray) -> np.ndarray:
 def test_the_answer_for_a_beginning_is_that_for_the_whole_run(values, theta: float, alpha: float, data) -> None:
     differences, codes = values
     rates = {"theta": theta, "alpha": alpha, "beta": 0.2, "discordance": data.draw(st.none() | st.floats(0.0, 1.0))}
-    whole = gsprt(units_of(differences, codes), **rates)
+    whole = gsprt_test(units_of(differences, codes), **rates)
     k = data.draw(st.integers(1, len(differences)))
-    beginning = gsprt(units_of(differences[:k], codes, n_max=len(differences)), **rates)
+    beginning = gsprt_test(units_of(differences[:k], codes, n_max=len(differences)), **rates)
     if not beginning.open:
         assert_same(beginning, whole)
     else:
@@ -112,9 +112,9 @@ def test_with_other_scores_a_beginning_with_30_changes_decides_as_the_whole_run(
     drop = float(rng.choice([0.0, 1.0, 4.0]))
     values = np.where(rng.random(600) < 0.4, rng.normal(-drop, 8.0, 600), 0.0)
     rates = {"theta": 1.0, "alpha": 0.05, "beta": 0.2}
-    whole = gsprt(units_of(values), **rates)
+    whole = gsprt_test(units_of(values), **rates)
     for k in (150, 200, 300, 450, 599):
-        beginning = gsprt(units_of(values[:k], n_max=600), **rates)
+        beginning = gsprt_test(units_of(values[:k], n_max=600), **rates)
         if k < whole.n:
             assert beginning.open
         elif k > whole.n:
@@ -126,9 +126,9 @@ def test_with_other_scores_a_beginning_with_few_changes_decides_as_the_whole_run
     rng = np.random.default_rng(seed)
     values = np.where(rng.random(200) < 0.15, rng.normal(0.0, 8.0, 200), 0.0)
     rates = {"theta": 6.0, "alpha": 0.05, "beta": 0.2}
-    whole = gsprt(units_of(values), **rates)
+    whole = gsprt_test(units_of(values), **rates)
     for k in range(5, 200, 5):
-        beginning = gsprt(units_of(values[:k], n_max=200), **rates)
+        beginning = gsprt_test(units_of(values[:k], n_max=200), **rates)
         assert beginning.open == (k < whole.n)
         if not beginning.open:
             assert_same(beginning, whole)
@@ -139,12 +139,12 @@ def test_with_other_scores_a_beginning_with_few_changes_decides_as_the_whole_run
 def test_with_under_30_changes_any_beginning_decides_as_the_whole_run(values, theta: float, alpha: float, data) -> None:
     differences, codes = values[0][:40], None if values[1] is None else np.arange(len(values[0][:40])) // 2
     rates = {"theta": theta, "alpha": alpha, "beta": 0.2}
-    whole = gsprt(units_of(differences, codes, binary=False), **rates)
+    whole = gsprt_test(units_of(differences, codes, binary=False), **rates)
     k = data.draw(st.integers(1, len(differences)))
     k = k if codes is None or k == len(differences) else k // 2 * 2 or 2
     if k > len(differences) or np.count_nonzero(differences) > 30:
         return
-    beginning = gsprt(
+    beginning = gsprt_test(
         units_of(differences[:k], None if codes is None else codes[:k], n_max=len(differences), binary=False), **rates
     )
     if codes is None and not np.isin(differences, (-100.0, 0.0, 100.0)).all():
@@ -159,9 +159,9 @@ def test_other_scores_that_happen_to_be_0_and_100_at_first_are_judged_as_the_who
     for trial in range(5):
         values = drawn(np.random.default_rng(trial), 1000, 0.1, 2.0)
         values[990] = -50.0
-        whole = gsprt(units_of(values), **rates)
+        whole = gsprt_test(units_of(values), **rates)
         for k in range(100, 990, 30):
-            beginning = gsprt(units_of(values[:k], n_max=1000, binary=False), **rates)
+            beginning = gsprt_test(units_of(values[:k], n_max=1000, binary=False), **rates)
             assert beginning.open or (beginning.stop, beginning.n) == (whole.stop, whole.n)
             assert beginning.open or beginning.p_value == pytest.approx(whole.p_value)
 
@@ -172,7 +172,7 @@ def test_rare_whole_losses_among_small_changes_pass_no_more_often_than_beta(nois
     rng, passed = np.random.default_rng(11), 0
     for _ in range(60):
         values = rng.normal(0.0, noise, 1200) - np.where(rng.random(1200) < 0.02, 100.0, 0.0)
-        found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+        found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
         passed += found.stop != "regression" and found.theta is not None and found.theta <= 2.0
     assert passed / 60 <= 0.2 + 3 * math.sqrt(0.16 / 60)
 
@@ -180,17 +180,17 @@ def test_rare_whole_losses_among_small_changes_pass_no_more_often_than_beta(nois
 def test_what_comes_after_the_stop_changes_nothing() -> None:
     for drop in (0.0, 6.0):
         values = drawn(np.random.default_rng(1), 1192, 0.05, drop)
-        found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+        found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
         assert found.n < 1100
         values[found.n :] = -100.0 if drop == 0.0 else 100.0
-        assert gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2) == found
+        assert gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2) == found
 
 
 def test_a_run_that_goes_to_the_end_says_what_so_many_samples_see() -> None:
     """60 samples with 3 losses: theta solves theta = 2.4865 * 100 sqrt(max(0.05, theta / 100) * 1.1 / 60)."""
     values = np.zeros(60)
     values[[10, 30, 50]] = -100.0
-    found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
     assert (found.stop, found.n) == ("end", 60)
     assert found.theta == pytest.approx(100 * 2.4865**2 * 1.1 / 60, rel=1e-4)
 
@@ -226,9 +226,9 @@ def test_small_changes_of_scores_without_bounds_rule_a_drop_out_before_so_many_s
     """One of bounded scores can fall by 100 points, so that 89 samples must be seen whatever the others do."""
     values = np.tile([-4.0, 4.0], 200)
     for bounded, used in ((False, 30), (True, 89)):
-        found = gsprt(units_of(values, bounded=bounded), theta=2.0, alpha=0.05, beta=0.2)
+        found = gsprt_test(units_of(values, bounded=bounded), theta=2.0, alpha=0.05, beta=0.2)
         assert (found.stop, found.n) == ("futility", used)
-    still = gsprt(units_of(np.append(np.zeros(200), 0.5), bounded=False), theta=2.0, alpha=0.05, beta=0.2)
+    still = gsprt_test(units_of(np.append(np.zeros(200), 0.5), bounded=False), theta=2.0, alpha=0.05, beta=0.2)
     assert (still.stop, still.n) == ("futility", 89)
 
 
@@ -244,14 +244,14 @@ def test_a_run_ends_at_the_information_planned_not_only_at_its_samples() -> None
 
 def test_a_broken_candidate_is_found_within_a_few_dozen_samples() -> None:
     rng = np.random.default_rng(5)
-    results = [gsprt(units_of(drawn(rng, 1192, 0.6, 50.0)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(50)]
+    results = [gsprt_test(units_of(drawn(rng, 1192, 0.6, 50.0)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(50)]
     assert {result.stop for result in results} == {"regression"}
     assert np.mean([result.n for result in results]) < 60
 
 
 @pytest.mark.parametrize("values", [[0.0], [-100.0], [100.0], [5.0], [-5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
 def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> None:
-    found = gsprt(units_of(np.array(values)), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(np.array(values)), theta=2.0, alpha=0.05, beta=0.2)
     assert_agrees(found, 0.05)
     assert (found.sigma is None) == (len(values) == 1)
     assert found.theta is not None
@@ -264,14 +264,14 @@ def test_a_much_better_candidate_passes_where_the_likelihood_ratio_first_allows(
     gained, n = np.cumsum(values > 0).astype(float), np.arange(1.0, 1193.0)
     plan = schedule(units_of(values), theta=2.0, alpha=0.05, beta=0.2, discordance=None)
     passing = trinomial_llr(np.zeros(1192), gained, n, theta=2.0) <= plan.bound
-    found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
     assert (found.stop, found.n) == ("futility", int(np.argmax(passing)) + 1)
 
 
 @pytest.mark.parametrize("share", [0.4, 0.9])
 def test_limits_of_a_much_better_candidate_hold_its_gain(share: float) -> None:
     values = np.where(np.random.default_rng(7).random(1192) < share, 100.0, 0.0)
-    found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
     assert found.interval is not None
     low, high = found.interval.two_sided
     assert low <= found.difference <= high
@@ -280,7 +280,7 @@ def test_limits_of_a_much_better_candidate_hold_its_gain(share: float) -> None:
 @pytest.mark.parametrize("spread", [0.0, 5.0])
 def test_limits_of_a_broken_candidate_with_other_scores_hold_its_loss(spread: float) -> None:
     values = np.random.default_rng(8).normal(-50.0, spread, 400)
-    found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
     assert found.stop == "regression"
     assert found.interval is not None
     low, high = found.interval.two_sided
@@ -290,12 +290,12 @@ def test_limits_of_a_broken_candidate_with_other_scores_hold_its_loss(spread: fl
 @pytest.mark.parametrize("n", [48, 60, 1000])
 def test_where_every_sample_is_lost_other_scores_are_a_regression_with_a_threshold(n: int) -> None:
     for values in (np.full(n, -97.0), np.random.default_rng(n).choice([-100.0, -200.0 / 3.0, -100.0 / 3.0], n)):
-        found = gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
+        found = gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2)
         assert found.stop == "regression"
         assert_agrees(found, 0.05)
 
 
 def test_results_say_how_many_samples_there_are_at_most() -> None:
-    found = gsprt(units_of(np.zeros(20), n_max=500), theta=2.0, alpha=0.05, beta=0.2)
+    found = gsprt_test(units_of(np.zeros(20), n_max=500), theta=2.0, alpha=0.05, beta=0.2)
     assert (found.n, found.n_max, found.open, found.stop) == (20, 500, True, "end")
     assert replace(found, open=False) != found

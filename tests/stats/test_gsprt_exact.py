@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from accgate.stats.gsprt import gsprt
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.stats.sequences import assert_agrees, assert_same
 
@@ -24,7 +24,7 @@ class Pattern:
     discordance: float | None = None
 
     def judged(self, values: np.ndarray, n_max: int | None = None) -> SequentialResult:
-        return gsprt(
+        return gsprt_test(
             units_of(values, n_max=n_max),
             theta=self.theta,
             alpha=self.alpha,

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from accgate.stats.gsprt import gsprt
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.stats.sequences import drawn
 
@@ -25,7 +25,9 @@ WORLDS = {  # samples at most, discordance, theta, true drop
 def simulated(world: str) -> tuple[SequentialResult, ...]:
     n_max, q, theta, drop = WORLDS[world]
     rng = np.random.default_rng(sum(map(ord, world)))
-    return tuple(gsprt(units_of(drawn(rng, n_max, q, drop)), theta=theta, alpha=0.05, beta=0.2) for _ in range(RUNS))
+    return tuple(
+        gsprt_test(units_of(drawn(rng, n_max, q, drop)), theta=theta, alpha=0.05, beta=0.2) for _ in range(RUNS)
+    )
 
 
 def slack(rate: float) -> float:
@@ -81,7 +83,7 @@ def test_a_run_that_failed_early_says_the_drop_that_it_would_have_seen_four_time
     told = [
         found.theta
         for seed in range(60)
-        if (found := gsprt(units_of(drawn(np.random.default_rng(seed), n, q + 0.2, 20.0)), **rates)).stop
+        if (found := gsprt_test(units_of(drawn(np.random.default_rng(seed), n, q + 0.2, 20.0)), **rates)).stop
         == "regression"
         and found.theta is not None
     ]
@@ -91,7 +93,7 @@ def test_a_run_that_failed_early_says_the_drop_that_it_would_have_seen_four_time
 
     def power(drop: float) -> float:
         runs = (drawn(np.random.default_rng(seed), n, q + drop / 100.0, drop) for seed in range(600))
-        return sum(gsprt(units_of(run), **rates).stop == "regression" for run in runs) / 600
+        return sum(gsprt_test(units_of(run), **rates).stop == "regression" for run in runs) / 600
 
     assert 0.75 < power(seen) < 0.95
     assert enough or power(theta) < 0.75
@@ -101,7 +103,7 @@ def test_a_run_that_failed_early_says_the_drop_that_it_would_have_seen_four_time
 def test_with_too_few_samples_a_drop_of_theta_is_ruled_out_no_more_often_than_beta(n: int) -> None:
     """A tenth of the samples changed: a drop of 2 points needs 1,629 of them to be seen."""
     rng = np.random.default_rng(n)
-    found = [gsprt(units_of(drawn(rng, n, 0.1, 2.0)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(RUNS)]
+    found = [gsprt_test(units_of(drawn(rng, n, 0.1, 2.0)), theta=2.0, alpha=0.05, beta=0.2) for _ in range(RUNS)]
     ruled_out = [result.stop != "regression" and result.theta is not None and result.theta <= 2.0 for result in found]
     assert np.mean(ruled_out) <= 0.2 + slack(0.2)
 
@@ -114,7 +116,7 @@ def test_with_skewed_scores_the_errors_stay_near_their_levels(skew: str, changed
     for _ in range(RUNS):
         size = rng.exponential(10.0, 500) - 10.0
         values = np.where(rng.random(500) < changed, size if skew == "gains" else -size, 0.0)
-        rejected += gsprt(units_of(values), theta=1.5, alpha=0.05, beta=0.2).stop == "regression"
+        rejected += gsprt_test(units_of(values), theta=1.5, alpha=0.05, beta=0.2).stop == "regression"
     assert rejected / RUNS <= 0.05 + slack(0.05) + 0.01
 
 
@@ -122,5 +124,5 @@ def test_the_discordance_expected_moves_no_error_only_samples() -> None:
     rng = np.random.default_rng(10)
     runs = [drawn(rng, 1192, 0.05, 0.0) for _ in range(RUNS)]
     for q in (0.3,):
-        found = [gsprt(units_of(values), theta=2.0, alpha=0.05, beta=0.2, discordance=q) for values in runs]
+        found = [gsprt_test(units_of(values), theta=2.0, alpha=0.05, beta=0.2, discordance=q) for values in runs]
         assert np.mean([result.stop == "regression" for result in found]) <= 0.05 + slack(0.05)

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, skew
 
-from accgate.stats.e_process import e_process
-from accgate.stats.group_sequential import group_sequential
-from accgate.stats.gsprt import gsprt
+from accgate.stats.e_process import e_process_test
+from accgate.stats.group_sequential import group_sequential_test
+from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, Units, achieved_effect, lost_sums, units_of
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 TESTS: dict[str, Callable[[Units], SequentialResult]] = {
-    "gsprt": lambda units: gsprt(units, theta=2.0, alpha=0.05, beta=0.2),
-    "group-sequential": lambda units: group_sequential(units, theta=2.0, alpha=0.05, beta=0.2),
-    "e-process": lambda units: e_process(units, bound=100.0, theta=2.0, alpha=0.05, beta=0.2),
+    "gsprt": lambda units: gsprt_test(units, theta=2.0, alpha=0.05, beta=0.2),
+    "group-sequential": lambda units: group_sequential_test(units, theta=2.0, alpha=0.05, beta=0.2),
+    "e-process": lambda units: e_process_test(units, bound=100.0, theta=2.0, alpha=0.05, beta=0.2),
 }
 by_test = pytest.mark.parametrize("name", TESTS)
 
@@ -193,7 +193,7 @@ def test_figures_are_of_the_samples_used(name: str) -> None:
     assert lost >= round(critical) > lost - 3
 
 
-@pytest.mark.parametrize("judge", [gsprt, group_sequential])
+@pytest.mark.parametrize("judge", [gsprt_test, group_sequential_test])
 @pytest.mark.parametrize("seed", [1, 19, 30, 47, 52, 69, 82, 102, 103, 106, 130, 131, 135])
 def test_rounding_and_skewness_never_part_the_threshold_from_the_decision(judge: Any, seed: int) -> None:
     """Runs that end near the threshold, where the lattice or Johnson's correction says otherwise than the mean."""
@@ -203,7 +203,7 @@ def test_rounding_and_skewness_never_part_the_threshold_from_the_decision(judge:
         assert_agrees(judge(units_of(values), theta=3.0, alpha=0.05, beta=0.2), 0.05)
 
 
-@pytest.mark.parametrize("judge", [gsprt, group_sequential])
+@pytest.mark.parametrize("judge", [gsprt_test, group_sequential_test])
 def test_other_scores_are_no_regression_before_50_of_them_changed(judge: Any) -> None:
     """Every fourth of 2,000 falls by about 30 points, which 20 changes show beyond doubt."""
     values = np.zeros(2000)

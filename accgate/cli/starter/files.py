@@ -85,7 +85,7 @@ def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float
 
 def schema_text() -> str:
     """The schema that the first line of accuracy.toml names, for editors."""
-    from accgate.config.config import config_schema
+    from accgate.config import config_schema
 
     return json.dumps(config_schema(), indent=2) + "\n"
 
@@ -119,8 +119,7 @@ def repository_of(folder: Path) -> Path:
 
 def theta_of(task: str) -> float:
     """The drop in points that a task of the library asks for itself, or the usual one."""
-    from accgate.tasks.definition import read_definition
-    from accgate.tasks.library import library_file
+    from accgate.tasks import library_file, read_definition
 
     own = read_definition(library_file(task)).content.theta
     return THETA if own is None else own

@@ -117,7 +117,7 @@ def _any(text: str) -> str | None:
 
 
 def _address(text: str) -> str | None:
-    from accgate.engines.openai.options import url_fault
+    from accgate.engines import url_fault
 
     fault = url_fault(text)
     return fault and f"the address {fault}"

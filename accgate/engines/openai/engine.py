@@ -18,8 +18,7 @@ from accgate.engines.openai.options import PORT, Options
 from accgate.engines.openai.served import CannotStart, Served, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.toml import Key, TomlFile, located
-from accgate.inputs.typed import validated
+from accgate.inputs import Key, TomlFile, located, validated
 from accgate.result import EngineInfo
 
 __all__ = ["OpenAIEngine", "Options", "from_file"]

@@ -15,7 +15,7 @@ from accgate.engines.ray.cluster import cause_of, shown
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
 from accgate.errors import AccgateError, CannotEvaluate
-from accgate.inputs.toml import TomlFile
+from accgate.inputs import TomlFile
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray

@@ -25,7 +25,7 @@ from accgate.engines.vllm.process import (
 )
 from accgate.engines.wire import body_of
 from accgate.errors import CannotEvaluate
-from accgate.inputs.toml import Key, TomlFile
+from accgate.inputs import Key, TomlFile
 from accgate.result import EngineInfo
 
 

@@ -18,8 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.vllm.failures import one_line
 from accgate.errors import CannotEvaluate
-from accgate.inputs.toml import Key, TomlFile, located
-from accgate.inputs.typed import CLOSED, Count, Flag, Text, validated
+from accgate.inputs import CLOSED, Count, Flag, Key, Text, TomlFile, located, validated
 from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.

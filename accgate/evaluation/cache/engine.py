@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from accgate.config.config import Config
-from accgate.engines.base import Engine, LogProbs, Reply, Request, Scorer
+from accgate.config import Config
+from accgate.engines import Engine, LogProbs, Reply, Request, Scorer
 from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
-from accgate.planning.checks import Check
+from accgate.planning import Check
 from accgate.result import EngineInfo
 
 

@@ -13,8 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config, Model
-from accgate.engines import EngineInfo, Request
+from accgate.config import Config, Model
+from accgate.engines import Request
+from accgate.result import EngineInfo
 
 IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
 DISTRIBUTIONS = {"llamacpp": "xllamacpp", "vllm": "vllm"}  # what answers in process
@@ -120,7 +121,7 @@ def weights(config: Config, name: str, digest_of: DigestOf) -> str:
     """
     model = config.models[name]
     if model.engine == "llamacpp":
-        from accgate.engines.llamacpp import model_path
+        from accgate.engines import model_path
 
         return _digest([[part.name, digest_of(part)] for part in _split(model_path(
             model.model, config.models_file, ("models", name, "model")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from accgate.engines.base import LogProbs, Reply
+from accgate.engines import LogProbs, Reply
 from accgate.evaluation.cache.identity import Identity
 
 LINES, DAMAGED, ABOUT, FILES = ".lines", ".damaged", "about.json", "files.json"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config
+from accgate.config import Config
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
@@ -17,9 +17,8 @@ from accgate.evaluation.run import Evaluated
 from accgate.evaluation.shards.pool import Pool, mixed_engines, mixed_plans, mixed_settings, pool_of, record_faults
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
-from accgate.planning.checks import Check
-from accgate.records.file import paths_of, to_line, write_atomically, write_gzip_lines
-from accgate.records.settings import MERGED, PLAN, write_settings
+from accgate.planning import Check
+from accgate.records import MERGED, PLAN, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
 from accgate.result import EngineInfo
 from accgate.text import shown
 

@@ -9,16 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config
+from accgate.config import Config
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import settings_of
 from accgate.evaluation.run import assignment_of
 from accgate.evaluation.shards.run import ShardRun
 from accgate.evaluation.shards.shard import samples_digest
-from accgate.planning.checks import Check
-from accgate.records.file import Record, paths_of, read_records, to_line
-from accgate.records.settings import NOT_COMPARED, PLAN, settings_of_run
+from accgate.planning import Check
+from accgate.records import NOT_COMPARED, PLAN, Record, paths_of, read_records, settings_of_run, to_line
 from accgate.result import EngineInfo
 from accgate.text import mixed, shown
 

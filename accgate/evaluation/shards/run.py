@@ -8,14 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.config.config import Config
+from accgate.config import Config
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
 from accgate.evaluation.resume import refuse_unfinished
 from accgate.evaluation.run import Evaluated, failures
 from accgate.evaluation.shards.shard import Shard, parse_shard
-from accgate.planning.checks import Check
-from accgate.records.file import paths_of, write_atomically
-from accgate.records.scores import Scores
+from accgate.planning import Check
+from accgate.records import Scores, paths_of, write_atomically
 
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.tasks.task import Sample, Task
+from accgate.tasks import Sample, Task
 
 
 @dataclass(frozen=True, order=True)

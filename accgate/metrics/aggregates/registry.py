@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from accgate.metrics import registry as metrics
 from accgate.metrics.aggregates.faults import UnknownAggregate
+from accgate.metrics.metric import BadOption, Entry, checked_option
+from accgate.text import nearest
 
 if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate, AggregateEntry
@@ -46,11 +47,11 @@ def aggregate(name: str, **options: Any) -> Aggregate:
     known = aggregate_entries()
     name = name.replace("equalized", "equalised")  # fairlearn's spelling
     if name not in known:
-        raise UnknownAggregate(f"no aggregate {name!r}; {metrics.nearest(name, known)}")
+        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, known)}")
     entry = known[name]
-    like_a_metric = cast("metrics.Entry", entry)
-    checked = {option: metrics.checked_option(like_a_metric, option, value) for option, value in options.items()}
+    like_a_metric = cast("Entry", entry)
+    checked = {option: checked_option(like_a_metric, option, value) for option, value in options.items()}
     try:
         return entry.build(**checked)
     except ValueError as error:
-        raise metrics.BadOption(f"{name}: {error}") from error
+        raise BadOption(f"{name}: {error}") from error

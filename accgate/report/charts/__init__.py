@@ -1,7 +1,5 @@
 """Charts of the HTML report: pure functions from figures to SVG, each with its text and a table of its figures."""
 
-from __future__ import annotations
+import lazy_loader
 
-from accgate.report.charts.svg import Chart
-
-__all__ = ["Chart"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

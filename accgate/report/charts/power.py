@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, label, legend, path, pixel
 from accgate.report.words import number
-from accgate.stats.power import quantile, quantile_sum
+from accgate.stats import quantile, quantile_sum
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict
@@ -27,7 +27,7 @@ def power_at(verdict: Verdict, effect: float) -> float:
     assert verdict.theta is not None
     alpha = verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
     if is_exact(verdict) and verdict.discordance is not None:
-        from accgate.stats.mcnemar import mcnemar_power
+        from accgate.stats import mcnemar_power
 
         if max(effect, verdict.discordance) == 0.0:
             return 0.0  # nothing changes, so nothing is lost

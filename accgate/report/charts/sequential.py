@@ -10,7 +10,7 @@ from accgate.report.charts.svg import Chart, drawing, element, legend, path, pix
 from accgate.report.words import number, signed
 
 if TYPE_CHECKING:
-    from accgate.report.html.path import SequentialPath
+    from accgate.report.html import SequentialPath
     from accgate.verdict import Verdict
 
 POINTS = 240  # of a line

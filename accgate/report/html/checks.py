@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.report.charts.confidence import coverage_chart, reliability_chart
-from accgate.report.charts.distribution import distribution_chart
-from accgate.report.charts.evidence import evidence_chart
-from accgate.report.charts.power import power_chart
-from accgate.report.charts.scores import scores_chart
-from accgate.report.charts.sequential import sequential_chart
-from accgate.report.charts.svg import Chart
+from accgate.report.charts import (
+    Chart,
+    coverage_chart,
+    distribution_chart,
+    evidence_chart,
+    power_chart,
+    reliability_chart,
+    scores_chart,
+    sequential_chart,
+)
 from accgate.report.html.evidence import evidence_of
 from accgate.report.html.path import path_of
 from accgate.report.html.run import Sides, sides_of

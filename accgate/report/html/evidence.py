@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.report.html.path import units_of_sides
-from accgate.stats.betting import betting_path
+from accgate.stats import betting_path
 
 if TYPE_CHECKING:
     from accgate.report.html.run import Sides

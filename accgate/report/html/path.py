@@ -7,10 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accgate.stats.group_sequential import LOOKS, group_design, group_sequential, looks_of
-from accgate.stats.gsprt import Passing, Schedule, before_each, gsprt, schedule
-from accgate.stats.sequential import FEWEST_CHANGES, SequentialResult, Units, lost_sums, units_of
-from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
+from accgate.stats import (
+    FEWEST_CHANGES,
+    LOOKS,
+    NONE,
+    Floats,
+    Ints,
+    Outcome,
+    Passing,
+    Schedule,
+    SequentialResult,
+    Units,
+    before_each,
+    fair_walk,
+    group_design,
+    group_sequential_test,
+    gsprt_test,
+    looks_of,
+    lost_sums,
+    schedule,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from accgate.report.html.run import Sides
@@ -97,12 +114,12 @@ def _bounds(verdict: Verdict, units: Units) -> Bounds | None:
         return None
     if verdict.test == "gsprt":
         q = verdict.discordance_planned
-        if not _agrees(gsprt(units, theta=theta, alpha=alpha, beta=beta, discordance=q), verdict):
+        if not _agrees(gsprt_test(units, theta=theta, alpha=alpha, beta=beta, discordance=q), verdict):
             return None
         plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=q)
         return _gsprt_bounds(units, plan, theta, alpha, beta)
     if verdict.test == "group-sequential":
-        if not _agrees(group_sequential(units, theta=theta, alpha=alpha, beta=beta), verdict):
+        if not _agrees(group_sequential_test(units, theta=theta, alpha=alpha, beta=beta), verdict):
             return None
         return _group_bounds(units, theta, alpha, beta)
     return None

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.records.file import Record, paths_of, read_gzip_lines, read_records
-from accgate.records.order import order_key
+from accgate.records import Record, order_key, paths_of, read_gzip_lines, read_records
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict

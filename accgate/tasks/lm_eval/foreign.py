@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.inputs.toml import Key, TomlFile, parsed_toml
+from accgate.inputs import Key, TomlFile, parsed_toml
 from accgate.metrics import Metric
-from accgate.records.order import order_key
+from accgate.records import order_key
 from accgate.tasks.definition import Definition
 from accgate.tasks.sample import Sample
 from accgate.tasks.schema import Dataset, DefinitionFile, Extract
@@ -64,7 +64,7 @@ def load_foreign(name: str, source: TomlFile, key: Key) -> LmEvalTask:
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
-    from accgate.inputs.typed import validated
+    from accgate.inputs import validated
     from accgate.tasks.lm_eval.tasks import LmEvalOptions, lm_eval_task
 
     options = validated(source, LmEvalOptions, (*key, "options"))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from accgate.engines.base import Engine, Reply, Request, RequestFailed, Scorer
+from accgate.engines import Engine, Reply, Request, RequestFailed, Scorer
 from accgate.errors import BadInput, CannotEvaluate
 
 Kind = Literal["generate", "score", "rolling"]

@@ -16,7 +16,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
+from accgate.inputs import CLOSED, Flag, Number, Text, Whole
 from accgate.tasks.identity import fingerprint_of, likeliest, numbered_ids, request_text
 from accgate.tasks.lm_eval.loading import loaded_tasks, means_of
 from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of

@@ -13,7 +13,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.failures import CannotPublish, CannotReach, Refused
-from accgate.github.propose import Options, commit_message, propose
+from accgate.github.proposal import Options, commit_message, propose
 from accgate.references.store import digest, find_reference
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accgate.errors import BadInput
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish
+from accgate.github.api import CannotPublish, Client
 from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import open_check_run
 from accgate.github.commands import command

@@ -10,7 +10,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.failures import CannotPublish, CannotReach, MissingPermission
-from accgate.github.respond import respond
+from accgate.github.response import respond
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub

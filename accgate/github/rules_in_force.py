@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from accgate.config.config import load_config
+from accgate.config import load_config
 from accgate.errors import exit_code, worst
 from accgate.github.outcome import Outcome
 from accgate.github.trees import Trees
-from accgate.guard.state import Guard
+from accgate.guard import Guard
 from accgate.result import Result
 from accgate.verdict import Verdict
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from accgate.errors import PASSED
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, NotFound, Uncertain
+from accgate.github.api import CannotPublish, Client, NotFound, Uncertain
 from accgate.github.approvals import first_look, is_writer, moment, moved_since
 from accgate.github.check_runs import check_runs
 from accgate.github.commands import inert, write_outputs

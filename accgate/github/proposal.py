@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from accgate.errors import PASSED, BadInput
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain
-from accgate.github.api.git_data import Entry, Git
+from accgate.github.api import CannotPublish, CannotReach, Client, Entry, Git, MissingPermission, Refused, Uncertain
 from accgate.github.artifact import check_references, git_sha, stored_files
 from accgate.github.commands import write_outputs
 from accgate.github.event import Event, read_event
 from accgate.github.pulls import Head, promised, read_head
 from accgate.github.reply import link, reply, said, try_reply
 from accgate.github.slash import IssueComment, read_issue_comment
-from accgate.report.markdown import LINKED, code
+from accgate.report import LINKED, code
 
 As = Literal["pull-request", "commit"]
 

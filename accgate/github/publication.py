@@ -11,20 +11,18 @@ from pathlib import Path
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.annotations import in_repository, remarks_on
-from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotPublish, CannotRead
+from accgate.github.api import CannotPublish, CannotRead, Client
 from accgate.github.approvals import Approval, find_approval
-from accgate.github.approved import by_rules_in_force
 from accgate.github.check_runs import Annotation, finish_check_run
 from accgate.github.commands import append_summary, command, inert, write_outputs
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import Event, check_run_name, find_pull_request
 from accgate.github.outcome import FAIL_ON, Outcome, conclusion, final_exit_code, read_outcome
-from accgate.github.summary import headline_of, json_of
+from accgate.github.rules_in_force import by_rules_in_force
+from accgate.github.summary import json_of, title_of
 from accgate.github.trees import Trees, guard_of, template_of
-from accgate.guard.state import Guard
-from accgate.report.comment import About, comment
-from accgate.report.flips import flips_of_result
+from accgate.guard import Guard
+from accgate.report import About, flips_of_result, render_comment
 
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they did not judge; run the gate with --base")
 CONTRADICTED = Guard("unreadable", reason="rules of a base judged, but the files of the base commit hold none")
@@ -81,7 +79,7 @@ def publish(
         outcome = by_rules_in_force(outcome, guard, options.trees)
     title = body = _plainly(outcome, guard)
     with _noted("the comment could not be put together", troubles):
-        title = headline_of(outcome, guard, advisory=options.untrusted)
+        title = title_of(outcome, guard, advisory=options.untrusted)
         body = _body(options, event, outcome, guard, troubles)
     if options.dry_run:
         say(inert(body))
@@ -182,7 +180,7 @@ def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None,
     except BadInput as error:
         troubles.append(f"the comment lacks a part: {error}")
     failure = outcome.failure and replace(outcome.failure, log=in_repository(outcome.failure.log, options.trees))
-    return comment(outcome.result, about, guard=guard, flips=flips, failure=failure, template=template)
+    return render_comment(outcome.result, about, guard=guard, flips=flips, failure=failure, template=template)
 
 
 def _tell(

@@ -1,0 +1,22 @@
+from . import metrics
+from ._version import __version__
+from .config import Config, load_config
+from .decision import compare, compare_statistic
+from .gate import run
+from .planning import Plan, plan
+from .result import Result
+from .verdict import Verdict
+
+__all__ = [
+    "Config",
+    "Plan",
+    "Result",
+    "Verdict",
+    "__version__",
+    "compare",
+    "compare_statistic",
+    "load_config",
+    "metrics",
+    "plan",
+    "run",
+]

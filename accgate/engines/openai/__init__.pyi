@@ -1,0 +1,4 @@
+from . import engine
+from .options import OPERATIONAL
+
+__all__ = ["OPERATIONAL", "engine"]

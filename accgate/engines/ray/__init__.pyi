@@ -1,0 +1,4 @@
+from . import engine
+from .engine import OPERATIONAL
+
+__all__ = ["OPERATIONAL", "engine"]

@@ -1,0 +1,3 @@
+from .engine import Cache
+
+__all__ = ["Cache"]

@@ -1,0 +1,3 @@
+from .shard import Shard, samples_digest
+
+__all__ = ["Shard", "samples_digest"]

@@ -1,0 +1,27 @@
+from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
+from .metric import BadOption, Entry, Kind, Metric, UnknownMetric
+from .modelled import perplexity
+from .own import code_digest, form_fault, own_file, own_metric, registered
+from .registry import entries, get, names
+
+__all__ = [
+    "BadOption",
+    "Entry",
+    "Kind",
+    "Metric",
+    "UnknownAggregate",
+    "UnknownMetric",
+    "UnusableRecords",
+    "aggregate",
+    "aggregate_entries",
+    "aggregate_names",
+    "code_digest",
+    "entries",
+    "form_fault",
+    "get",
+    "names",
+    "own_file",
+    "own_metric",
+    "perplexity",
+    "registered",
+]

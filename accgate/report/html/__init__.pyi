@@ -1,0 +1,3 @@
+from .path import SequentialPath
+
+__all__ = ["SequentialPath"]

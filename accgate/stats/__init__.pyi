@@ -1,0 +1,129 @@
+from .agreement import krippendorff_alpha
+from .betting import betting_path
+from .bounds import (
+    hoeffding_margin,
+    hoeffding_n,
+    hoeffding_probability,
+    serfling_margin,
+    serfling_n,
+    serfling_probability,
+)
+from .clusters import cluster_totals, clustered_exact, clustered_t
+from .drift import anchored_difference, drift_test
+from .e_process import e_process_test
+from .group_sequential import (
+    DISCRETENESS,
+    LOOKS,
+    expected_shares,
+    group_design,
+    group_sequential_test,
+    looks_of,
+    next_look,
+)
+from .gsprt import Passing, Schedule, before_each, gsprt_test, schedule
+from .influence import Rows, StatisticUndefined
+from .mcnemar import mcnemar_n, mcnemar_power
+from .multiplicity import adjusted_p_values, applied_share
+from .names import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
+from .noise import Estimate, VarianceParts, discordance_of_repeats, estimate_discordance, estimate_sigma, variance_parts
+from .paired import McNemarResult, mcnemar_exact, paired_t
+from .power import (
+    E_PROCESS_MAXIMUM,
+    GSPRT_LEAST,
+    GSPRT_MAXIMUM,
+    GSPRT_MORE,
+    ceiling,
+    one_sample_n,
+    paired_binary_effect,
+    quantile,
+    quantile_sum,
+    two_sample_n,
+)
+from .resampling import chosen_paired_test, sign_flip, studentised_bootstrap
+from .result import Interval, TestResult
+from .sequential import FEWEST_CHANGES, TYPICAL, SequentialResult, Units, lost_sums, units_of
+from .statistics import Method, statistic_test
+from .unpaired import student_t, target_z, two_sample_z, welch_t
+from .walk import NONE, Floats, Ints, Outcome, fair_walk
+
+__all__ = [
+    "DEFAULT_SEQUENTIAL",
+    "DISCRETENESS",
+    "E_PROCESS_MAXIMUM",
+    "FEWEST_CHANGES",
+    "GSPRT_LEAST",
+    "GSPRT_MAXIMUM",
+    "GSPRT_MORE",
+    "LOOKS",
+    "NONE",
+    "PAIRED_TESTS",
+    "SEQUENTIAL_TESTS",
+    "TESTS",
+    "TYPICAL",
+    "Correction",
+    "Estimate",
+    "Floats",
+    "Interval",
+    "Ints",
+    "McNemarResult",
+    "Method",
+    "Outcome",
+    "Passing",
+    "Rows",
+    "Schedule",
+    "SequentialResult",
+    "StatisticUndefined",
+    "TestName",
+    "TestResult",
+    "Units",
+    "VarianceParts",
+    "adjusted_p_values",
+    "anchored_difference",
+    "applied_share",
+    "before_each",
+    "betting_path",
+    "ceiling",
+    "chosen_paired_test",
+    "cluster_totals",
+    "clustered_exact",
+    "clustered_t",
+    "discordance_of_repeats",
+    "drift_test",
+    "e_process_test",
+    "estimate_discordance",
+    "estimate_sigma",
+    "expected_shares",
+    "fair_walk",
+    "group_design",
+    "group_sequential_test",
+    "gsprt_test",
+    "hoeffding_margin",
+    "hoeffding_n",
+    "hoeffding_probability",
+    "krippendorff_alpha",
+    "looks_of",
+    "lost_sums",
+    "mcnemar_exact",
+    "mcnemar_n",
+    "mcnemar_power",
+    "next_look",
+    "one_sample_n",
+    "paired_binary_effect",
+    "paired_t",
+    "quantile",
+    "quantile_sum",
+    "schedule",
+    "serfling_margin",
+    "serfling_n",
+    "serfling_probability",
+    "sign_flip",
+    "statistic_test",
+    "student_t",
+    "studentised_bootstrap",
+    "target_z",
+    "two_sample_n",
+    "two_sample_z",
+    "units_of",
+    "variance_parts",
+    "welch_t",
+]
