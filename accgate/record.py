@@ -1,0 +1,118 @@
+"""Evaluate the checks of a config and keep their scores as references."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from accgate import metrics
+from accgate.config import Config, load_config
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation import Evaluation, Observer, Silent, evaluate_checks, failures
+from accgate.planning import Check, plan_checks
+from accgate.references import (
+    ReferenceFile,
+    add_run,
+    check_addition,
+    check_replacement,
+    figures,
+    is_added,
+    reference_path,
+    scores_of,
+    settings_told,
+    write_reference,
+)
+from accgate.result import EngineInfo
+from accgate.tasks import Task
+
+
+def record(
+    config: Config | str | Path,
+    *,
+    out: Path,
+    resume: bool = False,
+    reason: str | None = None,
+    commit: str = "",
+    replies: bool = True,
+    add: bool = False,
+    observer: Observer | None = None,
+) -> list[Path]:
+    """Evaluate every check of a config and write its scores as the reference; the paths written.
+
+    With `add` the scores become further repeats of the reference that is there, whatever they are.
+
+    Raises
+    ------
+    BadInput
+        When a reference would be replaced without a reason, or cannot be added to; nothing is evaluated then.
+    CannotEvaluate
+        When a sample failed or an engine did; no reference is written for that check.
+    """
+    checks = plan_checks(config if isinstance(config, Config) else load_config(config), recording=True)
+    added = {_pair(check): check_addition(*_place(check)) for check in checks} if add else {}
+    if not add:
+        for check in checks:
+            check_replacement(reference_path(*_place(check)[:-1], check.task.name), reason)
+    evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
+    written, problems = [], []
+    for item in evaluated.checks:
+        check, evaluation = item.check, item.evaluation
+        if item.problem is not None or evaluation is None or evaluation.failed:
+            problem = item.problem or failures(item, "a reference needs every score")
+            problems.append(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+            continue
+        about = _about(check, evaluation, evaluated.engines[check.model], commit)
+        columns = {"replies": replies, "answers": _needs_answers(check)}
+        if not add:
+            written.append(write_reference(check.references, about, evaluation.records, reason=reason, **columns))
+        elif not (resume and is_added(added[_pair(check)], evaluation.records)):
+            written.append(add_run(added[_pair(check)], about, evaluation.records, **columns))
+    if problems:
+        raise CannotEvaluate("\n".join(problems))
+    if not written:
+        raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
+    return written
+
+
+def _pair(check: Check) -> tuple[str, str]:
+    return check.model, check.task.name
+
+
+def _place(check: Check) -> tuple[Path, str, Mapping[str, Any], Task]:
+    """Where a check's reference belongs."""
+    return check.references, check.model, check.planned_model.variant, check.task
+
+
+def _needs_answers(check: Check) -> bool:
+    """Whether the check's statistic counts answers, as precision and recall do."""
+    task = check.task
+    return task.aggregate is not None and "answer" in metrics.aggregate(task.aggregate, **task.aggregate_options).needs
+
+
+def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str) -> ReferenceFile:
+    records = evaluation.records
+    rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
+    return ReferenceFile(
+        model=check.model,
+        task=check.task.name,
+        **figures(scores_of(records, check.task)),
+        date=datetime.now(timezone.utc).date().isoformat(),
+        commit=commit,
+        engine=info.name,
+        engine_version=info.version,
+        hardware=info.hardware,
+        prompt_tokens=_mean([record.prompt_tokens for record in records]),
+        completion_tokens=_mean([record.completion_tokens for record in records]),
+        samples_per_second=float(f"{rate:.4g}") or None,
+        variant=dict(check.planned_model.variant),
+        fingerprint=dict(check.task.fingerprint),
+        settings=settings_told(check.planned_model.settings),
+    )
+
+
+def _mean(counts: Sequence[int | None]) -> float | None:
+    """Mean of the counts, to a tenth; None unless there are all."""
+    present = [count for count in counts if count is not None]
+    return round(sum(present) / len(present), 1) if present and len(present) == len(counts) else None

@@ -1,93 +1,114 @@
-"""The checks of a run with the rules that judge each: planned together, and decided on what was evaluated."""
+"""All checks of a run, and under whose rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from accgate.config import Config
+from accgate.config import Config, Gate
 from accgate.decision import decide_checks, summary, watch_of
-from accgate.evaluation import Evaluated, Watch, refuse_unknown_ids
+from accgate.evaluation import EvaluatedRun, Watch, plan_of, refuse_unknown_ids
 from accgate.guard import Rulings, own_samples, verdicts_beside
 from accgate.planning import Check, plan_checks
 from accgate.references import find_anchor
-from accgate.result import EngineInfo, Result
+from accgate.result import Result
 from accgate.verdict import Verdict
+
+Rules = Literal["own", "base", "bootstrap"]
 
 
 @dataclass(frozen=True)
-class Ruled:
-    """Every check of a run, in parts that share their rules.
+class RulesPart:
+    """The checks that share one set of rules.
 
-    `config` has the models: on a pull request it is the pull request's own file. `bootstrap` notes that the base of a
-    pull request has no rules.
+    `is_new` marks those that a pull request adds; `is_whole` says that no task of the file was left out.
     """
 
-    config: Config
-    parts: tuple[tuple[Config, tuple[Check, ...]], ...]
-    rulings: Rulings | None = None
-    bootstrap: bool = False
+    gate: Gate
+    checks: tuple[Check, ...]
+    is_new: bool = False
+    is_whole: bool = True
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """Every check of a run, in parts that share their rules.
+
+    `rules` says whose they are. `own` are a pull request's own rules, where those of its base judge.
+    """
+
+    parts: tuple[RulesPart, ...]
+    rules: Rules = "own"
+    own: Config | None = None
 
     @property
     def checks(self) -> list[Check]:
         """All checks, in the order of their verdicts."""
-        return [check for _, checks in self.parts for check in checks]
+        return [check for part in self.parts for check in part.checks]
 
     @property
-    def judged(self) -> list[Check]:
-        """The checks that something judges; the others are not evaluated."""
+    def decidable(self) -> list[Check]:
+        """The checks that have something to be held against; the others are not evaluated."""
         return [check for check in self.checks if check.reference is not None]
 
-    def watches(self, *, stops: bool = True) -> dict[tuple[str, str], Watch]:
+    @property
+    def shard_plan(self) -> dict[str, object]:
+        """What decides of every check besides its records, as plain data: all shards of a run have it alike."""
+        return plan_of([(part.gate, part.checks) for part in self.parts])
+
+    def refuse_unknown_samples(self) -> None:
+        """Refuse recorded samples that belong to no task of a whole file, not even by a pull request's own rules.
+
+        Raises
+        ------
+        BadInput
+            Which, and how many.
+        """
+        if all(part.is_whole for part in self.parts):
+            refuse_unknown_ids([*self.checks, *(() if self.own is None else own_samples(self.own))])
+
+    def watches(self, *, stops: bool = True) -> Mapping[tuple[str, str], Watch]:
         """What may end the evaluation of each check early, and what its scores are held against."""
         return {
             (check.model, check.task.name): watch_of(
-                check, correction=config.gate.correction, checks=len(checks), stops=stops
+                check, correction=part.gate.correction, checks=len(part.checks), stops=stops
             )
-            for config, checks in self.parts
-            for check in checks
+            for part in self.parts
+            for check in part.checks
             if check.reference is not None
-        }  # fmt: skip
+        }
 
-    def decided(self, evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]) -> Result:
+    def decide(self, evaluated: EvaluatedRun) -> Result:
         """The verdicts, and beside them what a pull request's own rules say of the same records."""
         verdicts: tuple[Verdict, ...] = ()
-        for config, checks in self.parts:
-            is_new = self.rulings is not None and config is self.rulings.added
-            verdicts += tuple(replace(v, is_new=is_new) for v in decide_checks(config, checks, evaluated, infos))
+        for part in self.parts:
+            decided = decide_checks(part.gate, part.checks, evaluated)
+            verdicts += tuple(replace(verdict, is_new=part.is_new) for verdict in decided)
         return replace(
-            summary(self.parts[0][0], verdicts, evaluated, infos),
-            rules="base" if self.rulings else "bootstrap" if self.bootstrap else "own",
-            beside=() if self.rulings is None else verdicts_beside(self.rulings.own, evaluated, verdicts),
+            summary(self.parts[0].gate, verdicts, evaluated),
+            rules=self.rules,
+            beside=() if self.own is None else verdicts_beside(self.own, evaluated, verdicts),
         )
 
 
-def ruled_checks(config: Config, rulings: Rulings | None = None, *, bootstrap: bool = False) -> Ruled:
+def plan_run(config: Config, rulings: Rulings | None = None, *, bootstrap: bool = False) -> RunPlan:
     """Plan every check of a config by its own rules, or of a pull request by those of its base commit.
 
     Raises
     ------
     BadInput
-        For anything in config, tasks or references that cannot be used. Damaged anchors stop a run here, before it
-        costs.
+        For anything in config, tasks or references that cannot be used, damaged anchors included.
     """
-    parts = (config,) if rulings is None else rulings.parts
-    ruled = Ruled(config, tuple((part, plan_checks(part)) for part in parts), rulings, bootstrap)
-    for part, checks in ruled.parts:
-        for check in checks:
-            if check.reference is not None:
-                find_anchor(part.references, check.baseline, check.task.name)
-    return ruled
+    if rulings is None:
+        plan = RunPlan((_part(config),), "bootstrap" if bootstrap else "own")
+    else:
+        parts = tuple(_part(each, is_new=each is rulings.added) for each in rulings.parts)
+        plan = RunPlan(parts, "base", rulings.own)
+    for check in plan.decidable:
+        find_anchor(check.references, check.baseline, check.task.name)
+    return plan
 
 
-def refuse_unknown_samples(ruled: Ruled) -> None:
-    """Refuse recorded samples that belong to no task of a whole file, not even by a pull request's own rules.
-
-    Raises
-    ------
-    BadInput
-        Which, and how many.
-    """
-    if not any(part.partial for part, _ in ruled.parts):
-        own = () if ruled.rulings is None else own_samples(ruled.rulings)
-        refuse_unknown_ids(ruled.config, [*ruled.checks, *own])
+def _part(config: Config, *, is_new: bool = False) -> RulesPart:
+    return RulesPart(config.gate, plan_checks(config), is_new=is_new, is_whole=not config.partial)

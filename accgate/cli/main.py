@@ -92,7 +92,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     checks = plan_checks(config)
     runs = arguments.runs or [path for path in (Path("accgate-out"),) if path.is_dir()]
-    return _show_checks(arguments, config, checks, table=True, costs=estimates(config, checks, runs, hardware_here))
+    return _show_checks(arguments, config, checks, table=True, costs=estimates(checks, runs, hardware_here))
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
@@ -151,7 +151,7 @@ def _show_checks(
         return PASSED
     from accgate.report import gate_sentence, print_costs, print_plan
 
-    print_plan(console(), checks, title=gate_sentence(config, len(checks)), table=table)
+    print_plan(console(), checks, title=gate_sentence(config.source.path, config.gate, len(checks)), table=table)
     print_costs(console(), costs)
     return PASSED
 

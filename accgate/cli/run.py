@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, decide and report; what it exits with."""
     from accgate import gate
+    from accgate.report import forget_result
 
-    gate.forget_result(arguments.out)
+    forget_result(arguments.out)
     if arguments.shard is not None:
         return _run_shard(arguments)
     config, rulings, bootstrap = _judging(arguments)
@@ -76,9 +77,10 @@ def merge(arguments: argparse.Namespace) -> int:
     """Join shards, decide and report; what it exits with."""
     from accgate import gate
     from accgate.evaluation import refuse_own_output
+    from accgate.report import forget_result
 
     refuse_own_output(arguments.shards, arguments.out)
-    gate.forget_result(arguments.out)
+    forget_result(arguments.out)
     config, rulings, bootstrap = _judging(arguments)
     result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
     return reported(arguments, result)
@@ -93,7 +95,7 @@ def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, boo
 
 def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
-    from accgate import gate
+    from accgate.record import record as record_references
     from accgate.references import commit_of
 
     if arguments.shard is not None:
@@ -101,7 +103,7 @@ def record(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     if not arguments.models:
         config = config.without_baselines()
-    written = gate.record(
+    written = record_references(
         config, out=arguments.out, resume=arguments.resume, reason=arguments.reason,
         commit=commit_of(config.folder), replies=not arguments.no_replies, add=arguments.add,
         observer=observer(arguments),

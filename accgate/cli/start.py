@@ -199,7 +199,7 @@ def _validated(config: Path) -> int:
             print(f"not ready yet: {line}")
         print("Next: mend that and run `accgate validate`, then `accgate record` on a version that you trust.")
         return PASSED
-    print(f"valid: {gate_sentence(loaded, len(checks))}")
+    print(f"valid: {gate_sentence(loaded.source.path, loaded.gate, len(checks))}")
     for note in dict.fromkeys(note for check in checks for note in check.notes if "`accgate record`" not in note):
         print(f"note: {note}")
     print("Next: `accgate record` on a version that you trust, commit the references, then `accgate run` on a change.")

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from accgate._version import __version__
-from accgate.config import Config
+from accgate.config import Gate
 from accgate.decision.comparison import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
 from accgate.decision.evidence import evidence_of
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation import Evaluated, failures
+from accgate.evaluation import EvaluatedCheck, EvaluatedRun, failures
 from accgate.planning import Check
 from accgate.references import changes, drift_of
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
 
 
-def decide_checks(
-    config: Config, checks: Sequence[Check], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
-) -> tuple[Verdict, ...]:
+def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> tuple[Verdict, ...]:
     """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
     own = {(check.model, check.task.name) for check in checks}
-    done = {key: item for item in evaluated if (key := (item.check.model, item.check.task.name)) in own}
+    done = {key: item for item in evaluated.checks if (key := (item.check.model, item.check.task.name)) in own}
     decidable: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
         if item.evaluation is None or not item.evaluation.complete:
@@ -33,19 +31,19 @@ def decide_checks(
             if item.check.task.aggregate is None:
                 raise
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
-    decided = decide(list(decidable.values()), correction=config.gate.correction, checks=len(checks))
+    decided = decide(list(decidable.values()), correction=gate.correction, checks=len(checks))
     verdicts = dict(zip(decidable, decided, strict=True))
     return tuple(
-        _annotated(verdicts[key], decidable[key], check, config, infos.get(check.model))
+        _annotated(verdicts[key], decidable[key], check, gate, evaluated.engines.get(check.model))
         if (key := (check.model, check.task.name)) in verdicts
         else _undecided(check, done.get(key))
         for check in checks
     )
 
 
-def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Config, info: EngineInfo | None) -> Verdict:
+def _annotated(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, info: EngineInfo | None) -> Verdict:
     """The verdict with what the reader should know of how it came about, and how far the run is from the anchor."""
-    temperature = config.models[check.model].sampling.temperature
+    temperature = check.planned_model.settings.sampling.temperature
     notes = [*verdict.reasons, *check.notes]
     recorded = 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
@@ -55,10 +53,10 @@ def _annotated(verdict: Verdict, evidence: Evidence, check: Check, config: Confi
     drift = None
     if check.task.aggregate is None:  # an anchor keeps scores, and no statistic
         drift = drift_of(
-            config.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
-            higher_is_better=check.design.higher_is_better, alpha=config.gate.drift_alpha,
+            check.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
+            higher_is_better=check.design.higher_is_better, alpha=gate.drift_alpha,
         )  # fmt: skip
-    changed = () if check.recorded is None else changes(check.recorded.about, config.models[check.model], info)
+    changed = () if check.recorded is None else changes(check.recorded.about, check.planned_model.settings, info)
     return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
 
 
@@ -70,7 +68,7 @@ def _more(repeats: int, recorded: int) -> str:
     return "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
 
 
-def _undecided(check: Check, item: Evaluated | None) -> Verdict:
+def _undecided(check: Check, item: EvaluatedCheck | None) -> Verdict:
     design, n = check.design, len(check.task.samples)
     if item is None:
         return Verdict(
@@ -87,25 +85,26 @@ def _undecided(check: Check, item: Evaluated | None) -> Verdict:
     )  # fmt: skip
 
 
-def summary(
-    config: Config, verdicts: tuple[Verdict, ...], evaluated: Sequence[Evaluated], infos: Mapping[str, EngineInfo]
-) -> Result:
+def summary(gate: Gate, verdicts: tuple[Verdict, ...], evaluated: EvaluatedRun) -> Result:
     """The run's verdict and totals."""
     names = [verdict.verdict for verdict in verdicts]
-    evaluations = [item.evaluation for item in evaluated if item.evaluation is not None]
+    evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     records = [record for e in evaluations for record in (*e.records, *e.beyond)]
     asked = [record for record in records if not record.cached]
     return Result(
         verdict=worst(names),
-        exit_code=exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn"),
+        exit_code=exit_code(names, inconclusive_passes=gate.on_inconclusive == "warn"),
         checks=verdicts,
         accgate=__version__,
-        seed=config.gate.seed,
-        correction=config.gate.correction,
-        on_inconclusive=config.gate.on_inconclusive,
+        seed=gate.seed,
+        correction=gate.correction,
+        on_inconclusive=gate.on_inconclusive,
         samples=len(records),
         prompt_tokens=sum(r.prompt_tokens or 0 for r in asked),
         completion_tokens=sum(r.completion_tokens or 0 for r in asked),
-        engines=dict(infos),
+        engines=dict(evaluated.engines),
+        started=evaluated.started,
+        seconds=evaluated.seconds,
+        shards=evaluated.shards,
         cached=len(records) - len(asked),
     )

@@ -1,7 +1,7 @@
 from .assignment import Comparison, Evaluation, Limits, Observer, Watch
 from .cache.engine import Cache
 from .cache.store import Kept, contents, prune
-from .run import Evaluated, Interrupted, Silent, evaluate_checks, failures, refuse_unknown_ids
+from .run import EvaluatedCheck, EvaluatedRun, Interrupted, Silent, evaluate_checks, failures, refuse_unknown_ids
 from .sample import rescored
 from .shards.merge import join, keep_union, refuse_own_output
 from .shards.run import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
@@ -11,7 +11,8 @@ __all__ = [
     "SHARD",
     "Cache",
     "Comparison",
-    "Evaluated",
+    "EvaluatedCheck",
+    "EvaluatedRun",
     "Evaluation",
     "Interrupted",
     "Kept",

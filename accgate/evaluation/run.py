@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.config import Config
 from accgate.engines import Engine, parted, replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
@@ -18,7 +19,7 @@ from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.resume import kept_records, refuse_unfinished
 from accgate.evaluation.scorers import Scorers, lacking
 from accgate.evaluation.shards import Shard, samples_digest
-from accgate.planning import Check, engine_of
+from accgate.planning import Check, PlannedModel
 from accgate.records import OPERATIONAL, PLAN, Record, paths_of
 from accgate.result import EngineInfo
 from accgate.tasks import Task
@@ -29,12 +30,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluatedCheck:
     """A check with its evaluation, or with the reason why it has none."""
 
     check: Check
     evaluation: Evaluation | None = None
     problem: str | None = None
+
+
+@dataclass(frozen=True)
+class EvaluatedRun:
+    """What a run evaluated: its checks, the engine of each model, when it began (ISO 8601) and how long it took."""
+
+    checks: tuple[EvaluatedCheck, ...]
+    engines: Mapping[str, EngineInfo]
+    started: str | None = None
+    seconds: float | None = None
+    shards: int = 1
 
 
 class Interrupted(KeyboardInterrupt):
@@ -43,13 +55,12 @@ class Interrupted(KeyboardInterrupt):
     Of its `checks`, `evaluated` are those that it came to, the last of them perhaps in part.
     """
 
-    def __init__(self, checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> None:
+    def __init__(self, checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> None:
         super().__init__()
         self.checks, self.evaluated = tuple(checks), tuple(evaluated)
 
 
 def evaluate_checks(
-    config: Config,
     checks: Sequence[Check],
     *,
     out: Path,
@@ -58,7 +69,7 @@ def evaluate_checks(
     watches: Mapping[tuple[str, str], Watch] | None = None,
     shard: Shard | None = None,
     cache: Cache | None = None,
-) -> tuple[list[Evaluated], dict[str, EngineInfo]]:
+) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
 
     `watches` may stop the evaluation of a (model, task) as soon as it is decided; of a `shard` only its samples are asked.
@@ -71,14 +82,15 @@ def evaluate_checks(
     Interrupted
         When SIGINT or SIGTERM came and what was in flight has finished.
     """
-    made = {name: engine_of(config, name) for name in dict.fromkeys(check.model for check in checks)}
+    began, clock = datetime.now(timezone.utc), time.monotonic()
+    made = {name: model.engine() for name, model in models_of(checks).items()}
     if unable := [fault for check in checks if (fault := lacking(made[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
     if not resume:
         for check in checks:
             refuse_unfinished(paths_of(out, check.model, check.task.name))
     with interruptible() as stop:
-        run = _Run(config, out, resume, observer, watches or {}, shard, cache, stop)
+        run = _Run(out, resume, observer, watches or {}, shard, cache, stop)
         try:
             asyncio.run(run.all_models(made, checks))
         finally:
@@ -86,14 +98,16 @@ def evaluate_checks(
                 cache.close()
     if stop.asked:
         raise Interrupted(checks, run.evaluated)
-    return run.evaluated, run.infos
+    return EvaluatedRun(
+        tuple(run.evaluated), run.infos, started=began.isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - clock, 3),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Run:
     """What all checks of a run share, and what has come of them so far."""
 
-    config: Config
     out: Path
     resume: bool
     observer: Observer
@@ -101,7 +115,7 @@ class _Run:
     shard: Shard | None
     cache: Cache | None
     stop: Stop
-    evaluated: list[Evaluated] = field(default_factory=list)
+    evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
@@ -119,19 +133,19 @@ class _Run:
                     self.evaluated.append(await self.check(engine, waiting[0], scorers))
                     waiting.pop(0)
             except CannotEvaluate as error:
-                self.evaluated.extend(Evaluated(check, problem=str(error)) for check in waiting)
+                self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)
             finally:
                 await engine.close()
 
-    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> Evaluated:
+    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck:
         info = self.infos[check.model]
-        assignment = assignment_of(self.config, check, info, self.shard)
+        assignment = assignment_of(check, info, self.shard)
         if lacking := missing_records(engine, assignment.task):
-            return Evaluated(check, problem=lacking)
+            return EvaluatedCheck(check, problem=lacking)
         paths = paths_of(self.out, check.model, check.task.name)
         kept = kept_records(assignment, paths, resume=self.resume)
         watch = self.watches.get((check.model, check.task.name), Watch())
-        asked = engine if self.cache is None else self.cache.before(engine, self.config, check, info)
+        asked = engine if self.cache is None else self.cache.before(engine, check, info)
         scoring = await scorers.of(check)
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
@@ -146,7 +160,7 @@ class _Run:
             stop=self.stop,
             grace=grace_of(os.environ),
         )
-        return Evaluated(check, done)
+        return EvaluatedCheck(check, done)
 
 
 async def _started(engine: Engine, stop: Stop) -> bool:
@@ -163,7 +177,12 @@ async def _started(engine: Engine, stop: Stop) -> bool:
     return not stop.asked
 
 
-def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
+def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
+    """The models of the checks by name, in the checks' order."""
+    return {check.model: check.planned_model for check in checks}
+
+
+def refuse_unknown_ids(checks: Sequence[Check]) -> None:
     """Refuse recorded samples that belong to no task: they are of another prompt or dataset.
 
     Raises
@@ -171,8 +190,8 @@ def refuse_unknown_ids(config: Config, checks: Sequence[Check]) -> None:
     BadInput
         Which, and how many.
     """
-    for name in dict.fromkeys(check.model for check in checks):
-        recording = replayed(engine_of(config, name))
+    for name, model in models_of(checks).items():
+        recording = replayed(model.engine())
         datasets = [check.task.dataset_ids for check in checks if check.model == name]
         if recording is None or None in datasets:
             continue
@@ -199,9 +218,9 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     return f"{len(missing)} of {count} samples have no record: {shown(missing)}; record every sample, each once"
 
 
-def assignment_of(config: Config, check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
+def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
     """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
-    model = config.models[check.model]
+    model = check.planned_model.settings
     sampling = Sampling(**asdict(model.sampling))
     answering, operational = parted(model.engine, model.options)
     settings = {
@@ -220,7 +239,7 @@ def assignment_of(config: Config, check: Check, info: EngineInfo, shard: Shard |
     return replace(whole, task=shard.of(check.task), settings=settings, whole=whole.total)
 
 
-def failures(item: Evaluated, consequence: str) -> str:
+def failures(item: EvaluatedCheck, consequence: str) -> str:
     """What failed in an evaluation, in words, with the mend."""
     assert item.evaluation is not None
     failed = item.evaluation.failed

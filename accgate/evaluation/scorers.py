@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 
-from accgate.engines import Engine, create, replayed
+from accgate.engines import Engine, replayed
 from accgate.evaluation.assignment import Sampling
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning, Scoring
 from accgate.planning import Check
@@ -55,16 +55,12 @@ class Scorers:
     async def _judged(self, check: Check) -> Scoring:
         judge = check.judge
         assert judge is not None
-        key = ("judge", judge.name, judge.source.path)  # a pull request's new checks have judges of its own file
+        key = ("judge", judge.name, judge.folder)  # a pull request's new checks have judges of its own file
         if key not in self._made:
-            asked = judge.settings
-            engine = create(
-                judge.name, engine=asked.engine, model=asked.model, options=asked.options, source=judge.source,
-                table="judges",
-            )  # fmt: skip
+            engine = judge.engine()
             self._open.push_async_callback(engine.close)
             await engine.start()
-            self._made[key] = ByJudge(engine, Sampling(**asdict(asked.sampling)))
+            self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)))
         return self._made[key]
 
 

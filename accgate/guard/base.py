@@ -102,10 +102,10 @@ def _is_judged(rules: Config, model: str, task: str) -> bool:
     return any(folder.glob(f"{escape(file_name(task))}.*"))
 
 
-def own_samples(rulings: Rulings) -> tuple[Check, ...]:
+def own_samples(own: Config) -> tuple[Check, ...]:
     """The samples that the head's own rules ask for: a recording may hold them too, for the decision beside."""
     try:
-        return plan_checks(rulings.own, recording=True)
+        return plan_checks(own, recording=True)
     except BadInput:
         return ()
 

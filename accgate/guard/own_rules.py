@@ -8,7 +8,7 @@ from dataclasses import replace
 from accgate.config import Config
 from accgate.decision import Evidence, decide, early_stop, evidence_of
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation import Evaluated, rescored
+from accgate.evaluation import EvaluatedCheck, EvaluatedRun, rescored
 from accgate.planning import Check, plan_checks
 from accgate.records import Record
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
@@ -17,7 +17,7 @@ from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
 
 
-def verdicts_beside(own: Config, evaluated: Sequence[Evaluated], verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+def verdicts_beside(own: Config, evaluated: EvaluatedRun, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """The verdicts by a pull request's own rules, where they differ from those by the base's.
 
     They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,
@@ -27,12 +27,12 @@ def verdicts_beside(own: Config, evaluated: Sequence[Evaluated], verdicts: Seque
     ----------
     own : Config
         The pull request's rules.
-    evaluated : sequence of Evaluated
+    evaluated : EvaluatedRun
         What was evaluated under the base's rules.
     verdicts : sequence of Verdict
         What the base's rules say; new checks are left out.
     """
-    done = {(item.check.model, item.check.task.name): item for item in evaluated}
+    done = {(item.check.model, item.check.task.name): item for item in evaluated.checks}
     judged = {(v.model or "", v.task or ""): v for v in verdicts if not v.is_new}
     # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
     pairs, found = [pair for pair in own.pairs() if pair in judged], {}
@@ -54,7 +54,7 @@ def verdicts_beside(own: Config, evaluated: Sequence[Evaluated], verdicts: Seque
     return tuple(found[pair] for pair in pairs if pair in found and _differs(found[pair], judged[pair]))
 
 
-def _evidence(own: Config, check: Check, item: Evaluated, checks: int) -> Evidence:
+def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> Evidence:
     """The evidence that the records give a check.
 
     Raises

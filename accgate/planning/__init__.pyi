@@ -1,6 +1,7 @@
 from .annotation import AnnotationPlan, annotation_plan
-from .checks import Check, as_rows, engine_of, plan_checks, validate
+from .checks import Check, as_rows, plan_checks, validate
 from .cost import Cost, Estimate, estimates, hardware_here
+from .model import PlannedModel
 from .noise import Noise, noise_of
 from .samples import ASSUMED_DISCORDANCE, Plan, plan
 
@@ -12,9 +13,9 @@ __all__ = [
     "Estimate",
     "Noise",
     "Plan",
+    "PlannedModel",
     "annotation_plan",
     "as_rows",
-    "engine_of",
     "estimates",
     "hardware_here",
     "noise_of",

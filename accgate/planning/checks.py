@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from accgate.config import Config, Judge, Model
+from accgate.config import Config
 from accgate.config import Task as TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
-from accgate.engines import Engine, create, unchecked
 from accgate.errors import BadInput
-from accgate.inputs import Key, TomlFile
-from accgate.planning.design import JudgeModel, design_of, judge_of, judged_by, refuse_unready
+from accgate.inputs import Key
+from accgate.planning.design import design_of, judge_of, judged_by, refuse_unready
+from accgate.planning.model import PlannedModel
 from accgate.planning.samples import achieved_theta, expected_n, planned_alpha, standard_error
 from accgate.planning.sizing import Sizing, cut
 from accgate.records import Scores
@@ -44,8 +44,10 @@ class Check:
     """
 
     model: str
+    planned_model: PlannedModel
     task: Task
     baseline: str
+    references: Path
     repeats: int
     design: Design
     test: TestName
@@ -60,7 +62,7 @@ class Check:
     max_tokens: int = 0
     max_failed: float = 0.0
     notes: tuple[str, ...] = ()
-    judge: JudgeModel | None = None
+    judge: PlannedModel | None = None
 
     @property
     def n(self) -> int:
@@ -109,16 +111,9 @@ def plan_checks(config: Config, *, recording: bool = False, total: int | None = 
     return tuple(checks)
 
 
-def engine_of(config: Config, name: str) -> Engine:
-    """The engine of a model, not yet started.
-
-    Raises
-    ------
-    BadInput
-        When its options or files cannot be used.
-    """
-    model = config.models[name]
-    return create(name, engine=model.engine, model=model.model, options=model.options, source=config.models_file)
+def planned_model(config: Config, name: str) -> PlannedModel:
+    """The model of this name, in the file that [models] stands in."""
+    return PlannedModel(name, config.models[name], config.models_file)
 
 
 def validate(config: Config) -> tuple[Check, ...]:
@@ -133,15 +128,12 @@ def validate(config: Config) -> tuple[Check, ...]:
     """
     faults: list[str] = []
     missing: dict[tuple[str, str], str | None] = {}
-    tables: tuple[tuple[str, Mapping[str, Model | Judge], TomlFile], ...]
-    tables = (("models", config.models, config.models_file), ("judges", config.judges, config.source))
-    for table, engines, source in tables:
-        for name, model in engines.items():
-            given: Any = {"engine": model.engine, "model": model.model, "options": model.options}
-            try:
-                missing[table, name] = unchecked(name, **given, source=source, table=table)
-            except BadInput as error:
-                faults.extend(error.messages)
+    judges = filter(None, (judge_of(config, name) for name in config.judges))
+    for model in (*(planned_model(config, name) for name in config.models), *judges):
+        try:
+            missing[model.table, model.name] = model.unchecked()
+        except BadInput as error:
+            faults.extend(error.messages)
     if faults:
         raise BadInput(*faults)
     return tuple(_noted(check, missing) for check in plan_checks(config))
@@ -183,7 +175,7 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
 
 
 def _check(config: Config, model_name: str, task_name: str, checks: int, recording: bool) -> Check:
-    model, settings = config.models[model_name], config.tasks[task_name]
+    model, settings = planned_model(config, model_name), config.tasks[task_name]
     file = config.path(settings.file) if settings.file else None
     foreign = None
     if settings.lm_eval is not None:
@@ -194,7 +186,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     definition = source.content
     refuse_unready(config, settings, task_name, source)
     design = design_of(config, task_name, source)
-    baseline = baseline_of(model_name, model.variant, model.baseline)
+    baseline = baseline_of(model_name, model.variant, config.models[model_name].baseline)
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)
     known = reference if reference is not None else Scores((), np.zeros((0, 1)))  # recording: paired, as it will be
@@ -225,9 +217,9 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
         notes = (missing,)
     design = replace(design, discordance=sizing.known_discordance)
     check = Check(
-        model_name, task, baseline, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
-        max_tokens=len(task.samples) * settings.repeats * (model.sampling.max_tokens or task.max_tokens),
-        max_failed=config.gate.max_failed, judge=judge_of(config, settings),
+        model_name, model, task, baseline, config.references, settings.repeats, design, test, reference, alpha, recorded=found, notes=notes,
+        max_tokens=len(task.samples) * settings.repeats * (model.settings.sampling.max_tokens or task.max_tokens),
+        max_failed=config.gate.max_failed, judge=judge_of(config, settings.judge),
     )  # fmt: skip
     check = check if definition.aggregate is not None else _foreseen(check, sizing)
     return replace(check, notes=(*check.notes, *_chance_notes(check)))
@@ -280,8 +272,7 @@ def _task(config: Config, name: str, file: Path | None, settings: TaskSettings, 
         subset=settings.subset,
         choose=settings.choose,
     )
-    judge = judge_of(config, settings)
-    return task if judge is None else judged_by(task, judge)
+    return task if settings.judge is None else judged_by(task, config.judges[settings.judge])
 
 
 def _foreseen(check: Check, sizing: Sizing) -> Check:

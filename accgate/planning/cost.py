@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config
 from accgate.engines import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
@@ -53,18 +52,18 @@ class Estimate:
 
 
 def estimates(
-    config: Config, checks: Sequence[Check], runs: Sequence[Path], hardware: Callable[[str], str | None]
+    checks: Sequence[Check], runs: Sequence[Path], hardware: Callable[[str], str | None]
 ) -> tuple[Estimate, ...]:
     """The cost of each check, from run folders or else the reference that it is judged against.
 
     Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
     """
-    return tuple(_estimate(config, check, runs, hardware) for check in checks)
+    return tuple(_estimate(check, runs, hardware) for check in checks)
 
 
-def _estimate(config: Config, check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
-    engine = config.models[check.model].engine
-    found = [each for folder in runs if (each := _of_run(config, check, folder)) is not None]
+def _estimate(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
+    engine = check.planned_model.settings.engine
+    found = [each for folder in runs if (each := _of_run(check, folder)) is not None]
     found += [each] if (each := _of_reference(check)) is not None else []
     found = [each for each in found if each.engine == engine]
     here = hardware(engine)
@@ -102,9 +101,9 @@ def _notes(
     return [*notes, f"no run was measured on {place}, so its time is not known{known}"]
 
 
-def _of_run(config: Config, check: Check, folder: Path) -> Measured | None:
+def _of_run(check: Check, folder: Path) -> Measured | None:
     """What a run folder's records of the same model and variant say."""
-    model, paths = config.models[check.model], paths_of(folder, check.model, check.task.name)
+    model, paths = check.planned_model.settings, paths_of(folder, check.model, check.task.name)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
     try:

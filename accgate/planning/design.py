@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
-from accgate.config import Config, Judge
+from accgate.config import Config, Judge, Model
 from accgate.config import Task as TaskSettings
 from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.inputs import TomlFile
+from accgate.planning.model import PlannedModel
 from accgate.tasks import Definition, Task, is_foreign, is_higher_better, metric_of
 
 
@@ -52,24 +52,17 @@ def refuse_unready(config: Config, settings: TaskSettings, name: str, source: De
         raise BadInput(config.source.error((*here, "test"), fault))
 
 
-@dataclass(frozen=True)
-class JudgeModel:
-    """A table of [judges], in the file whose rules judge."""
-
-    name: str
-    settings: Judge
-    source: TomlFile
-
-
-def judge_of(config: Config, settings: TaskSettings) -> JudgeModel | None:
-    """The judge that a task names."""
-    if settings.judge is None:
+def judge_of(config: Config, name: str | None) -> PlannedModel | None:
+    """The judge of this name; None for none."""
+    if name is None:
         return None
-    return JudgeModel(settings.judge, config.judges[settings.judge], config.source)
+    judge = config.judges[name]
+    asked = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
+    return PlannedModel(name, asked, config.source, "judges")
 
 
-def judged_by(task: Task, judge: JudgeModel) -> Task:
+def judged_by(task: Task, judge: Judge) -> Task:
     """The task with its judge in the fingerprint: another judge gives other marks."""
-    named = {key: value for key, value in asdict(judge.settings).items() if key != "options"}
+    named = {key: value for key, value in asdict(judge).items() if key != "options"}
     digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]
     return replace(task, fingerprint={**task.fingerprint, "metric": digest})

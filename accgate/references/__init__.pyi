@@ -1,5 +1,6 @@
 from .anchor import Anchor, Step, anchor_beside, drift_of, find_anchor
 from .commit import commit_of
+from .copies import copy_references
 from .settings import changes, settings_told
 from .store import (
     Reference,
@@ -31,6 +32,7 @@ __all__ = [
     "check_addition",
     "check_replacement",
     "commit_of",
+    "copy_references",
     "drift_of",
     "figures",
     "find_anchor",

@@ -11,7 +11,7 @@ from .junit import junit_xml
 from .markdown import LINKED, cell, code, render
 from .noise import print_noise
 from .plans import gate_sentence, print_annotation, print_costs, print_plan
-from .result_file import read_result, result_schema, write_result
+from .result_file import forget_result, read_result, result_schema, write_result
 from .terminal import COLOURS, ProgressBar, print_result
 from .words import name_of, sentence, visible
 
@@ -28,6 +28,7 @@ __all__ = [
     "embedded",
     "explanation",
     "flips_of_result",
+    "forget_result",
     "gate_sentence",
     "headline_of",
     "html_report",

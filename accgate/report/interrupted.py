@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from accgate.report.markdown import cell
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Evaluated
+    from accgate.evaluation import EvaluatedCheck
     from accgate.planning import Check
 
 HEADINGS = ("Model", "Task", "Evaluated", "Failed")
 
 
-def interrupted_report(checks: Sequence[Check], evaluated: Sequence[Evaluated]) -> str:
+def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
     """The report as Markdown. It shows no mean: what finished first is no random subset."""
     done = {(item.check.model, item.check.task.name): item for item in evaluated}
     lines = [

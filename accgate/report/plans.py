@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.config import Config
+from accgate.config import Gate
 from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check
 from accgate.report import words
 from accgate.report.console import print_table
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from accgate.planning import Estimate
 
 
-def gate_sentence(config: Config, checks: int) -> str:
+def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
     """What the gate as a whole holds to."""
-    gate = config.gate
     several = f", {gate.correction} over the checks" if checks > 1 and gate.correction != "none" else ""
     count = f"{checks} check{'s' if checks > 1 else ''}"
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
-    return f"{config.source.path}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
+    return f"{file}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:

@@ -7,9 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
+from accgate.evaluation import SHARD
 from accgate.records import write_atomically
-from accgate.result import NAME, Result, result_of_verdict, to_json
+from accgate.result import HTML, NAME, REPORT, Result, result_of_verdict, to_json
 from accgate.verdict import Verdict
+
+
+def forget_result(out: Path) -> None:
+    """Remove the result and report of an earlier run: an old verdict must not stand for a run that did not end.
+
+    Raises
+    ------
+    BadInput
+        When `out` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: is a file; name a folder with --out")
+    for name in (NAME, REPORT, HTML, SHARD):
+        (out / name).unlink(missing_ok=True)
 
 
 def write_result(result: Result, out: Path) -> Path:

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from accgate.config import Config
 from accgate.engines import Engine, LogProbs, Reply, Request, Scorer
 from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
-from accgate.planning import Check
+from accgate.planning import Check, PlannedModel
 from accgate.result import EngineInfo
 
 
@@ -69,25 +68,25 @@ class Cache:
         self._folder, self._say, self._environ = folder, say, environ
         self._shelves: dict[str, Shelf | None] = {}
 
-    def before(self, engine: Engine, config: Config, check: Check, info: EngineInfo) -> Engine:
+    def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
         """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
-        if is_same(config, check, info):
+        if is_same(check, info):
             self._say(
                 f"cache: off for {check.model} / {check.task.name}: it is what its reference was recorded with, and "
                 "answers kept of it would prove nothing"
             )
             return engine
         if check.model not in self._shelves:
-            self._shelves[check.model] = self._shelf(config, check.model, info)
+            self._shelves[check.model] = self._shelf(check.planned_model, info)
         shelf = self._shelves[check.model]
         return engine if shelf is None else CachedEngine(engine, shelf)
 
-    def _shelf(self, config: Config, model: str, info: EngineInfo) -> Shelf | None:
+    def _shelf(self, model: PlannedModel, info: EngineInfo) -> Shelf | None:
         digests = FileDigests(self._folder / FILES)
         try:
-            identity = identity_of(config, model, info, digest_of=digests, environ=self._environ)
+            identity = identity_of(model, info, digest_of=digests, environ=self._environ)
         except (KeyIncomplete, OSError) as error:
-            self._say(f"cache: off for {model}: {error}")
+            self._say(f"cache: off for {model.name}: {error}")
             return None
         digests.save()
         return Shelf(self._folder, identity, self._say)
@@ -99,12 +98,12 @@ class Cache:
                 shelf.close()
 
 
-def is_same(config: Config, check: Check, info: EngineInfo) -> bool:
+def is_same(check: Check, info: EngineInfo) -> bool:
     """Whether, as far as can be told, a check runs what its reference was recorded with: an A/A run."""
-    model, about = config.models[check.model], None if check.recorded is None else check.recorded.about
+    about = None if check.recorded is None else check.recorded.about
     return (
         about is not None
-        and (about.model, dict(about.variant)) == (check.model, dict(model.variant))
+        and (about.model, dict(about.variant)) == (check.model, dict(check.planned_model.variant))
         and info.name in about.engine.split("; ")  # of runs added to each other, all are named
         and info.version in about.engine_version.split("; ")
         and info.hardware in about.hardware.split("; ")

@@ -13,8 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config, Model
+from accgate.config import Model
 from accgate.engines import Request
+from accgate.planning import PlannedModel
 from accgate.result import EngineInfo
 
 IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file
@@ -49,16 +50,14 @@ class Identity:
 
 
 def identity_of(
-    config: Config, name: str, info: EngineInfo, *, digest_of: DigestOf, environ: Mapping[str, str]
+    planned: PlannedModel, info: EngineInfo, *, digest_of: DigestOf, environ: Mapping[str, str]
 ) -> Identity:
-    """Who answers for a model of a config: weights, engine with its installed files, hardware, options, variant.
+    """Who answers for a model: weights, engine with its installed files, hardware, options, variant.
 
     Parameters
     ----------
-    config : Config
-        With the model.
-    name : str
-        Of the model.
+    planned : PlannedModel
+        The model, with its settings and the folder that its paths start from.
     info : EngineInfo
         What the started engine says of itself.
     digest_of : callable
@@ -71,7 +70,7 @@ def identity_of(
     KeyIncomplete
         When something that can change an answer is not known.
     """
-    model = config.models[name]
+    model = planned.settings
     if model.engine not in DISTRIBUTIONS:
         raise KeyIncomplete(WHY_NOT.get(model.engine, f"engine {model.engine} does not say what it was built from"))
     if environ.get("PYTHONPATH"):
@@ -83,12 +82,12 @@ def identity_of(
         "environment": sorted(
             (key, value) for key, value in environ.items() if SETTINGS.match(key) and not NO_SETTING.match(key)
         ),
-        "weights": weights(config, name, digest_of),
+        "weights": weights(planned, digest_of),
         "variant": model.variant,
         "options": model.options,
-        "files": sorted(named_files(model, config.models_file.path.parent, digest_of)),
+        "files": sorted(named_files(model, planned.folder, digest_of)),
     }
-    about = {"model": name, "weights": parts["weights"], **asdict(info), "variant": dict(model.variant)}
+    about = {"model": planned.name, "weights": parts["weights"], **asdict(info), "variant": dict(model.variant)}
     return Identity(_digest(parts), about)
 
 
@@ -111,7 +110,7 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
         return None
 
 
-def weights(config: Config, name: str, digest_of: DigestOf) -> str:
+def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
     """The digest of a model's files, or its name on the hub with the commit.
 
     Raises
@@ -119,14 +118,14 @@ def weights(config: Config, name: str, digest_of: DigestOf) -> str:
     KeyIncomplete
         When the model is a name that is not pinned to a commit.
     """
-    model = config.models[name]
+    model = planned.settings
     if model.engine == "llamacpp":
         from accgate.engines import model_path
 
         return _digest([[part.name, digest_of(part)] for part in _split(model_path(
-            model.model, config.models_file, ("models", name, "model")
+            model.model, planned.source, (planned.table, planned.name, "model")
         ))])  # fmt: skip
-    path = config.models_file.path_of(model.model)
+    path = planned.source.path_of(model.model)
     if path.exists():
         return tree_digest(path, digest_of)
     revision = str(model.options.get("revision", ""))

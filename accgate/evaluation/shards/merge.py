@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
-from accgate.evaluation.run import Evaluated
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.shards.pool import Pool, mixed_engines, mixed_plans, mixed_settings, pool_of, record_faults
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.planning import Check
 from accgate.records import MERGED, PLAN, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
-from accgate.result import EngineInfo
 from accgate.text import shown
 
 
@@ -27,15 +25,16 @@ from accgate.text import shown
 class Joined:
     """The union of shards: what each check has, the engine of each model, and `run`, the shard.json of all."""
 
-    config: Config
     pools: tuple[Pool, ...]
-    evaluated: tuple[Evaluated, ...]
+    checks: tuple[EvaluatedCheck, ...]
     run: ShardRun
 
     @property
-    def infos(self) -> dict[str, EngineInfo]:
-        """What answered for each model."""
-        return {pool.check.model: pool.engine for pool in self.pools if pool.sources}
+    def evaluated(self) -> EvaluatedRun:
+        """What all shards together evaluated: begun with the first, and as long as all of them took."""
+        engines = {pool.check.model: pool.engine for pool in self.pools if pool.sources}
+        run = self.run
+        return EvaluatedRun(self.checks, engines, run.started, run.seconds, len(run.shards))
 
 
 def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
@@ -50,13 +49,11 @@ def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
         raise BadInput(f"{out}: is one of the shards; name another folder with --out")
 
 
-def join(config: Config, checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path]) -> Joined:
+def join(checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path]) -> Joined:
     """The records of all shards, each once, in the fixed order; a check that lacks some carries the reason instead.
 
     Parameters
     ----------
-    config : Config
-        What the shards must have been run with.
     checks : sequence of Check
         The checks to join, whole.
     plan : mapping
@@ -73,10 +70,10 @@ def join(config: Config, checks: Sequence[Check], plan: Mapping[str, Any], folde
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
     _refuse(mixed_plans(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
-    _refuse([*mixed_engines(pools), *(fault for pool in pools for fault in mixed_settings(config, pool))])
+    _refuse([*mixed_engines(pools), *(fault for pool in pools for fault in mixed_settings(pool))])
     _refuse(fault for pool in pools for fault in record_faults(pool))
-    evaluated = tuple(_evaluated(config, pool, runs) for pool in pools)
-    return Joined(config, pools, evaluated, _union(plan, pools, evaluated, runs.values()))
+    evaluated = tuple(_evaluated(pool, runs) for pool in pools)
+    return Joined(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
 
 
 def keep_union(joined: Joined, out: Path) -> None:
@@ -99,7 +96,7 @@ def keep_union(joined: Joined, out: Path) -> None:
                 continue
             samples = pool.check.task.samples
             write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
-            settings = settings_of(pool.whole(joined.config))
+            settings = settings_of(pool.whole)
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
     except OSError as error:
@@ -112,14 +109,14 @@ def _refuse(faults: Iterable[str]) -> None:
         raise BadInput(*found)
 
 
-def _evaluated(config: Config, pool: Pool, runs: Mapping[Path, ShardRun]) -> Evaluated:
+def _evaluated(pool: Pool, runs: Mapping[Path, ShardRun]) -> EvaluatedCheck:
     """The check as a run of its own would have evaluated it."""
-    records, whole = tuple(pool.records.values()), pool.whole(config)
+    records, whole = tuple(pool.records.values()), pool.whole
     if sum(record.score is None for record in records) > whole.most_failed:
-        return Evaluated(pool.check, Evaluation(records, complete=False))
+        return EvaluatedCheck(pool.check, Evaluation(records, complete=False))
     if len(records) < whole.total:
-        return Evaluated(pool.check, problem=_missing(pool, runs))
-    return Evaluated(pool.check, Evaluation(records, complete=True))
+        return EvaluatedCheck(pool.check, problem=_missing(pool, runs))
+    return EvaluatedCheck(pool.check, Evaluation(records, complete=True))
 
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
@@ -157,7 +154,7 @@ def _shards(runs: Iterable[ShardRun]) -> list[Shard]:
 
 
 def _union(
-    plan: Mapping[str, Any], pools: Sequence[Pool], evaluated: Sequence[Evaluated], runs: Collection[ShardRun]
+    plan: Mapping[str, Any], pools: Sequence[Pool], evaluated: Sequence[EvaluatedCheck], runs: Collection[ShardRun]
 ) -> ShardRun:
     """The shard.json of all; a run that was given twice counts once in its seconds."""
     shares = tuple(

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import settings_of
@@ -85,9 +84,10 @@ class Pool:
                     found[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
         return {key: found[key] for key in self.keys if key in found}
 
-    def whole(self, config: Config) -> Assignment:
+    @property
+    def whole(self) -> Assignment:
         """The check as one run would be assigned it."""
-        return assignment_of(config, self.check, self.engine)
+        return assignment_of(self.check, self.engine)
 
 
 def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
@@ -136,9 +136,9 @@ def mixed_engines(pools: Sequence[Pool]) -> list[str]:
     return [fault for model, each in engines.items() for fault in mixed(model, each)]
 
 
-def mixed_settings(config: Config, pool: Pool) -> list[str]:
+def mixed_settings(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
-    wanted = {**settings_of(pool.whole(config)), PLAN: samples_digest(pool.check.task)}
+    wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
     return mixed(pool.name, {place: _without(each, OWN) for place, each in places.items()})
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config
+from accgate.config import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
 from accgate.evaluation.resume import refuse_unfinished
-from accgate.evaluation.run import Evaluated, failures
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, failures
 from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.planning import Check
 from accgate.records import Scores, paths_of, write_atomically
@@ -46,20 +46,20 @@ class ShardRun:
     seconds: float | None = None
 
 
-def plan_of(parts: Sequence[tuple[Config, Sequence[Check]]]) -> dict[str, Any]:
+def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
     """What decides of every check besides its records, as plain data."""
     from accgate._version import __version__
 
     rules = {
-        f"{check.model} / {check.task.name}": _rules(config, check, len(checks))
-        for config, checks in parts
+        f"{check.model} / {check.task.name}": _rules(gate, check, len(checks))
+        for gate, checks in parts
         for check in checks
     }
     return {"accgate": __version__, "checks": json.loads(json.dumps(rules))}
 
 
-def _rules(config: Config, check: Check, checks: int) -> dict[str, Any]:
-    gate, design = config.gate, check.design
+def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
+    design = check.design
     return {
         "alpha": design.alpha,
         "beta": design.beta,
@@ -89,7 +89,7 @@ def _judge_of(check: Check) -> dict[str, Any]:
     return {"mean": check.reference_mean, "n": check.reference_n}
 
 
-def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], out: Path, *, resume: bool) -> ShardRun:
+def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], out: Path, *, resume: bool) -> None:
     """Note in the folder that a shard's run began, and unless it resumes remove what an earlier run left of its checks.
 
     Raises
@@ -103,19 +103,17 @@ def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], 
             refuse_unfinished(each)
         for each in paths:  # an engine that does not start must not leave another run's records for this one's
             each.records.unlink(missing_ok=True)
-    run = ShardRun((str(shard),), plan)
-    write_shard(run, out)
-    return run
+    write_shard(ShardRun((str(shard),), plan), out)
 
 
-def ended_shard(begun: ShardRun, evaluated: Sequence[Evaluated]) -> ShardRun:
+def ended_shard(shard: Shard, plan: Mapping[str, Any], evaluated: EvaluatedRun) -> ShardRun:
     """The shard with what came of it: its exit code is 3 where a check has not all of its records."""
-    shares = tuple(map(_share, evaluated))
+    shares = tuple(map(_share, evaluated.checks))
     code = CANNOT_EVALUATE if any(share.problem is not None for share in shares) else PASSED
-    return replace(begun, exit_code=code, checks=shares)
+    return ShardRun((str(shard),), plan, code, shares, evaluated.started, evaluated.seconds)
 
 
-def _share(item: Evaluated) -> Share:
+def _share(item: EvaluatedCheck) -> Share:
     names, evaluation = (item.check.model, item.check.task.name), item.evaluation
     if evaluation is None:
         return Share(*names, 0, problem=item.problem)

@@ -1,0 +1,42 @@
+"""Copies of a reference's scores and replies beside a run, for its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from accgate.errors import CannotEvaluate
+from accgate.records import paths_of, write_gzip_lines
+from accgate.references.store import Reference
+from accgate.verdict import Verdict
+
+MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
+
+
+def copy_references(verdicts: Sequence[Verdict], references: Mapping[tuple[str, str], Reference], out: Path) -> None:
+    """Put the scores of each (model, task)'s reference, and its replies to what got worse, beside the run.
+
+    Raises
+    ------
+    CannotEvaluate
+        When they cannot be written.
+    """
+    for verdict in verdicts:
+        pair = verdict.model or "", verdict.task or ""
+        reference = references.get(pair)
+        scores = None if reference is None else reference.scores
+        if reference is None or scores is None or (scores.n > MOST_SCORES and not verdict.flips):
+            continue
+        flips = set(verdict.flips)
+        replies = {key: reply for key, reply in reference.replies().items() if key[0] in flips} if flips else {}
+        rows = (
+            {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
+            for id_, values in zip(scores.ids, scores.values.tolist(), strict=True)
+            for repeat, score in enumerate(values)
+            if id_ in flips or scores.n <= MOST_SCORES
+        )
+        try:
+            write_gzip_lines(paths_of(out, *pair).before, rows)
+        except OSError as error:
+            fix = "correct that, then go on with --resume"
+            raise CannotEvaluate(f"{out}: cannot be written: {error.strerror}; {fix}") from error
