@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from accgate.text import Key, dotted
+
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
 
 PASSED = 0
@@ -32,6 +34,20 @@ class BadInput(AccgateError):
     def __init__(self, *messages: str) -> None:
         super().__init__("\n".join(messages))
         self.messages = messages
+
+
+class KeyFaults(BadInput):
+    """Values of a table cannot be used; each fault is a key, relative to that table, and what is wrong with it.
+
+    Who read the table from a file adds file and line; unlocated it reads `key: what is wrong`.
+
+    >>> str(KeyFaults((("options", "dtype"), "is 4; write text")))
+    'options.dtype: is 4; write text'
+    """
+
+    def __init__(self, *faults: tuple[Key, str]) -> None:
+        super().__init__(*(f"{dotted(key)}: {fault}" for key, fault in faults))
+        self.faults = faults
 
 
 class CannotEvaluate(AccgateError):

@@ -17,25 +17,11 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.inputs import (
-    CLOSED,
-    Count,
-    Flag,
-    Key,
-    Number,
-    Text,
-    Texts,
-    TomlFile,
-    Whole,
-    dotted,
-    located,
-    read_toml,
-    validated,
-)
+from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, TomlFile, Whole, located, read_toml, validated
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS, Correction, TestName
 from accgate.tasks import ENDINGS, Beta, ChosenBy, Level, library_names
-from accgate.text import nearest
+from accgate.text import Key, dotted, nearest
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]
 

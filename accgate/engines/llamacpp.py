@@ -15,9 +15,9 @@ from typing import Any
 from accgate.engines.base import Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import Key, TomlFile, located
+from accgate.inputs import TomlFile, located
 from accgate.result import EngineInfo
-from accgate.text import nearest
+from accgate.text import Key, nearest
 
 PACKAGE = "package://"
 OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts

@@ -13,8 +13,8 @@ from accgate.guard.difference import Difference, Direction, along, difference, d
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import judging_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
-from accgate.inputs import Key, TomlFile
-from accgate.text import shown
+from accgate.inputs import TomlFile
+from accgate.text import Key, shown
 
 GATE: Mapping[str, Direction] = {
     "alpha": ALPHA,

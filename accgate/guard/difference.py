@@ -12,7 +12,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.guard.state import Effect
-from accgate.inputs import Key, dotted
+from accgate.text import Key, dotted
 
 WIDTH = 80  # characters of a value that are shown
 NOT_PLAIN = "not plainly stricter"

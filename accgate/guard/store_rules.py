@@ -14,10 +14,9 @@ from accgate.guard.anchor_rules import Tree, anchor_fault
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
-from accgate.inputs import Key
 from accgate.records import file_name
 from accgate.references import Reference, anchor_beside, baseline_of, folder_of, read_reference
-from accgate.text import shown
+from accgate.text import Key, shown
 
 KEY: Key = ("references",)
 ANCHOR = ".anchor.toml"

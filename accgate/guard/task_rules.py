@@ -24,7 +24,6 @@ from accgate.guard.difference import (
     unreadable,
     up,
 )
-from accgate.inputs import Key
 from accgate.metrics import code_digest
 from accgate.tasks import (
     Definition,
@@ -35,6 +34,7 @@ from accgate.tasks import (
     read_definition,
     resolved,
 )
+from accgate.text import Key
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")

@@ -1,12 +1,11 @@
 from .rows import Row, cluster_of, id_of, read_table, repeat_of, score_of
-from .toml import Key, TomlFile, dotted, located, parsed_toml, read_toml
-from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
+from .toml import TomlFile, located, parsed_toml, read_toml
+from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, typed, validated
 
 __all__ = [
     "CLOSED",
     "Count",
     "Flag",
-    "Key",
     "Number",
     "Row",
     "Text",
@@ -14,7 +13,6 @@ __all__ = [
     "TomlFile",
     "Whole",
     "cluster_of",
-    "dotted",
     "id_of",
     "located",
     "parsed_toml",
@@ -22,5 +20,6 @@ __all__ = [
     "read_toml",
     "repeat_of",
     "score_of",
+    "typed",
     "validated",
 ]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, KeyFaults
+from accgate.text import Key, dotted
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +23,6 @@ else:
 LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
 DEPTH = 100  # tables in tables; Python's own limit would come as a RecursionError from anywhere
 WHOLE_MEND = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
-Key = tuple["str | int", ...]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,20 @@ class TomlFile:
         """`file:line: key: message`, as every message about a key reads."""
         return f"{self.path}:{self.line(key)}: {dotted(key)}: {message}"
 
+    @contextmanager
+    def locating(self, key: Key = ()) -> Iterator[None]:
+        """Add file and line to the faults of values that stand in the table at `key`.
+
+        Raises
+        ------
+        BadInput
+            `file:line: key: message` for each fault, in the order of the file.
+        """
+        try:
+            yield
+        except KeyFaults as error:
+            raise located(self, [((*key, *inner), fault) for inner, fault in error.faults]) from error
+
     @cached_property
     def _lines(self) -> dict[tuple[str, ...], int]:
         """First line of every key, found by parsing the file statement by statement."""
@@ -74,26 +88,6 @@ class TomlFile:
                 for path, _ in _paths(parsed):
                     lines.setdefault(table + tuple(map(str, path)), first)
         return lines
-
-
-def dotted(key: Key) -> str:
-    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
-
-    >>> dotted(("models", "a b", "sampling", "stop", 0))
-    'models."a b".sampling.stop[0]'
-    """
-    text = ""
-    for part in key:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
-    return text or "(file)"
-
-
-def _quoted(part: str) -> str:
-    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
-    return json.dumps(part, ensure_ascii=not part.isprintable())
 
 
 def read_toml(path: Path, *, mend: str) -> TomlFile:

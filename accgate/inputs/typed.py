@@ -9,8 +9,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from accgate.inputs.toml import Key, TomlFile, located
-from accgate.text import closest, nearest
+from accgate.errors import KeyFaults
+from accgate.inputs.toml import TomlFile
+from accgate.text import Key, closest, nearest
 
 T = TypeVar("T")
 
@@ -35,11 +36,23 @@ def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
     table: Any = file.data
     for part in key:
         table = table.get(part, {})
+    with file.locating(key):
+        return typed(table, shape)
+
+
+def typed(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
+    """A table as a dataclass of type `shape`.
+
+    Raises
+    ------
+    KeyFaults
+        With one fault for each value that cannot be used, all at once; their keys begin with `key`.
+    """
     try:
         return TypeAdapter(shape).validate_python(dict(table))
     except ValidationError as error:
         faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
-        raise located(file, ((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
+        raise KeyFaults(*((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:

@@ -14,7 +14,6 @@ from accgate.config import Config
 from accgate.config import Task as TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
 from accgate.errors import BadInput
-from accgate.inputs import Key
 from accgate.planning.design import design_of, judge_of, judged_by, refuse_unready
 from accgate.planning.model import PlannedModel
 from accgate.planning.samples import achieved_theta, expected_n, planned_alpha, standard_error
@@ -32,6 +31,7 @@ from accgate.tasks import (
     read_definition,
     with_choice,
 )
+from accgate.text import Key
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.inputs import CLOSED, Flag, Key, Text, Texts, located, read_toml, validated
+from accgate.inputs import CLOSED, Flag, Text, Texts, located, read_toml, validated
+from accgate.text import Key
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from accgate import metrics
-from accgate.inputs import Key
 from accgate.metrics import form_fault, registered
 from accgate.tasks.attacks import Attack
 from accgate.tasks.datasets import ENDINGS
@@ -17,7 +16,7 @@ from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import template_fault
 from accgate.tasks.schema import AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
-from accgate.text import nearest
+from accgate.text import Key, nearest
 
 ANSWER = "<<answer>>"  # where the reply's code goes in a program
 

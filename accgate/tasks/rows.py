@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import Key, Row, dotted
+from accgate.inputs import Row
 from accgate.tasks.datasets import hub_rows, read_rows
 from accgate.tasks.definition import Definition
 from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, rendered
+from accgate.text import Key, dotted
 
 Place = Callable[[Key, str], str]
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold

@@ -13,8 +13,9 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.inputs.toml import TomlFile, dotted, read_toml
+from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
+from accgate.text import dotted
 
 if sys.version_info >= (3, 11):
     import tomllib

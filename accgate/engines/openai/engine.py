@@ -18,8 +18,9 @@ from accgate.engines.openai.options import PORT, Options
 from accgate.engines.openai.served import CannotStart, Served, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import Key, TomlFile, located, validated
+from accgate.inputs import TomlFile, located, validated
 from accgate.result import EngineInfo
+from accgate.text import Key
 
 __all__ = ["OpenAIEngine", "Options", "from_file"]
 

@@ -20,8 +20,9 @@ from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import Replicas, combined
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import CLOSED, Count, Flag, Key, Number, Text, Texts, TomlFile, Whole, validated
+from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, TomlFile, Whole, validated
 from accgate.result import EngineInfo
+from accgate.text import Key
 
 # Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.
 OPERATIONAL = frozenset(

@@ -25,8 +25,9 @@ from accgate.engines.vllm.process import (
 )
 from accgate.engines.wire import body_of
 from accgate.errors import CannotEvaluate
-from accgate.inputs import Key, TomlFile
+from accgate.inputs import TomlFile
 from accgate.result import EngineInfo
+from accgate.text import Key
 
 
 class VllmEngine:

@@ -18,8 +18,8 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.vllm.failures import one_line
 from accgate.errors import CannotEvaluate
-from accgate.inputs import CLOSED, Count, Flag, Key, Text, TomlFile, located, validated
-from accgate.text import nearest
+from accgate.inputs import CLOSED, Count, Flag, Text, TomlFile, located, validated
+from accgate.text import Key, nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.inputs import Key, TomlFile, parsed_toml
+from accgate.inputs import TomlFile, parsed_toml
 from accgate.metrics import Metric
 from accgate.records import order_key
 from accgate.tasks.definition import Definition
 from accgate.tasks.sample import Sample
 from accgate.tasks.schema import Dataset, DefinitionFile, Extract
 from accgate.tasks.task import Task
+from accgate.text import Key
 
 if TYPE_CHECKING:
     from accgate.tasks.lm_eval.tasks import LmEvalSample, LmEvalTask
