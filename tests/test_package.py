@@ -45,7 +45,7 @@ def test_the_documented_functions_do_what_they_say() -> None:
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="accgate.*comprae"):
+    with pytest.raises(AttributeError, match=r"accgate.*comprae"):
         accgate.comprae  # noqa: B018
 
 
