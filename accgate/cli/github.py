@@ -31,14 +31,18 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
     command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
     command.add_argument(
-        "--comment", default="always", choices=["always", "on-change", "on-failure", "never"],
+        "--comment",
+        default="always",
+        choices=["always", "on-change", "on-failure", "never"],
         help="when to write the comment (always)",
-    )  # fmt: skip
+    )
     command.add_argument(
-        "--fail-on", default="regression,inconclusive,no-reference,guard", metavar="LIST",
+        "--fail-on",
+        default="regression,inconclusive,no-reference,guard",
+        metavar="LIST",
         help="what fails the job, or never (%(default)s)",
-    )  # fmt: skip
-    command.add_argument("--cancelled", action="store_true", help="the job was cancelled: end the check run so")
+    )
+    command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
     command.add_argument("--dry-run", action="store_true", help="print the comment instead of publishing it")
 
@@ -56,9 +60,12 @@ def propose_options(command: argparse.ArgumentParser) -> None:
         "--references", default="references", metavar="PATH", help="their folder in the repository (references)"
     )
     command.add_argument(
-        "--as", dest="how", default="pull-request", choices=["pull-request", "commit"],
+        "--as",
+        dest="how",
+        default="pull-request",
+        choices=["pull-request", "commit"],
         help="how to propose them (pull-request)",
-    )  # fmt: skip
+    )
 
 
 def _check_name_option(command: argparse.ArgumentParser) -> None:

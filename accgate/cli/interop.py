@@ -44,8 +44,12 @@ def _trtllm_options(command: argparse.ArgumentParser) -> None:
         "--references", type=Path, default=Path("references"), metavar="DIR", help="write references here (references)"
     )
     command.add_argument("--model", action="append", default=[], metavar="NAME", help="only this model's")
-    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for other datasets")
-    command.add_argument("--num-samples", type=int, metavar="N", help="number of samples, for other datasets")
+    command.add_argument(
+        "--sigma", type=float, help="standard deviation of one score in points, for a dataset without a known one"
+    )
+    command.add_argument(
+        "--num-samples", type=int, metavar="N", help="number of samples, for a dataset without a known one"
+    )
 
 
 def _reference_options(command: argparse.ArgumentParser) -> None:
@@ -102,9 +106,14 @@ def _keep_logs(arguments: argparse.Namespace, logs: Sequence[Imported]) -> int:
     rows = []
     for log in logs:
         row: dict[str, Any] = {
-            "model": log.model, "task": log.task, "metric": log.metric, "samples": log.samples, "mean": log.mean,
-            "reported": log.reported, "higher_is_better": log.higher_is_better,
-        }  # fmt: skip
+            "model": log.model,
+            "task": log.task,
+            "metric": log.metric,
+            "samples": log.samples,
+            "mean": log.mean,
+            "reported": log.reported,
+            "higher_is_better": log.higher_is_better,
+        }
         if out is not None:
             row["records"] = str(write_run(out, log).records)
         if arguments.references is not None:
@@ -177,10 +186,17 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
 
 def _suite_row(one: SuiteReference, path: Path) -> dict[str, Any]:
     return {
-        "model": one.model, "variant": dict(one.variant), "task": one.task, "mean": one.mean, "n": one.n,
-        "sigma": one.sigma, "alpha": one.alpha, "beta": one.beta, "higher_is_better": one.higher_is_better,
+        "model": one.model,
+        "variant": dict(one.variant),
+        "task": one.task,
+        "mean": one.mean,
+        "n": one.n,
+        "sigma": one.sigma,
+        "alpha": one.alpha,
+        "beta": one.beta,
+        "higher_is_better": one.higher_is_better,
         "reference": str(path),
-    }  # fmt: skip
+    }
 
 
 def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -195,9 +211,12 @@ def export(arguments: argparse.Namespace) -> int:
 
     for records in arguments.records:
         samples, results = export_lm_eval(
-            records, arguments.out, metric=arguments.metric, now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
+            records,
+            arguments.out,
+            metric=arguments.metric,
+            now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
             higher_is_better=not arguments.lower_is_better,
-        )  # fmt: skip
+        )
         print(f"wrote {samples}\nwrote {results}")
     return PASSED
 

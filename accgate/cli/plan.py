@@ -24,7 +24,7 @@ def plan_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--runs", action="append", type=Path, metavar="DIR", help=f"estimate costs from these run folders ({OUT})"
     )
-    group = command.add_argument_group("without a dataset yet: how many test cases to annotate")
+    group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
     group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
     group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
     group.add_argument(

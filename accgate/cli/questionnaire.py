@@ -72,9 +72,14 @@ def _build(arguments: argparse.Namespace) -> int:
     wording = questionnaire.read_wording(arguments.items)
     reference, candidate, questions = _source_of(arguments)
     made = questionnaire.questionnaire(
-        questions, wording, seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
-        reference=reference, candidate=candidate, count=arguments.questions, show_targets=bool(arguments.show_targets),
-    )  # fmt: skip
+        questions,
+        wording,
+        seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
+        reference=reference,
+        candidate=candidate,
+        count=arguments.questions,
+        show_targets=bool(arguments.show_targets),
+    )
     page = questionnaire.page_html(made.page)
     write(key_path, questionnaire.key_json(made.key))
     write(page_path, page)

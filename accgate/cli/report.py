@@ -12,9 +12,13 @@ from accgate.errors import PASSED
 def report_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `report`."""
     command.add_argument(
-        "result", nargs="?", type=Path, default=RESULT, metavar="accgate.json",
+        "result",
+        nargs="?",
+        type=Path,
+        default=RESULT,
+        metavar="accgate.json",
         help=f"a result, or a verdict of compare --json ({RESULT})",
-    )  # fmt: skip
+    )
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")

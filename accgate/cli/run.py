@@ -57,9 +57,11 @@ def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
 
 def _decision_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--base", type=Path, metavar="FILE",
+        "--base",
+        type=Path,
+        metavar="FILE",
         help="accuracy.toml of the base commit: its rules decide, for the models of this config",
-    )  # fmt: skip
+    )
     command.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
 
 
@@ -74,9 +76,14 @@ def run(arguments: argparse.Namespace) -> int:
     config, rulings, bootstrap = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         result = gate.run(
-            config, rulings=rulings, bootstrap=bootstrap, out=arguments.out, resume=arguments.resume,
-            observer=_observer_of(arguments), cache=cache_of(arguments),
-        )  # fmt: skip
+            config,
+            rulings=rulings,
+            bootstrap=bootstrap,
+            out=arguments.out,
+            resume=arguments.resume,
+            observer=_observer_of(arguments),
+            cache=cache_of(arguments),
+        )
     _report_result(arguments, result, quiet=arguments.quiet)
     return result.exit_code
 
@@ -89,9 +96,14 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     config, rulings, _ = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         done = gate.run_shard(
-            config, shard, rulings=rulings, out=arguments.out, resume=arguments.resume,
-            observer=_observer_of(arguments), cache=cache_of(arguments),
-        )  # fmt: skip
+            config,
+            shard,
+            rulings=rulings,
+            out=arguments.out,
+            resume=arguments.resume,
+            observer=_observer_of(arguments),
+            cache=cache_of(arguments),
+        )
     if arguments.json:
         from accgate.result import plain_json
 
@@ -129,10 +141,15 @@ def record(arguments: argparse.Namespace) -> int:
     if not arguments.models:
         config = config.without_baselines()
     paths = record.record(
-        config, out=arguments.out, resume=arguments.resume, reason=arguments.reason,
-        commit=commit_of(config.folder), replies=not arguments.no_replies, add=arguments.add,
+        config,
+        out=arguments.out,
+        resume=arguments.resume,
+        reason=arguments.reason,
+        commit=commit_of(config.folder),
+        replies=not arguments.no_replies,
+        add=arguments.add,
         observer=_observer_of(arguments),
-    )  # fmt: skip
+    )
     if arguments.json:
         print(json.dumps({"references": [str(path) for path in paths]}))
         return PASSED

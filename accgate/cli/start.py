@@ -154,9 +154,12 @@ def _config_text(answers: Answers) -> str:
     if not answers.tasks:
         raise BadInput("--tasks names none; give a task of the library, such as arithmetic")
     text = config_text(
-        name=answers.name, engine=answers.engine, model=answers.model, base_url=answers.base_url,
+        name=answers.name,
+        engine=answers.engine,
+        model=answers.model,
+        base_url=answers.base_url,
         tasks={task: theta_of(task) if answers.theta is None else answers.theta for task in answers.tasks},
-    )  # fmt: skip
+    )
     checked_config(parsed_toml(Path(CONFIG_FILE), text))
     return text
 
