@@ -49,11 +49,28 @@ class KeyFaults(BadInput):
         super().__init__(*(f"{dotted(key)}: {fault}" for key, fault in faults))
         self.faults = faults
 
+    def __reduce__(self) -> tuple[type[KeyFaults], tuple[tuple[Key, str], ...]]:
+        return type(self), self.faults  # they travel between processes
+
 
 class CannotEvaluate(AccgateError):
     """Engine, dataset or network failed, so that the evaluation could not finish."""
 
     exit_code = CANNOT_EVALUATE
+
+
+class KeyNotReady(CannotEvaluate):
+    """What a table names is not on this machine, such as an engine or weights; the key is relative to that table.
+
+    Who read the table from a file adds file and line.
+    """
+
+    def __init__(self, key: Key, fault: str) -> None:
+        super().__init__(f"{dotted(key)}: {fault}")
+        self.key, self.fault = key, fault
+
+    def __reduce__(self) -> tuple[type[KeyNotReady], tuple[Key, str]]:
+        return type(self), (self.key, self.fault)  # it travels between processes
 
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:

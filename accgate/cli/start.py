@@ -101,19 +101,14 @@ def _asked() -> Answers:
 
 
 def _missing(engine: str, model: str) -> str | None:
-    """What is wrong with a file that an engine shall read; None where it is there, or the engine reads no file."""
-    from accgate.cli.starter import CONFIG_FILE
-    from accgate.engines import NoModel, found_model, recorded
-    from accgate.inputs import TomlFile
+    """Why an engine cannot read the file of a model; None where it can, or reads no file."""
+    from accgate.engines import model_file
+    from accgate.errors import KeyFaults
 
-    here = TomlFile(Path(CONFIG_FILE), "", {})
-    if engine == "recorded" and not here.has_file(model):
-        return here.missing_file(model, recorded.KIND)
-    if engine == "llamacpp":
-        try:
-            found_model(model, here)
-        except NoModel as error:
-            return str(error)
+    try:
+        model_file(engine, model, Path())
+    except KeyFaults as error:
+        return error.faults[0][1]
     return None
 
 

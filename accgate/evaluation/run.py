@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.engines import Engine, parted, replayed
+from accgate.engines import Engine, replayed, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
@@ -126,8 +126,9 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             try:
-                if not await _started(engine, self.stop):
-                    return
+                with waiting[0].planned_model.locating():
+                    if not await _started(engine, self.stop):
+                        return
                 self.infos[name] = engine.describe()
                 while waiting and not self.stop.asked:
                     self.evaluated.append(await self.check(engine, waiting[0], scorers))
@@ -222,7 +223,7 @@ def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) ->
     """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
     model = check.planned_model.settings
     sampling = Sampling(**asdict(model.sampling))
-    answering, operational = parted(model.engine, model.options)
+    answering, operational = split_options(model.engine, model.options)
     settings = {
         "engine": asdict(info),
         "model": model.model,
