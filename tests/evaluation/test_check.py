@@ -370,7 +370,7 @@ def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings
     def killed(*_: Any) -> None:
         raise SystemExit
 
-    monkeypatch.setattr("accgate.evaluate.RecordWriter", killed)
+    monkeypatch.setattr("accgate.evaluation.check.RecordWriter", killed)
     with pytest.raises(SystemExit):
         evaluated(Solver(), assignment(settings={"model": "new"}), paths)
     assert kept_records(assignment(settings={"model": "new"}), paths, resume=True) == []

@@ -173,13 +173,13 @@ def test_a_recording_is_interrupted_between_samples_though_no_event_loop_turns(t
     project = Project(tmp_path, n=3000)
     project.answer(right_but(10, 3000))
     code = (
-        "import os, signal, sys, accgate.records as r, accgate.cli\n"
+        "import os, signal, sys, accgate.records.file as r, accgate.cli.main\n"
         "append = r.RecordWriter.append\n"
         "def noting(self, record, count=[0]):\n"
         "    append(self, record); count[0] += 1\n"
         "    if count[0] == 1000: os.kill(os.getpid(), signal.SIGINT)\n"
         "r.RecordWriter.append = noting\n"
-        "sys.exit(accgate.cli.main(sys.argv[1:]))"
+        "sys.exit(accgate.cli.main.main(sys.argv[1:]))"
     )
     arguments = ["record", str(project.config), "--out", str(project.out), "--quiet"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=60)
