@@ -24,7 +24,7 @@ from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.resume import kept_records, refuse_unfinished
+from accgate.evaluation.resume import refuse_unfinished, resumable_records
 from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
@@ -116,9 +116,9 @@ def evaluated(
     asked: Assignment,
     paths: RecordPaths,
     stop_rule: Callable[[Sequence[Record]], bool] | None,
-    kept: Sequence[Record] = (),
+    earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, kept=kept, observer=Watcher(), stop_rule=stop_rule))
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Watcher(), stop_rule=stop_rule))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -200,7 +200,7 @@ def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: Recor
 def test_a_run_that_stopped_is_not_taken_for_unfinished(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     refuse_unfinished(paths)
-    assert kept_records(assignment(), paths, resume=False) == []
+    assert resumable_records(assignment(), paths, resume=False) == []
     again = evaluated(Hurried(3), assignment(), paths, None)
     assert (len(again.records), again.stopped) == (N, False)
 
@@ -215,7 +215,7 @@ def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> Non
 
 def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
 
     class Down(Hurried):
         async def complete(self, request: Request) -> Reply:
@@ -233,7 +233,7 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
 def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths, seed: int) -> None:
     evaluated(Hurried(seed), assignment(), paths, StopsAfter(enough=60))
     before = read_records(paths.records)
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
     assert set(kept) == set(before)
     engine, stop_rule = Hurried(seed + 10), StopsAfter(enough=60)
     again = evaluated(engine, assignment(), paths, stop_rule, kept)
@@ -247,7 +247,7 @@ def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: 
 
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
     evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=150), kept)
     assert again.stopped
@@ -262,7 +262,7 @@ def test_failed_samples_are_looked_at_too_and_asked_again_on_resume(paths: Recor
     assert found.stopped
     assert [record.id for record in found.failed] == broken
     refuse_unfinished(paths)
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
     assert not {record.id for record in kept} & set(broken)
     engine = Hurried(1)
     again = evaluated(engine, assignment(), paths, StopsAfter(enough=60), kept)

@@ -77,11 +77,11 @@ def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
         "drift_alpha": gate.drift_alpha,
         "seed": gate.seed,
         "baseline": check.baseline,
-        "reference": _judge_of(check),
+        "reference": _reference_of(check),
     }
 
 
-def _judge_of(check: Check) -> dict[str, Any]:
+def _reference_of(check: Check) -> dict[str, Any]:
     """The reference as its file has it: a mean computed anew can differ in its last digit on another machine."""
     if isinstance(check.reference, Scores) and check.recorded is not None:
         about = check.recorded.about
