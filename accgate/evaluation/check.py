@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from accgate.engines import Engine
-from accgate.errors import CannotEvaluate
+from accgate.errors import writing
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
 from accgate.evaluation.interruption import GRACE, Stop
 from accgate.evaluation.resume import settings_of
@@ -81,41 +80,30 @@ async def evaluate(
     settings = dict(settings_of(assignment))
     if not any(record.cached for record in finished):  # a cached reply took no time
         settings[MEASURED] = {"records": new, "seconds": round(seconds, 6)}
-    if decided.is_set() and prefix is not None:
-        _write_end(paths, {**settings, STOPPED: sum(record.score is not None for record in finished)})
-        used = prefix.used
-        return Evaluation(
-            tuple(finished[:used]),
-            failed <= most_failed,
-            stopped=True,
-            beyond=tuple(finished[used:]),
-            asked=new,
-            seconds=seconds,
-        )
-    _write_end(paths, settings)
-    interrupted = stop.requested and len(finished) < assignment.total
-    return Evaluation(tuple(finished), failed <= most_failed and not interrupted, asked=new, seconds=seconds)
+    used = prefix.used if prefix is not None and decided.is_set() else None
+    if used is not None:
+        settings[STOPPED] = sum(record.score is not None for record in finished)
+    with writing(paths.settings):
+        write_settings(paths, settings)
+    interrupted = used is None and stop.requested and len(finished) < assignment.total
+    return Evaluation(
+        tuple(finished[:used]),
+        complete=failed <= most_failed and not interrupted,
+        stopped=used is not None,
+        beyond=() if used is None else tuple(finished[used:]),
+        asked=new,
+        seconds=seconds,
+    )
 
 
 def _write_start(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]) -> None:
     """Write what stands beside the records: prompts and settings."""
     samples = assignment.task.samples
-    try:
+    with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
         if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
         write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
         write_settings(paths, settings_of(assignment))
-    except OSError as error:
-        raise CannotEvaluate(f"{paths.settings.parent}: cannot be written: {error.strerror}; mend that") from error
-
-
-def _write_end(paths: RecordPaths, settings: Mapping[str, Any]) -> None:
-    """Write what is known of the run at its end."""
-    try:
-        write_settings(paths, settings)
-    except OSError as error:
-        cause = f"{paths.settings}: cannot be written: {error.strerror}"
-        raise CannotEvaluate(f"{cause}; mend that, then go on with --resume") from error
 
 
 def _in_order(assignment: Assignment, earlier: Sequence[Record]) -> list[Record | None]:

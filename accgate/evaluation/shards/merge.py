@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
@@ -96,7 +96,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
     places = [paths_of(out, *pool.pair) for pool in joined.pools]
     for paths in places:
         refuse_unfinished(paths)
-    try:
+    with writing(out, "correct that, then merge again"):
         for pool, paths in zip(joined.pools, places, strict=True):
             paths.records.unlink(missing_ok=True)
             if not pool.sources:
@@ -106,8 +106,6 @@ def write_union(joined: JoinedShards, out: Path) -> None:
             settings = settings_of(pool.whole)
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
-    except OSError as error:
-        raise CannotEvaluate(f"{out}: cannot be written: {error.strerror}; mend that, then merge again") from error
     write_shard(joined.run, out)
 
 
