@@ -22,8 +22,8 @@ from accgate.engines.recorded import RecordedEngine
 from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from accgate.planning.checks import engine_of, validate
-from tests.engines.planned import planned_model
+from accgate.planning.checks import planned_model, validate
+from tests.engines import planned
 
 URL = "http://127.0.0.1:8000/v1"
 
@@ -32,7 +32,7 @@ def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
     """The engine of a file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    return planned_model(read_toml(path, mend="")).engine()
+    return planned.engine_of(read_toml(path, mend=""))
 
 
 def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[str]:
@@ -179,7 +179,7 @@ def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path)
     assert "3: models.m" not in check.notes[-1]
     assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in check.notes[-1]
     with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
-        engine_of(config, "m")
+        planned_model(config, "m").engine()
 
 
 def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
