@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.config.config import Config, Gate, Sampling, Task, chosen, config_schema, load_config
+from accgate.config.config import Config, config_schema, load_config, select
+from accgate.config.tables import Gate, Sampling, Task
 from accgate.errors import BadInput
 from accgate.tasks.library import library_names
 from accgate.text import nearest
@@ -154,14 +155,14 @@ def test_pairs_are_models_by_tasks_in_the_order_of_the_file(config: Config) -> N
 def test_models_tasks_and_tags_can_be_chosen(
     config: Config, models: tuple[str, ...], tasks: tuple[str, ...], kept_models: list[str], kept_tasks: list[str]
 ) -> None:
-    kept = chosen(config, models, tasks)
+    kept = select(config, models, tasks)
     assert (list(kept.models), list(kept.tasks)) == (kept_models, kept_tasks)
     assert (kept.gate, kept.source) == (config.gate, config.source)
 
 
 def test_unknown_models_and_tasks_are_all_named_with_a_hint(config: Config) -> None:
     with pytest.raises(BadInput) as caught:
-        chosen(config, ("smolm2", "smollm2"), ("arithmetics", "mth", "zzz"))
+        select(config, ("smolm2", "smollm2"), ("arithmetics", "mth", "zzz"))
     path = config.source.path
     assert caught.value.messages == (
         f"{path}: no model 'smolm2'; did you mean 'smollm2'?",
@@ -235,7 +236,7 @@ def test_a_bad_gate_value_names_line_key_and_mend(tmp_path: Path, key: str, bad:
         ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
         ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
         ("reference = 1\nreference_num_samples = 2\ntarget = 9",
-         "target: stands beside reference; one task is judged against one of the two"),
+         "target: stands beside reference; a task is compared with one of the two"),
         ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
          "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
     ],

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from accgate import load_config, plan
 from accgate.cli.main import main
-from accgate.config.config import chosen
+from accgate.config.config import select
 from accgate.errors import BadInput
 from accgate.planning.checks import Check, as_rows, plan_checks
 from tests.gates import Project, questions, right_but, write_task
@@ -226,4 +226,4 @@ def test_a_reference_is_sized_for_every_check_that_the_file_will_judge(tmp_path:
     (recorded,) = plan_checks(config.without_baselines(), recording=True)
     judged = plan_checks(config)
     assert [check.n for check in judged] == [recorded.n] * 3
-    assert recorded.n > plan_checks(chosen(config, ("m1",)))[0].n
+    assert recorded.n > plan_checks(select(config, ("m1",)))[0].n
