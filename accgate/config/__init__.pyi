@@ -1,5 +1,5 @@
 from .config import Config, config_of, config_schema, load_config, select
-from .tables import EngineName, Gate, Judge, Model, Report, Sampling, Task
+from .tables import EngineName, Gate, Judge, Model, Report, Sampling, TaskSettings
 
 __all__ = [
     "Config",
@@ -9,7 +9,7 @@ __all__ = [
     "Model",
     "Report",
     "Sampling",
-    "Task",
+    "TaskSettings",
     "config_of",
     "config_schema",
     "load_config",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config.faults import faults_between
-from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, Task
+from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, TaskSettings
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs import TomlFile, read_toml, validated
 from accgate.text import nearest
@@ -21,7 +21,7 @@ class Config:
 
     gate: Gate
     models: Mapping[str, Model]
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, TaskSettings]
     source: TomlFile
     partial: bool = False  # only some of the file's tasks are selected
     checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from accgate.config.tables import AccuracyFile, Model, Task
+from accgate.config.tables import AccuracyFile, Model, TaskSettings
 from accgate.inputs import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
@@ -54,7 +54,7 @@ def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str
             )
 
 
-def _task_faults(name: str, task: Task, content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
+def _task_faults(name: str, task: TaskSettings, content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
     for model in task.models:
         if model not in content.models:
             yield ("models",), f"names no model {model!r}; {nearest(model, content.models)}"
@@ -72,11 +72,11 @@ def _task_faults(name: str, task: Task, content: AccuracyFile, file: TomlFile) -
     yield from _test_faults(task)
 
 
-def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key, str]]:
+def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, str]]:
     if task.lm_eval is not None:
-        for key in NOT_WITH_LM_EVAL:
-            if getattr(task, key) is not None:
-                yield (key,), "stands beside lm_eval, which brings its own; remove one of the two"
+        for own in NOT_WITH_LM_EVAL:
+            if getattr(task, own) is not None:
+                yield (own,), "stands beside lm_eval, which brings its own; remove one of the two"
     elif task.file is not None:
         if task.library is not None:
             yield ("library",), "stands beside file; keep one of the two"
@@ -90,7 +90,7 @@ def _source_faults(name: str, task: Task, file: TomlFile) -> Iterator[tuple[Key,
     yield from _dataset_faults(task, file)
 
 
-def _dataset_faults(task: Task, file: TomlFile) -> Iterator[tuple[Key, str]]:
+def _dataset_faults(task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, str]]:
     for key, path in (("dataset", task.dataset), ("few_shot_dataset", task.few_shot_dataset)):
         if path is not None and not file.has_file(path):
             yield (key,), _no_file(path, file)
@@ -102,7 +102,7 @@ def _no_file(name: str, file: TomlFile) -> str:
     return f"there is no file {name!r} in {file.path.parent}; write the path relative to this file"
 
 
-def _test_faults(task: Task) -> Iterator[tuple[Key, str]]:
+def _test_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:
     if task.test == "target" and task.target is None:
         yield ("test",), "is target, but no target is set; add target = ..., the mean that must hold"
     if task.test not in ("target", "auto") and task.target is not None:

@@ -66,7 +66,7 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Task:
+class TaskSettings:
     """`[tasks.NAME]`: what is asked, and how much of a drop matters; points throughout."""
 
     file: Text | None = Field(default=None, description="task definition, relative to this file")
@@ -132,7 +132,7 @@ class AccuracyFile:
     """accuracy.toml."""
 
     models: dict[Text, Model] = Field(description="a table [models.NAME] with engine and model")
-    tasks: dict[Text, Task] = Field(description="a table [tasks.NAME]")
+    tasks: dict[Text, TaskSettings] = Field(description="a table [tasks.NAME]")
     gate: Gate = field(default_factory=Gate)
     report: Report = field(default_factory=Report)
     judges: dict[Text, Judge] = Field(default_factory=dict, description="tables [judges.NAME] with engine and model")

@@ -15,7 +15,7 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.scoring import NotScored, Scoring, scored
 from accgate.metrics import perplexity
 from accgate.records import Record
-from accgate.tasks import ForeignTask, Sample, Task, chosen, continuation
+from accgate.tasks import HarnessTask, Sample, Task, continuation, likeliest_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ async def _answered(
 ) -> _Answered:
     task, request = assignment.task, _request(assignment, sample, repeat, user)
     if replayed(engine) is None:
-        if isinstance(task, ForeignTask):
-            return await _foreign(engine, task, sample, repeat)
+        if isinstance(task, HarnessTask):
+            return await _by_harness(engine, task, sample, repeat)
         if task.metric.kind == "likelihood":
             return await _surprise(engine, task, sample, request)
         if task.by_likelihood:
@@ -91,13 +91,13 @@ async def _surprise(engine: Any, task: Task, sample: Sample, request: Request) -
     return _Answered(reply, None, score)
 
 
-async def _foreign(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answered:
+async def _by_harness(engine: Engine, task: HarnessTask, sample: Sample, repeat: int) -> _Answered:
     """What lm-eval asks, and how it scores the answers."""
     from accgate.tasks import responses_of
 
-    asked = task.asked[sample.id]
-    responses, replies = await responses_of(engine, asked.requests, sample.id, repeat)
-    points, answer = task.lm_eval.points(asked, responses), task.lm_eval.answer(asked, responses)
+    document = task.documents[sample.id]
+    responses, replies = await responses_of(engine, document.requests, sample.id, repeat)
+    points, answer = task.lm_eval.points(document, responses), task.lm_eval.answer(document, responses)
     return _Answered(replies[0] if replies else Reply(answer), answer, points)
 
 
@@ -109,7 +109,8 @@ async def _likeliest(engine: Any, task: Task, sample: Sample, request: Request) 
     assert task.choices is not None
     texts = [continuation(task.choices, option) for option in sample.options]
     found = await asyncio.gather(*(engine.score(request, text) for text in texts))
-    choice = chosen(task.choices, sample.options, [each.total for each in found], [len(each.tokens) for each in found])
+    totals, counts = [each.total for each in found], [len(each.tokens) for each in found]
+    choice = likeliest_option(task.choices, sample.options, totals, counts)
     text = next(option.text for option in sample.options if option.label == choice.label)
     cached = all(each.cached for each in found)
     reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)

@@ -9,7 +9,7 @@ from accgate.engines import Engine, replayed
 from accgate.evaluation.assignment import Sampling
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning, Scoring
 from accgate.planning import Check
-from accgate.tasks import ForeignTask
+from accgate.tasks import HarnessTask
 
 
 class Scorers:
@@ -67,8 +67,8 @@ class Scorers:
 def lacking(engine: Engine, check: Check) -> str | None:
     """Why an engine cannot answer a check's task, with the alternative; None where it can."""
     task = check.task
-    foreign = isinstance(task, ForeignTask) and task.lm_eval.needs_likelihoods
-    needed = foreign or task.by_likelihood or task.metric.kind == "likelihood"
+    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
+    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
     if not needed or hasattr(engine, "score") or replayed(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.config.config import Config, config_schema, load_config, select
-from accgate.config.tables import Gate, Sampling, Task
+from accgate.config.tables import Gate, Sampling, TaskSettings
 from accgate.errors import BadInput
 from accgate.tasks.library import library_names
 from accgate.text import nearest
@@ -107,13 +107,13 @@ def test_every_key_of_the_design_is_read(config: Config) -> None:
     assert other.sampling == Sampling(
         temperature=0.7, top_p=0.9, top_k=-1, seed=3, stop=("\n", "Q:"), extra={"min_p": 0.1}
     )
-    assert config.tasks["arithmetic"] == Task(
+    assert config.tasks["arithmetic"] == TaskSettings(
         sigma=50.0, theta=2.0, num_samples=400, alpha=0.01, beta=0.1, test="two-sample", reference=61.5,
         reference_num_samples=1319, models=("smollm2",), repeats=4, tags=("fast", "math"), limit=500,
         options={"high": 20}, mode="chat", discordance=0.05,
     )  # fmt: skip
-    assert config.tasks["easy"] == Task(library="json_extraction", target=80.0, tags=("fast",))
-    assert config.tasks["own"] == Task(file="my_task.toml")
+    assert config.tasks["easy"] == TaskSettings(library="json_extraction", target=80.0, tags=("fast",))
+    assert config.tasks["own"] == TaskSettings(file="my_task.toml")
 
 
 def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
     gate = config.gate
     assert (gate.alpha, gate.beta, gate.correction, gate.on_inconclusive) == (0.05, 0.2, "holm", "fail")
     assert (gate.max_failed, gate.early_stopping, gate.references, gate.seed) == (0.01, True, "references", 0)
-    assert config.tasks["arithmetic"] == Task(test="auto", repeats=1)
+    assert config.tasks["arithmetic"] == TaskSettings(test="auto", repeats=1)
     assert config.models["m"].sampling.temperature == 0.0
     assert config.references == tmp_path / "references"
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from accgate.config.config import Config, config_of
-from accgate.config.tables import AccuracyFile, Gate, Report, Task
+from accgate.config.tables import AccuracyFile, Gate, Report, TaskSettings
 from accgate.guard.changes import changed_rules
 from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
 from accgate.inputs.toml import parsed_toml
@@ -77,7 +77,7 @@ def some(keys: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str,
 
 def test_every_rule_of_the_file_is_tried_here() -> None:
     assert {f.name for f in fields(Gate)} == set(GATE)
-    assert {f.name for f in fields(Task)} == {*TASK, *ALONE}
+    assert {f.name for f in fields(TaskSettings)} == {*TASK, *ALONE}
     assert {f.name for f in fields(Report)} == {"template"}
     assert {f.name for f in fields(AccuracyFile)} == {"gate", "report", "models", "tasks", "judges"}
 
