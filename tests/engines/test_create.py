@@ -18,7 +18,7 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from accgate.planning.checks import engine_of, validate
+from accgate.planning.checks import planned_model, validate
 
 URL = "http://127.0.0.1:8000/v1"
 
@@ -175,7 +175,7 @@ def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path)
     assert "3: models.m" not in check.notes[-1]
     assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in check.notes[-1]
     with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
-        engine_of(config, "m")
+        planned_model(config, "m").engine()
 
 
 def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,13 +173,13 @@ def test_a_recording_is_interrupted_between_samples_though_no_event_loop_turns(t
     project = Project(tmp_path, n=3000)
     project.answer(right_but(10, 3000))
     code = (
-        "import os, signal, sys, accgate.records as r, accgate.cli\n"
+        "import os, signal, sys, accgate.records.file as r, accgate.cli.main\n"
         "append = r.RecordWriter.append\n"
         "def noting(self, record, count=[0]):\n"
         "    append(self, record); count[0] += 1\n"
         "    if count[0] == 1000: os.kill(os.getpid(), signal.SIGINT)\n"
         "r.RecordWriter.append = noting\n"
-        "sys.exit(accgate.cli.main(sys.argv[1:]))"
+        "sys.exit(accgate.cli.main.main(sys.argv[1:]))"
     )
     arguments = ["record", str(project.config), "--out", str(project.out), "--quiet"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], check=False, timeout=60)
@@ -207,7 +207,7 @@ def test_handlers_are_as_before_when_a_command_has_ended() -> None:
         assert all(isinstance(handler, Ending) for handler in taken)
         with interruptible() as stop:
             signal.raise_signal(signal.SIGTERM)
-            assert stop.asked
+            assert stop.requested
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == taken
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
@@ -222,7 +222,7 @@ def test_outside_the_main_thread_nothing_is_taken_over() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert not stops[0].asked
+    assert not stops[0].requested
 
 
 def test_threads_that_cannot_be_cut_off_do_not_keep_the_process(tmp_path: Path) -> None:
