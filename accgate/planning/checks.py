@@ -15,11 +15,11 @@ from accgate.design import Design, Mean, Target, chosen_test, sequential_test
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.design import design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
-from accgate.planning.samples import achieved_theta, expected_n, standard_error
+from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error
 from accgate.planning.sizing import Sizing, first_samples, notes_on_samples
 from accgate.records import Scores
 from accgate.references import Reference, baseline_of, find_reference, missing_reference
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, quantile, share_of_alpha
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, quantile, share_of_alpha
 from accgate.tasks import Task
 
 
@@ -266,9 +266,8 @@ def _expected_samples(
     """Mean samples of a sequential test, healthy and dropped; None at a fixed n."""
     if check.test not in SEQUENTIAL_TESTS or check.design.theta is None:
         return None, None
-    theta, alpha, beta = check.design.theta, check.alpha_planned, check.design.beta
-    sd = sigma or 0.0 if discordance is None else 100.0 * math.sqrt(max(discordance, theta / 100.0))
-    ideal = one_sample_n(theta, sd=sd, alpha=alpha, beta=beta)  # the exact n would load scipy for a sentence
+    alpha, beta = check.alpha_planned, check.design.beta
+    ideal = normal_n(check.design.theta, sigma=sigma, discordance=discordance, alpha=alpha, beta=beta)
     return expected_n(check.test, check.n, ideal, ideal, alpha=alpha, beta=beta, binary=discordance is not None)
 
 
