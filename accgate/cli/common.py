@@ -23,9 +23,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config import chosen, load_config
+    from accgate.config import load_config, select
 
-    return chosen(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
+    return select(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:
