@@ -16,11 +16,11 @@ from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, s
 from accgate.errors import BadInput
 from accgate.planning.design import design_of, judge_of, judged_by, refuse_unready
 from accgate.planning.model import PlannedModel
-from accgate.planning.samples import achieved_theta, expected_n, planned_alpha, standard_error
+from accgate.planning.samples import achieved_theta, expected_n, standard_error
 from accgate.planning.sizing import Sizing, cut
 from accgate.records import Scores
 from accgate.references import Reference, baseline_of, find_reference, missing_reference
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, quantile
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, quantile, share_of_alpha
 from accgate.tasks import (
     Task,
     foreign_definition,
@@ -191,7 +191,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     reference = None if recording else _reference(settings, found)
     known = reference if reference is not None else Scores((), np.zeros((0, 1)))  # recording: paired, as it will be
     test = sequential_test(design, known) or chosen_test(settings.test, known)
-    alpha = planned_alpha(design.alpha, config.gate.correction, checks)
+    alpha = share_of_alpha(design.alpha, config.gate.correction, checks)
     sizing = Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
     if fault := sizing.theta_fault():
         own = settings.theta is not None

@@ -104,9 +104,8 @@ def _designs(
 ) -> tuple[DesignRow, ...]:
     """The unpaired, the paired and the sequential design, as far as their noise is known."""
     rows = []
-    binary = bool(np.isin(scores.values, (0.0, 100.0)).all())
-    q = discordance.value if discordance is not None and binary else None
-    sd = differences.value if differences is not None and not binary else None
+    q = discordance.value if discordance is not None and scores.is_binary else None
+    sd = differences.value if differences is not None and not scores.is_binary else None
     for test in ("two-sample", "paired", "gsprt"):
         spread = sigma.value if test == "two-sample" else sd
         share = None if test == "two-sample" else q

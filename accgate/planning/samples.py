@@ -14,11 +14,11 @@ from accgate.stats import (
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
     TESTS,
-    Correction,
     TestName,
     one_sample_n,
     paired_binary_effect,
     quantile_sum,
+    share_of_alpha,
     two_sample_n,
 )
 
@@ -98,7 +98,7 @@ def plan(
         chosen = "two-sample" if sigma is not None and discordance is None else "paired"
     if chosen in ("two-sample", "target") and sigma is None:
         raise BadInput(f"a plan for the {chosen} test needs sigma, the standard deviation of one score in points")
-    level = alpha / checks
+    level = share_of_alpha(alpha, "bonferroni", checks)
     if chosen in PAIRED_TESTS and sigma is None and discordance is None:
         discordance = ASSUMED_DISCORDANCE
     fixed = fixed_n(chosen, theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
@@ -231,8 +231,3 @@ def standard_error(
         return 100.0 * math.sqrt(discordance / n)
     assert sigma is not None
     return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)
-
-
-def planned_alpha(alpha: float, correction: Correction, checks: int) -> float:
-    """The alpha a plan holds at: the share that is left when no check of the run is rejected."""
-    return alpha if correction == "none" else alpha / checks

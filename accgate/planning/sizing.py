@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
 from accgate.design import Design, Mean, Target
@@ -44,7 +42,7 @@ class Sizing:
     @property
     def binary(self) -> bool:
         """Whether scores are 0/100, as far as the reference tells."""
-        return not isinstance(self.reference, Scores) or bool(np.isin(self.reference.averaged(), (0.0, 100.0)).all())
+        return not isinstance(self.reference, Scores) or self.reference.has_binary_means
 
     def paired_sigma(self) -> float | None:
         """Assumed standard deviation of the differences where scores are not 0/100, points."""

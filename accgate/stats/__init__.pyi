@@ -37,6 +37,7 @@ from .power import (
     paired_binary_effect,
     quantile,
     quantile_sum,
+    share_of_alpha,
     two_sample_n,
 )
 from .resampling import chosen_paired_test, sign_flip, studentised_bootstrap
@@ -116,6 +117,7 @@ __all__ = [
     "serfling_margin",
     "serfling_n",
     "serfling_probability",
+    "share_of_alpha",
     "sign_flip",
     "statistic_test",
     "student_t",

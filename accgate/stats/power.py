@@ -5,11 +5,24 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from accgate.stats.names import Correction
+
 GSPRT_MAXIMUM = 1.43  # samples planned at most by `gsprt`, times those of the exact fixed-n test
 GSPRT_MORE = 6  # and so many more, since few changed samples leave some of alpha unspent
 GSPRT_LEAST = 1.1  # with fewer than so many times the fixed-n test's samples it does not reach its power
 E_PROCESS_MAXIMUM = 3.0  # samples planned by `e_process` likewise: the price of a guarantee at any time
 N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not reachable"
+
+
+def share_of_alpha(alpha: float, correction: Correction, checks: int) -> float:
+    """The alpha that one check of a run has for certain: what is left to it where no other check is rejected.
+
+    Samples are planned for it, and checks that stop early are decided at it.
+
+    >>> share_of_alpha(0.05, "holm", 5), share_of_alpha(0.05, "none", 5)
+    (0.01, 0.05)
+    """
+    return alpha if correction == "none" else alpha / checks
 
 
 def quantile(probability: float) -> float:
