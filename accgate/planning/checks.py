@@ -20,7 +20,7 @@ from accgate.planning.samples import achieved_theta, expected_n, standard_error
 from accgate.planning.sizing import Sizing, cut
 from accgate.records import Scores
 from accgate.references import Reference, baseline_of, find_reference, missing_reference
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, quantile, share_of_alpha
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, one_sample_n, paired_sd, quantile, share_of_alpha
 from accgate.tasks import (
     Task,
     foreign_definition,
@@ -309,6 +309,6 @@ def _expected(check: Check, sigma: float | None, discordance: float | None) -> t
     if check.test not in SEQUENTIAL_TESTS or check.design.theta is None:
         return None, None
     theta, alpha, beta = check.design.theta, check.alpha_planned, check.design.beta
-    sd = sigma or 0.0 if discordance is None else 100.0 * math.sqrt(max(discordance, theta / 100.0))
+    sd = sigma or 0.0 if discordance is None else paired_sd(discordance, theta)
     ideal = one_sample_n(theta, sd=sd, alpha=alpha, beta=beta)  # the exact n would load scipy for a sentence
     return expected_n(check.test, check.n, ideal, ideal, alpha=alpha, beta=beta, binary=discordance is not None)

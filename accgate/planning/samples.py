@@ -17,6 +17,7 @@ from accgate.stats import (
     TestName,
     one_sample_n,
     paired_binary_effect,
+    paired_sd,
     quantile_sum,
     share_of_alpha,
     two_sample_n,
@@ -107,7 +108,7 @@ def plan(
     reached = achieved_theta(chosen, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
     if chosen in SEQUENTIAL_TESTS:  # its bounds are drawn for the target
         reached = max(reached, theta)
-    sd = 100.0 * math.sqrt(max(discordance, theta / 100.0)) if discordance is not None else sigma or 0.0
+    sd = paired_sd(discordance, theta) if discordance is not None else sigma or 0.0
     ideal = one_sample_n(theta, sd=sd, alpha=level, beta=beta)
     healthy, dropped = expected_n(chosen, n, fixed, ideal, alpha=level, beta=beta, binary=discordance is not None)
     return Plan(chosen, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
