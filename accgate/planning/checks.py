@@ -12,7 +12,7 @@ import numpy as np
 
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
-from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, chosen_test, sequential_test
+from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, choose_test, sequential_test
 from accgate.errors import BadInput
 from accgate.planning.design import design_of, judge_of, judged_by, refuse_unready
 from accgate.planning.model import PlannedModel
@@ -190,7 +190,7 @@ def _check(config: Config, model_name: str, task_name: str, checks: int, recordi
     found = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, found)
     known = reference if reference is not None else Scores((), np.zeros((0, 1)))  # recording: paired, as it will be
-    test = sequential_test(design, known) or chosen_test(settings.test, known)
+    test = sequential_test(design, known) or choose_test(settings.test, known)
     alpha = share_of_alpha(design.alpha, config.gate.correction, checks)
     sizing = Sizing(settings, definition, design, test, reference, alpha, None if found is None else found.about)
     if fault := sizing.theta_fault():

@@ -83,7 +83,7 @@ def paired_bootstrap(
     return result
 
 
-def resampled(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
     """Resamples of whole units: indices of the samples drawn, and of their units.
 
     `codes` is each sample's unit, numbered from 0 as `unit_codes` does.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from accgate.stats import bootstrap as bootstrap_module
-from accgate.stats.bootstrap import paired_bootstrap, resampled, tails
+from accgate.stats.bootstrap import paired_bootstrap, resamples_of, tails
 from accgate.stats.influence import StatisticUndefined, influence_values
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
@@ -128,8 +128,12 @@ CASES = {
 def judged(name: str, seed: int, n: int, worse: float = 0.0, **options: object) -> TestResult:
     pairs, statistic, higher = CASES[name]
     before, after = pairs(np.random.default_rng(seed), n, worse)
-    design = {"alpha": 0.05, "beta": 0.2, "higher_is_better": higher} | options
-    return statistic_test(before, after, statistic, **design)  # type: ignore[arg-type]
+    design = {"alpha": 0.05, "beta": 0.2} | options
+    return statistic_test(before, after, turned(statistic, higher), **design)  # type: ignore[arg-type]
+
+
+def turned(statistic: Statistic, higher_is_better: bool) -> Statistic:
+    return statistic if higher_is_better else lambda rows: -statistic(rows)
 
 
 def rejects(result: TestResult) -> bool:
@@ -224,7 +228,7 @@ def test_clusters_are_drawn_whole(columns: int) -> None:
     exact = enumerated(sums, lambda s: s[:, 0] / s[:, -1])
     drawn = paired_bootstrap(values, lambda m: m[:, 0], clusters=clusters, resamples=20_000)
     assert_same_law(drawn, exact)
-    slow = [values[rows, 0].mean() for rows, _ in resampled(np.unique(clusters, return_inverse=True)[1], 4000, 0)]
+    slow = [values[rows, 0].mean() for rows, _ in resamples_of(np.unique(clusters, return_inverse=True)[1], 4000, 0)]
     assert_same_law(np.array(slow), exact)
 
 
@@ -247,7 +251,7 @@ def test_the_distribution_is_scipys() -> None:
         vectorized=True, method="percentile", rng=5,
     )  # fmt: skip
     assert stats.ks_2samp(ours, theirs.bootstrap_distribution).pvalue > 1e-3
-    slow = [rows[i, 0].mean() / rows[i, 1].mean() for i, _ in resampled(np.arange(60), 4000, 0)]
+    slow = [rows[i, 0].mean() / rows[i, 1].mean() for i, _ in resamples_of(np.arange(60), 4000, 0)]
     assert stats.ks_2samp(slow, theirs.bootstrap_distribution).pvalue > 1e-3
 
 
@@ -337,7 +341,7 @@ def test_where_every_bin_is_overconfident_the_calibration_error_is_a_mean() -> N
     for side in sides:
         bins = (side[:, 0] * 10.0).astype(int)
         assert all((side[bins == b, 0] - side[bins == b, 1]).mean() > 0.1 for b in range(5, 10))
-    result = statistic_test(*sides, calibration_error, alpha=0.05, beta=0.2, higher_is_better=False)
+    result = statistic_test(*sides, turned(calibration_error, False), alpha=0.05, beta=0.2)
     gaps = [100.0 * (side[:, 0] - side[:, 1]) for side in sides]
     expected = paired_t(gaps[0] - gaps[1], alpha=0.05, beta=0.2)
     assert (result.difference, result.p_value) == pytest.approx((expected.difference, expected.p_value))
@@ -346,7 +350,7 @@ def test_where_every_bin_is_overconfident_the_calibration_error_is_a_mean() -> N
 @pytest.mark.parametrize("statistic", [drop_rate, attack_success])
 def test_a_ratio_has_the_error_of_the_delta_method(statistic: Statistic) -> None:
     before, after = attack_pairs(np.random.default_rng(11), 2000, 3.0)
-    result = statistic_test(before, after, statistic, alpha=0.05, beta=0.2, higher_is_better=False)
+    result = statistic_test(before, after, turned(statistic, False), alpha=0.05, beta=0.2)
     linear = []
     for rows in (before, after):
         ratio = rows[:, 1].mean() / rows[:, 0].mean()
@@ -439,7 +443,7 @@ def test_p_threshold_and_interval_say_the_same(name: str, method: str) -> None:
 def test_lower_is_better_only_turns_the_sides_round(method: str) -> None:
     before, after = attack_pairs(np.random.default_rng(12), 200, 20.0)
     design = {"alpha": 0.05, "beta": 0.2, "method": method, "resamples": 199}
-    lower = statistic_test(before, after, drop_rate, higher_is_better=False, **design)  # type: ignore[arg-type]
+    lower = statistic_test(before, after, turned(drop_rate, False), **design)  # type: ignore[arg-type]
     higher = statistic_test(after, before, drop_rate, **design)  # type: ignore[arg-type]
     assert lower.difference == drop_rate(before) - drop_rate(after) < 0.0
     assert (lower.p_value, lower.threshold) == pytest.approx((higher.p_value, higher.threshold))
@@ -475,7 +479,7 @@ def test_all_right_to_all_wrong_is_a_regression_though_no_sample_has_an_influenc
     result = statistic_test(np.full(12, 100.0), np.zeros(12), mean, **options)  # type: ignore[arg-type]
     assert rejects(result)
     assert result.p_value == pytest.approx(0.5**12, abs=0.01)
-    assert result.reasons[-1] == "judged by swapping samples between the sides at random"
+    assert result.reasons[-1] == "decided by swapping samples between the sides at random"
     better = statistic_test(np.zeros(12), np.full(12, 100.0), mean, **options)  # type: ignore[arg-type]
     assert (better.p_value, better.threshold) == (1.0, None)
 
