@@ -8,7 +8,7 @@ from typing import Any
 
 from accgate.records import clusters_of
 from accgate.references import Anchor, Reference, Step
-from accgate.stats import anchored_difference
+from accgate.stats import difference_to_anchor
 
 SAME = ("model", "task", "mean", "n", "repeats", "scores_sha256", "fingerprint")  # what makes two anchors one
 
@@ -65,7 +65,7 @@ def _is_true(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     if not now.n:
         return False
     before = anchor.scores.taken(now.ids)
-    found = anchored_difference(before.averaged(), now.averaged(), clusters_of(None, now))
+    found = difference_to_anchor(before.averaged(), now.averaged(), clusters_of(None, now))
     return all(
         math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9)
         for left, right in zip(found, (step.difference, step.error), strict=True)

@@ -13,8 +13,8 @@ from accgate.interop.imported import MALFORMED, Imported, check_mean, only_uniqu
 from accgate.interop.inspect_files import Log, read_log
 from accgate.interop.inspect_text import message_text, prompt_text
 from accgate.records import Record
-from accgate.text import some_of
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
+from accgate.text import some_of
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
