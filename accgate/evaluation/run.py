@@ -23,7 +23,7 @@ from accgate.planning import Check, PlannedModel
 from accgate.records import OPERATIONAL, PLAN, Record, paths_of
 from accgate.result import EngineInfo
 from accgate.tasks import Task
-from accgate.text import shown
+from accgate.text import some_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache import Cache
@@ -198,7 +198,7 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         unknown = recording.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
         if unknown:
             raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
                 "were they made with another prompt or dataset?"
             )
 
@@ -215,7 +215,7 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     if not missing:
         return None
     count = len(task.samples)
-    return f"{len(missing)} of {count} samples have no record: {shown(missing)}; record every sample, each once"
+    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
 
 
 def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:

@@ -14,7 +14,7 @@ from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import judging_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
 from accgate.inputs import TomlFile
-from accgate.text import Key, shown
+from accgate.text import Key, some_of
 
 GATE: Mapping[str, Direction] = {
     "alpha": ALPHA,
@@ -124,10 +124,10 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
     lost = _grouped([pair for pair in before if pair not in after], head)
     for key, names in lost.items():
         why = "this check is no longer made" if len(names) == 1 else f"these {len(names)} checks are no longer made"
-        yield Difference(key, shown(names), None, "loosening", why)
+        yield Difference(key, some_of(names), None, "loosening", why)
     gained = _grouped([pair for pair in after if pair not in before], base)
     for key, names in gained.items():
-        yield Difference(key, None, shown(names), "new", "the base has no such check")
+        yield Difference(key, None, some_of(names), "new", "the base has no such check")
     for name, task in base.tasks.items():
         key = ("tasks", name, "models")
         new = head.tasks.get(name)
@@ -155,8 +155,8 @@ def _engine_differences(base: Config, head: Config) -> Iterator[Difference]:
         new = head.models.get(name)
         if new is not None and _replays(new) and not _replays(model):
             why = "scores come from a file of the pull request, nothing is evaluated"
-            shown = new.engine if new.engine == "recorded" else f"{new.engine} of recorded"
-            yield from difference(("models", name, "engine"), model.engine, shown, why=why)
+            replayed = new.engine if new.engine == "recorded" else f"{new.engine} of recorded"
+            yield from difference(("models", name, "engine"), model.engine, replayed, why=why)
 
 
 def _replays(model: Model) -> bool:

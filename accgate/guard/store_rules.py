@@ -16,7 +16,7 @@ from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
 from accgate.records import file_name
 from accgate.references import Reference, anchor_beside, baseline_of, folder_of, read_reference
-from accgate.text import Key, shown
+from accgate.text import Key, some_of
 
 KEY: Key = ("references",)
 ANCHOR = ".anchor.toml"
@@ -115,7 +115,7 @@ def judging_differences(base: Config, head: Config) -> Iterator[Difference]:
             for change in _judging_difference(model, task, base, head):
                 tasks_of.setdefault(change, []).append(task)
     for change, tasks in tasks_of.items():
-        yield replace(change, why=f"{change.why} {shown(tasks)}")
+        yield replace(change, why=f"{change.why} {some_of(tasks)}")
 
 
 def _judging_difference(model: str, task: str, base: Config, head: Config) -> Iterator[Difference]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines import parted
-from accgate.text import differences, said
+from accgate.text import differences, value_text
 
 if TYPE_CHECKING:
     from accgate.config import Model
@@ -55,4 +55,4 @@ def changes(known: ReferenceFile, model: Model, info: EngineInfo | None) -> tupl
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | known.settings
         now |= tables | settings_told(model)
-    return tuple(f"{key}: {said(was)} → {said(is_)}" for key, (was, is_) in differences([before, now]))
+    return tuple(f"{key}: {value_text(was)} → {value_text(is_)}" for key, (was, is_) in differences([before, now]))
