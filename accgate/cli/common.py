@@ -54,9 +54,9 @@ def scale_option(command: argparse.ArgumentParser) -> None:
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config import chosen, load_config
+    from accgate.config import load_config, select
 
-    return chosen(load_config(arguments.config), names_of(*arguments.models), names_of(*arguments.tasks))
+    return select(load_config(arguments.config), names_of(*arguments.models), names_of(*arguments.tasks))
 
 
 def names_of(*texts: str) -> tuple[str, ...]:

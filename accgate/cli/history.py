@@ -140,17 +140,23 @@ def _badge(arguments: argparse.Namespace) -> int:
 def _push(arguments: argparse.Namespace) -> int:
     from accgate import github
     from accgate.cli.github import client_of, fail_job, mask_tokens
+    from accgate.history import NAME, Addition, add_to
 
     mask_tokens(os.environ)
     event, config = github.read_event(os.environ), _config_of(arguments)
     try:
         client = client_of(event, os.environ)
         github.refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""))
-        run, place = _run_of(arguments, event.head_sha, config), github.Place(arguments.branch, arguments.page)
-        done = github.push(client, event.repository, run, place, say=print_note)
+        run = _run_of(arguments, event.head_sha, config)
+
+        def add(content: bytes) -> Addition:
+            return add_to(content, run, name=f"{arguments.branch}:{NAME}", page=arguments.page)
+
+        sha, addition = github.push_files(client, event.repository, arguments.branch, NAME, add)
     except github.CannotPublish as error:
         return fail_job("history", error)
-    print(f"{arguments.branch}: {_addition(done.history, is_new=done.is_new)} at {done.sha}")
+    _print_notes(addition.history)
+    print(f"{arguments.branch}: {_addition(addition.history, is_new=bool(addition.files))} at {sha}")
     return PASSED
 
 

@@ -16,7 +16,7 @@ from accgate.errors import PASSED, BadInput
 if TYPE_CHECKING:
     from accgate.config import Config
     from accgate.evaluation import Observer
-    from accgate.guard import Rulings
+    from accgate.guard import RuleSets
     from accgate.result import Result
 
 
@@ -160,15 +160,15 @@ def record(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _rules_of(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, bool]:
+def _rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
     """The config, the rules of the base commit if it has any, and whether it is known to have none."""
     if arguments.base is None:
         return config_of(arguments), None, False
     from accgate.config import load_config
-    from accgate.guard import Selection, rulings
+    from accgate.guard import Selection, rule_sets_of
 
     selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
-    base = rulings(load_config(arguments.config), arguments.base, selection)
+    base = rule_sets_of(load_config(arguments.config), arguments.base, selection)
     return (config_of(arguments), None, True) if base is None else (base.own, base, False)
 
 
