@@ -378,5 +378,7 @@ def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "m").touch()
-    with pytest.raises(CannotEvaluate, match=r"m: cannot be written: (Not a directory|File exists); name another folder"):
+    with pytest.raises(
+        CannotEvaluate, match=r"m: cannot be written: (Not a directory|File exists); name another folder"
+    ):
         evaluated(Solver(), assignment(), paths_of(tmp_path, "m", "arithmetic"))

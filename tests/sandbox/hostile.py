@@ -10,12 +10,16 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from accgate.sandbox import process
+from accgate.sandbox import Limits, process
 
 FOLDER = Path(__file__).parent / "hostile"
 SECRET = "ACCGATE_TEST_SECRET"
 # They do nothing but wait, so that the clock must end them.
 WAITING = {"deadlock", "pipes_filled", "sleep", "stop_itself"}
+WAIT = Limits(seconds=0.3, wall_seconds=2.0)
+LOOP = Limits(seconds=0.3, wall_seconds=60.0)
+# A program that ends for another reason than time has plenty: what `core_dump` needs to fill 300 MB is the machine's.
+PLENTY = Limits(seconds=30.0, wall_seconds=300.0)
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,13 @@ class Hostile:
     name: str
     reason: re.Pattern[str]
     text: str
+
+    @property
+    def limits(self) -> Limits:
+        """Time is short only for programs that may run out of it, so that no outcome depends on a busy machine."""
+        if self.name in WAITING:
+            return WAIT
+        return LOOP if "timed out" in self.reason.pattern else PLENTY
 
     def against(self, outside: Path, port: int) -> str:
         """The program, aimed at a file outside its folder and at a port where somebody listens."""

@@ -8,31 +8,28 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from accgate.sandbox.limits import Limits
+from accgate.sandbox import Limits
 from accgate.sandbox.process import Confinement, Worker
 from tests.sandbox.conftest import descendants
-from tests.sandbox.hostile import PROGRAMS, SECRET, WAITING, Hostile
-
-LIMITS = Limits(seconds=0.3, wall_seconds=20.0)
+from tests.sandbox.hostile import LOOP, PLENTY, PROGRAMS, SECRET, WAIT, Hostile
 
 
 @dataclass
 class Range:
-    """Where the programs are run: workers, and what the programs aim at."""
+    """Where the programs are run: workers by their limits, and what the programs aim at."""
 
-    worker: Worker
-    waiting: Worker
+    workers: Mapping[Limits, Worker]
     outside: Path
     listener: socket.socket
 
     def run(self, program: Hostile) -> None:
-        worker = self.waiting if program.name in WAITING else self.worker
+        worker = self.workers[program.limits]
         assert worker.run("pass").passed
         process = worker._process
         assert process is not None
@@ -60,15 +57,15 @@ def ranged(folder: Path, confinement: Confinement) -> Iterator[Range]:
     outside.chmod(0o666)
     folder.chmod(0o777)
     os.utime(outside, (1e9, 1e9))
-    workers = Worker(LIMITS, confinement), Worker(Limits(seconds=0.3, wall_seconds=0.8), confinement)
+    workers = {limits: Worker(limits, confinement) for limits in (WAIT, LOOP, PLENTY)}
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as patch:
         patch.setenv(SECRET, "hunter2")
         try:
-            yield Range(*workers, outside, listener)
+            yield Range(workers, outside, listener)
         finally:
-            for worker in workers:
+            for worker in workers.values():
                 worker.stop()
-    assert not any(Path(worker._folder).exists() for worker in workers if worker._folder)
+    assert not any(Path(worker._folder).exists() for worker in workers.values() if worker._folder)
 
 
 @pytest.fixture(scope="module")
