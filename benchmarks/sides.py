@@ -18,7 +18,8 @@ from accgate.engines.openai.served import free_port
 from accgate.engines.vllm.process import Log
 from accgate.engines.wire import body_of, json_bytes
 from accgate.inputs.toml import parsed_toml
-from accgate.tasks.task import Sample, Task
+from accgate.tasks.sample import Sample
+from accgate.tasks.task import Task
 
 
 @dataclass(frozen=True)

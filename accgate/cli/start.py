@@ -138,7 +138,7 @@ def _given(arguments: argparse.Namespace) -> Answers:
 def _config_text(answers: Answers) -> str:
     """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
     from accgate.cli.starter import CONFIG_FILE, config_text, theta_of
-    from accgate.config import checked_config
+    from accgate.config import config_of
     from accgate.inputs import parsed_toml
     from accgate.tasks import library_names
     from accgate.text import nearest
@@ -152,7 +152,7 @@ def _config_text(answers: Answers) -> str:
         name=answers.name, engine=answers.engine, model=answers.model, base_url=answers.base_url,
         tasks={task: theta_of(task) if answers.theta is None else answers.theta for task in answers.tasks},
     )  # fmt: skip
-    checked_config(parsed_toml(Path(CONFIG_FILE), text))
+    config_of(parsed_toml(Path(CONFIG_FILE), text))
     return text
 
 

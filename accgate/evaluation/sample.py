@@ -15,7 +15,7 @@ from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.scoring import NotScored, Scoring, score_of
 from accgate.metrics import perplexity
 from accgate.records import Record
-from accgate.tasks import ForeignTask, Sample, Task, chosen, continuation
+from accgate.tasks import HarnessTask, Sample, Task, continuation, likeliest_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ async def _answer(
 ) -> _Answer:
     task, request = assignment.task, _request(assignment, sample, repeat, user)
     if replayed(engine) is None:
-        if isinstance(task, ForeignTask):
+        if isinstance(task, HarnessTask):
             return await _by_lm_eval(engine, task, sample, repeat)
         if task.metric.kind == "likelihood":
             return await _perplexity(engine, task, sample, request)
@@ -103,11 +103,11 @@ async def _perplexity(engine: Any, task: Task, sample: Sample, request: Request)
     return _Answer(reply, None, score)
 
 
-async def _by_lm_eval(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answer:
+async def _by_lm_eval(engine: Engine, task: HarnessTask, sample: Sample, repeat: int) -> _Answer:
     """What lm-eval asks, and how it scores the answers."""
     from accgate.tasks import responses_of
 
-    question = task.asked[sample.id]
+    question = task.documents[sample.id]
     responses, replies = await responses_of(engine, question.requests, sample.id, repeat)
     points, answer = task.lm_eval.points(question, responses), task.lm_eval.answer(question, responses)
     return _Answer(replies[0] if replies else Reply(answer), answer, points)
@@ -122,7 +122,7 @@ async def _likeliest_option(engine: Any, task: Task, sample: Sample, request: Re
     texts = [continuation(task.choices, option) for option in sample.options]
     scores = await asyncio.gather(*(engine.score(request, text) for text in texts))
     totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
-    choice = chosen(task.choices, sample.options, totals, tokens)
+    choice = likeliest_option(task.choices, sample.options, totals, tokens)
     text = next(option.text for option in sample.options if option.label == choice.label)
     cached = all(each.cached for each in scores)
     reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from accgate.engines import Engine, Request, RequestFailed, replayed
 from accgate.evaluation.assignment import Sampling
 from accgate.planning import Check
-from accgate.tasks import ANSWER, ForeignTask, Sample, Task, by_regex
+from accgate.tasks import ANSWER, HarnessTask, Sample, Task, by_regex
 
 if TYPE_CHECKING:
     from accgate.evaluation.assignment import Sampling
@@ -177,8 +177,8 @@ class Scorers:
 def missing_ability(engine: Engine, check: Check) -> str | None:
     """Why an engine cannot answer a check's task, with the alternative; None where it can."""
     task = check.task
-    foreign = isinstance(task, ForeignTask) and task.lm_eval.needs_likelihoods
-    needed = foreign or task.by_likelihood or task.metric.kind == "likelihood"
+    by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
+    needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
     if not needed or hasattr(engine, "score") or replayed(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
