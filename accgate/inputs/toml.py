@@ -11,9 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, dotted
 from accgate.inputs.paths import has_file, path_in
-from accgate.text import Key, dotted
 
 if sys.version_info >= (3, 11):
     import tomllib

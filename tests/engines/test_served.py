@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
@@ -28,8 +29,16 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(served, "POLL", 0.02)
-    monkeypatch.setattr(served, "GRACE", 2.0)
+    monkeypatch.setattr(served, "GRACE", 30.0)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time that a server has to answer is over when it makes the file `over`, and not before."""
+    over = tmp_path / "over"
+    ready = functools.partialmethod(served.Served.ready, clock=lambda: 1e9 if over.exists() else 0.0)
+    monkeypatch.setattr(served.Served, "ready", ready)
 
 
 def test_a_server_is_started_asked_and_ended(tmp_path: Path, temporary: Path) -> None:
@@ -103,9 +112,9 @@ def test_a_server_that_is_killed_while_it_loads_is_said_with_the_signal(tmp_path
 
 
 def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> None:
-    code = FAMILY + "print('still loading', flush=True)\ntime.sleep(600)"
-    with pytest.raises(CannotEvaluate, match=r"does not answer after 1 s; raise .*serve_timeout .*: still loading "):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+    code = FAMILY + "print('still loading', flush=True)\nPath('over').touch()\ntime.sleep(600)"
+    with pytest.raises(CannotEvaluate, match=r"does not answer after 5 s; raise .*serve_timeout .*: still loading "):
+        asked(made(tmp_path, script(tmp_path, code), serve_timeout=5))
     found = pids(tmp_path)
     assert len(found) == 3
     assert not any(map(lives, found.values()))
@@ -113,9 +122,9 @@ def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> No
 
 def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "GRACE", 0.2)
-    code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY + "time.sleep(600)"
+    code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY
     with pytest.raises(CannotEvaluate, match="does not answer"):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+        asked(made(tmp_path, script(tmp_path, code + "Path('over').touch()\ntime.sleep(600)")))
     found = pids(tmp_path)
     assert len(found) == 3
     assert not any(map(lives, found.values()))
@@ -130,10 +139,11 @@ def test_a_server_may_clean_up_before_it_ends(tmp_path: Path) -> None:
         Path("cleaned").touch()
         sys.exit()
     signal.signal(signal.SIGTERM, end)
+    Path("over").touch()
     time.sleep(600)
     """
     with pytest.raises(CannotEvaluate, match="does not answer"):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+        asked(made(tmp_path, script(tmp_path, code)))
     assert (tmp_path / "cleaned").exists()
 
 

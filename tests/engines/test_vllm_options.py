@@ -341,8 +341,8 @@ WATCHED = """
 import os, subprocess, sys, time
 from accgate.engines.vllm.process import Watch
 watch = Watch()
-child = subprocess.Popen(["sh", "-c", "sleep 60; true"], stdout=subprocess.DEVNULL, start_new_session=True)
-time.sleep(1)
+child = subprocess.Popen(["sh", "-c", "sleep 600; true"], stdout=subprocess.DEVNULL, start_new_session=True)
+time.sleep(3)
 watch.started()
 print(child.pid, watch._process.pid, flush=True)
 if sys.argv[1] == "close":
@@ -357,12 +357,12 @@ def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order(end: 
     done = subprocess.run([sys.executable, "-c", WATCHED, end], stdout=subprocess.PIPE, text=True, check=False)
     child, watch = map(int, done.stdout.split())
     assert done.returncode == -9
-    for _ in range(200):
+    for _ in range(2000):
         if not is_alive(watch):
             break
         time.sleep(0.05)
     assert not is_alive(watch)
-    for _ in range(100):
+    for _ in range(2000):
         if lives == is_alive(child):
             break
         time.sleep(0.05)

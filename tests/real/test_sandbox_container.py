@@ -20,19 +20,19 @@ import json, os, pathlib, sys, tempfile
 sys.path.insert(0, "/tests")
 from accgate.sandbox.probe import confinement
 from accgate.sandbox.process import Worker
-from tests.sandbox.hostile import LOOP, PLENTY, PROGRAMS, SECRET, WAIT
+from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET
 os.environ[SECRET] = "hunter2"
 outside = pathlib.Path(tempfile.mkdtemp(), "outside")
 outside.write_text("of others")
 found = confinement()
-workers = {limits: Worker(limits, found) for limits in (WAIT, LOOP, PLENTY)}
+workers = {name: Worker(limits, found) for name, limits in LIMITS.items()}
 wrong = []
 for program in PROGRAMS:
     worker = workers[program.limits]
     outcome = worker.run(program.against(outside, 9))
     if outcome.passed or not program.reason.match(outcome.reason) or os.listdir(worker._folder):
         wrong.append((program.name, outcome.reason))
-ordinary = workers[PLENTY].run("import json, sqlite3, hashlib; open('a', 'w').write('x')")
+ordinary = workers["ends"].run("import json, sqlite3, hashlib; open('a', 'w').write('x')")
 for worker in workers.values():
     worker.stop()
 left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("accgate-")]

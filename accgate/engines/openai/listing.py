@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.text import Key, nearest
+from accgate.errors import Key
+from accgate.text import nearest
 
 BASE_URL = ("options", "base_url")
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any

@@ -13,8 +13,7 @@ from accgate.engines.base import Engine, ModelTable, Reply, Request, RequestFail
 from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
-from accgate.errors import AccgateError, CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.text import Key
+from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray

@@ -18,9 +18,9 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable
 from accgate.engines.vllm.failures import one_line
-from accgate.errors import KeyFaults, KeyNotReady
+from accgate.errors import Key, KeyFaults, KeyNotReady
 from accgate.inputs import CLOSED, Count, Flag, Text, has_file, path_in, typed
-from accgate.text import Key, nearest
+from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
