@@ -73,7 +73,7 @@ def read_wording(path: Path | None) -> Wording:
     """
     if path is None:
         return Wording()
-    file = read_toml(path, mend='write [[items]] with id = "..." and text = "..."')
+    file = read_toml(path, fix='write [[items]] with id = "..." and text = "..."')
     wording = validated(file, Wording)
     if faults := list(_faults(wording)):
         raise located(file, faults)

@@ -89,7 +89,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
         if (scores := path.with_suffix(".scores.csv")).exists():
             raise BadInput(f"{path}: is missing, but {scores.name} is there; restore it from git, or {MEND}")
         return None
-    source = read_toml(path, mend=f"restore it from git, or {MEND}")
+    source = read_toml(path, fix=f"restore it from git, or {MEND}")
     about = validated(source, AnchorFile)
     if about.replaced != len(about.history):
         fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
