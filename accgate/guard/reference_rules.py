@@ -14,7 +14,7 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats
-from accgate.references import Reference, ReferenceFile, changed_parts, figures
+from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
@@ -125,7 +125,7 @@ class ReferencePair:
         """Whether the head's figures are those of its scores, and it counts the runs it has digests of."""
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
-        found = figures(self.after.scores)
+        found = figures_of(self.after.scores)
         same = all(_close(getattr(new, name), found[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 
