@@ -21,7 +21,7 @@ from accgate.evaluation import (
     write_shard,
     write_union,
 )
-from accgate.guard import Rulings
+from accgate.guard import RuleSets
 from accgate.references import copy_references
 from accgate.report import forget_result, write_result
 from accgate.result import Result
@@ -36,7 +36,7 @@ OUT = Path("accgate-out")
 def run(
     config: Config | str | Path,
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
     resume: bool = False,
@@ -49,7 +49,7 @@ def run(
     ----------
     config : Config or path
         accuracy.toml, read or not.
-    rulings : Rulings, optional
+    rulings : RuleSets, optional
         On a pull request the rules of the base commit, which then decide; what the pull request's own rules say of
         the same records stands beside.
     bootstrap : bool
@@ -121,7 +121,7 @@ def run_shard(
     config: Config | str | Path,
     shard: Shard,
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     out: str | Path = OUT,
     resume: bool = False,
     observer: Observer | None = None,
@@ -141,7 +141,7 @@ def merge(
     config: Config | str | Path,
     folders: Sequence[Path],
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
 ) -> Result:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.engines import Engine, parted, replayed
+from accgate.engines import Engine, replayed, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
@@ -23,7 +23,7 @@ from accgate.planning import Check, PlannedModel
 from accgate.records import OPERATIONAL, PLAN, Record, paths_of
 from accgate.result import EngineInfo
 from accgate.tasks import Task
-from accgate.text import shown
+from accgate.text import some_of
 
 if TYPE_CHECKING:
     from accgate.evaluation.cache import Cache
@@ -124,8 +124,9 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             try:
-                if not await _start(engine, self.stop):
-                    return
+                with waiting[0].planned_model.locating():
+                    if not await _start(engine, self.stop):
+                        return
                 self.infos[name] = engine.describe()
                 while waiting and not self.stop.requested:
                     self.evaluated.append(await self.check(engine, waiting[0], scorers))
@@ -196,7 +197,7 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         unknown = recording.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
         if unknown:
             raise BadInput(
-                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {shown(unknown)}; "
+                f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
                 "were they made with another prompt or dataset?"
             )
 
@@ -213,14 +214,14 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     if not missing:
         return None
     count = len(task.samples)
-    return f"{len(missing)} of {count} samples have no record: {shown(missing)}; record every sample, each once"
+    return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
 
 
 def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
     """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart."""
     model = check.planned_model.settings
     sampling = Sampling(**asdict(model.sampling))
-    answering, operational = parted(model.engine, model.options)
+    answering, operational = split_options(model.engine, model.options)
     settings = {
         "engine": asdict(info),
         "model": model.model,

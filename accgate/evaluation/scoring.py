@@ -168,7 +168,8 @@ class Scorers:
         if key not in self._made:
             engine = judge.engine()
             self._open.push_async_callback(engine.close)
-            await engine.start()
+            with judge.locating():
+                await engine.start()
             self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)))
         return self._made[key]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Config, TaskSettings
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.base_tree import included_folder
 from accgate.guard.difference import (
     NOT_PLAIN,
@@ -33,7 +33,6 @@ from accgate.tasks import (
     read_definition,
     unloaded_definition,
 )
-from accgate.text import Key
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")
@@ -46,9 +45,12 @@ SETTINGS: Mapping[str, Direction] = {
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
     "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
-ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
-INHERITED = ("theta", "sigma", "mode")  # the definition's holds where they are not set
-RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")  # [gate]'s or the definition's hold where they are not
+ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by content
+INHERITED = ("theta", "sigma", "mode")  # the definition's value counts where they are not set
+RATES: tuple[Literal["alpha", "beta"], ...] = (
+    "alpha",
+    "beta",
+)  # [gate]'s or the definition's value counts where they are not
 NO_RULES = ("description", "source")
 WHY = {
     **dict.fromkeys(
@@ -60,9 +62,9 @@ WHY = {
         "answers are scored in another way",
     ),
     **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
-    **dict.fromkeys(("stop", "max_tokens"), "replies end elsewhere"),
+    **dict.fromkeys(("stop", "max_tokens"), "replies end at another place"),
     **dict.fromkeys(("dataset", "subset"), "other samples are evaluated"),
-    "run_code": "whether the model's code is run",
+    "run_code": "the model's code is run, or no longer run",
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
@@ -70,7 +72,7 @@ WHY = {
 
 
 def task_differences(name: str, base: Config, head: Config) -> Iterator[Difference]:
-    """The rules of a task that both have and that differ.
+    """The rules in which a task of both sides differs.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def task_differences(name: str, base: Config, head: Config) -> Iterator[Differen
 
 
 def definition_of(config: Config, name: str) -> Definition:
-    """What a task of the config resolves to: its file, or the library's.
+    """The definition of a task of the config: its own file, or the library's.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def definition_of(config: Config, name: str) -> Definition:
 
 
 def is_higher_better(name: str, base: Config, head: Config) -> bool:
-    """The direction of a task's metric as the base has it, as the head has it where the base has none.
+    """The direction of a task's metric in the base, or in the head where the base has no such task.
 
     Raises
     ------
@@ -137,7 +139,7 @@ def _setting_differences(
         yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
     for rate in RATES:
         values = _rate(base, name, rate, before), _rate(head, name, rate, after)
-        # What comes of [gate] alone is said there, once for all tasks.
+        # A change of [gate] alone is listed there, once for all tasks.
         if getattr(own, rate) != getattr(new, rate) or getattr(base.gate, rate) == getattr(head.gate, rate):
             yield from difference((*key, rate), *values, SETTINGS[rate])
     for field in ("dataset", "few_shot_dataset"):
@@ -160,7 +162,7 @@ def _rate(config: Config, name: str, rate: Literal["alpha", "beta"], definition:
 
 
 def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
-    """Ending and content of a file that accuracy.toml names."""
+    """Extension and digest of a file that accuracy.toml names."""
     return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
 
 
@@ -183,27 +185,27 @@ def _of_means(definition: Definition) -> Mapping[str, Direction]:
 
 
 def _effective(task: TaskSettings, definition: Definition, field: str) -> Any:
-    found = getattr(task, field)
-    return getattr(definition.content, field) if found is None and field in INHERITED else found
+    value = getattr(task, field)
+    return getattr(definition.content, field) if value is None and field in INHERITED else value
 
 
 def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
     if set(base) - set(head):
         yield Difference(key, *texts(base, head), "loosening", "a job that chooses by tag may skip the task")
     elif set(head) - set(base):
-        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag take the task")
+        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag run the task")
 
 
 def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
     if part in RATES:
-        return  # said of the task, where it holds
+        return  # listed for the task, where it counts
     if part in ("num_samples", "theta"):
         yield from difference(key, base, head, SETTINGS[part], part=part)
     elif exact(_compared(base)) != exact(_compared(head)):
         why = WHY.get(part, NOT_PLAIN)
         if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
             why = "the dataset's content changed"
-        yield Difference(key, *texts(_shown(base), _shown(head)), "loosening", why, part)
+        yield Difference(key, *texts(_plain(base), _plain(head)), "loosening", why, part)
 
 
 def _parts(definition: Definition) -> dict[str, Any]:
@@ -238,9 +240,9 @@ def own_code(definition: Definition) -> str | None:
 
 
 def _compared(part: Any) -> Any:
-    """A part with what counts: of a file's name the ending, which says how it is read, and the order within examples.
+    """A part as it is compared: with only the extension of a file's name, and with the order of keys in examples.
 
-    A template can go through the keys of a table that an example holds, in their order.
+    The extension decides how a file is read, and a template can go through the keys of an example in their order.
     """
     if not isinstance(part, dict):
         return part
@@ -249,8 +251,8 @@ def _compared(part: Any) -> Any:
     return {**part, "file": None if name is None else Path(name).suffix.lower(), "examples": rows}
 
 
-def _shown(part: Any) -> Any:
-    """A part without what is not set, and with a short digest."""
+def _plain(part: Any) -> Any:
+    """A part without the keys that are not set, and with a short digest."""
     if not isinstance(part, dict):
         return part
     short = {**part, "sha256": (part.get("sha256") or "")[:12]}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accgate.config import Config, TaskSettings
-from accgate.design import Design, Mean, Target, chosen_test, sequential_test
+from accgate.design import Design, Mean, Target, choose_test, sequential_test
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.design import design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
@@ -183,7 +183,7 @@ def _plan_check(config: Config, model_name: str, task_name: str, checks: int, *,
     baseline = baseline_of(model_name, model.variant, model.settings.baseline)
     recorded = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(settings, recorded)
-    test = sequential_test(design, reference) or chosen_test(settings.test, reference)
+    test = sequential_test(design, reference) or choose_test(settings.test, reference)
     alpha = share_of_alpha(design.alpha, config.gate.correction, checks)
     about = None if recorded is None else recorded.about
     sizing = Sizing(settings, definition.content, design, test, reference, alpha, about)

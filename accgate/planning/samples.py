@@ -17,6 +17,7 @@ from accgate.stats import (
     TestName,
     one_sample_n,
     paired_binary_effect,
+    paired_sd,
     quantile_sum,
     share_of_alpha,
     two_sample_n,
@@ -157,7 +158,7 @@ def fixed_n(
 def normal_n(theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float) -> int:
     """Samples that the paired test needs by the normal approximation, which loads no scipy."""
     if discordance is not None:
-        sigma = 100.0 * math.sqrt(max(discordance, theta / 100.0))
+        sigma = paired_sd(discordance, theta)
     return one_sample_n(theta, sd=sigma or 0.0, alpha=alpha, beta=beta)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from accgate.config import TaskSettings
@@ -11,7 +10,7 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, fixed_n, maximum_n, plan
 from accgate.records import Scores
 from accgate.references import Reference, ReferenceFile, mismatch
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, two_sample_n
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n
 from accgate.tasks import DefinitionFile, Task
 
 
@@ -45,7 +44,7 @@ class Sizing:
 
     def paired_sigma(self) -> float | None:
         """Assumed standard deviation of the differences where scores are not 0/100, points."""
-        return None if self.binary else 100.0 * math.sqrt(self.discordance)
+        return None if self.binary else paired_sd(self.discordance)
 
     @property
     def theta(self) -> float | None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines import parted
-from accgate.text import differences, said
+from accgate.engines import split_options
+from accgate.text import differences, value_text
 
 if TYPE_CHECKING:
     from accgate.config import Model
@@ -22,7 +22,7 @@ def answer_settings(model: Model) -> dict[str, Any]:
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
-    answering, _ = parted(model.engine, model.options)
+    answering, _ = split_options(model.engine, model.options)
     return _without_empty({"model": model.model, "options": answering, "sampling": asdict(model.sampling)})
 
 
@@ -59,4 +59,4 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | reference.settings
         now |= tables | answer_settings(model)
-    return tuple(f"{key}: {said(old)} → {said(new)}" for key, (old, new) in differences([before, now]))
+    return tuple(f"{key}: {value_text(old)} → {value_text(new)}" for key, (old, new) in differences([before, now]))

@@ -30,7 +30,7 @@ from accgate.references.store import (
 )
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
-from accgate.text import shown
+from accgate.text import some_of
 
 Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
@@ -99,9 +99,9 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
     extra, lacking = sorted(ids - recorded_ids), sorted(recorded_ids - ids)
     faults = []
     if extra:
-        faults.append(f"{len(extra)} are not in the reference: {shown(extra)}")
+        faults.append(f"{len(extra)} are not in the reference: {some_of(extra)}")
     if lacking:
-        faults.append(f"{len(lacking)} of the reference's {len(recorded_ids)} are not in the run: {shown(lacking)}")
+        faults.append(f"{len(lacking)} of the reference's {len(recorded_ids)} are not in the run: {some_of(lacking)}")
     if faults:
         raise BadInput(f"{path}: a run of {len(ids)} samples cannot be added: {'; '.join(faults)}; {fix}")
     return reference
@@ -175,7 +175,9 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     """The records' scores, of which none may be missing."""
     failed = [record.id for record in records if record.score is None]
     if failed:
-        raise BadInput(f"{len(failed)} of {len(records)} samples have no score: {shown(failed)}; a reference needs all")
+        raise BadInput(
+            f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
+        )
     clusters = {record.key: record.cluster for record in records}
     return collect({record.key: record.score for record in records}, side, clusters)
 

@@ -54,6 +54,18 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
     return quantile_sum(alpha, beta) * sd / math.sqrt(n)
 
 
+def paired_sd(discordance: float, theta: float = 0.0) -> float:
+    """Standard deviation (points) of the differences of paired 0/100 scores, of which a share `discordance` changed.
+
+    A drop of `theta` points changes a share of at least theta / 100. The square of the mean difference, which is small
+    beside it, is left in.
+
+    >>> round(paired_sd(0.05), 2), paired_sd(0.0, theta=4.0)
+    (22.36, 20.0)
+    """
+    return 100.0 * math.sqrt(max(discordance, theta / 100.0))
+
+
 def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float) -> float:
     """Smallest drop (points) that paired 0/100 scores show at this share of changed samples.
 

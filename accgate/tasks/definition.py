@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate import metrics
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
 from accgate.inputs import TomlFile, read_toml, validated
 from accgate.metrics import own_metric
 from accgate.tasks.faults import definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile
-from accgate.text import Key
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import pytest
 
 from accgate.config.config import Model
 from accgate.decision.comparison import Verdict, compare, decide
-from accgate.decision.early import early_stop
 from accgate.decision.evidence import evidence_of
+from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.recorded import RecordedEngine

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.attacks.edits import NEIGHBOURS
 from accgate.tasks.attacks.shape import shape_of
+from tests.cases import each
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
 WAYS = [(kind, style) for kind in PERTURBING for style in ("any", *STYLES[kind])]
@@ -39,7 +40,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", text)
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(text=TEXTS, rate=RATES, key=st.text())
 def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(
@@ -55,7 +56,7 @@ def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(
     assert halves == [character for character in text if "\ud800" <= character <= "\udfff"]
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(words=st.lists(st.from_regex(r"[b-y][b-y]{1,7}z", fullmatch=True), min_size=2, unique=True), rate=RATES)
 def test_a_text_that_can_change_does(kind: str, style: str, words: list[str], rate: float) -> None:
@@ -64,7 +65,7 @@ def test_a_text_that_can_change_does(kind: str, style: str, words: list[str], ra
         assert attack_text(Attack(kind, rate=rate, style=style, seed=seed), text, key="s1") != text
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(text=st.text("ab ", min_size=1))
 def test_changes_that_undo_each_other_still_leave_one(kind: str, style: str, text: str) -> None:
@@ -83,7 +84,7 @@ def test_what_is_changed_begins_and_ends_where_a_grapheme_does(text: str, protec
     assert {place for unit in units for place in unit} <= boundaries
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 def test_emoji_and_letters_with_marks_are_never_torn(kind: str, style: str) -> None:
     text = " ".join(f"{emoji}été e\u0301te\u0301 {emoji} हिन्दी ภาษา 각각{emoji}" for emoji in EMOJI)
     for seed in range(20):
@@ -124,8 +125,8 @@ FIGURES = ("48", "3.14", "1,000", "5km", "5 km", "H2O", "x2", "-7", "2/3", "12:3
 CODE = ("`red fox`", "``red ` fox``", "\n```py\nred fox\n```\n", "\n~~~\nred fox", r"\frac", "(A)", "x")
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
-@pytest.mark.parametrize("kept", FIGURES + CODE)
+@each(("kind", "style"), WAYS)
+@each("kept", FIGURES + CODE)
 def test_figures_code_and_single_letters_stay(kind: str, style: str, kept: str) -> None:
     for seed in range(10):
         before, _, after = attack_text(
@@ -134,8 +135,8 @@ def test_figures_code_and_single_letters_stay(kind: str, style: str, kept: str) 
         assert len(words(before)) >= 1 <= len(words(after))
 
 
-@pytest.mark.parametrize("kind", PERTURBING)
-@pytest.mark.parametrize(
+@each("kind", PERTURBING)
+@each(
     "text",
     ["", " ", "48", "A", "(B)", "3 + 4 = 7", "`only code`", "\U0001f600\U0001f389", "\ud83d", "\u0301\u0301", "--"],
 )
@@ -249,7 +250,7 @@ def test_a_paired_column_is_taken_as_it_is() -> None:
     assert attack_text(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
 
 
-@pytest.mark.parametrize(
+@each(
     ("attack", "row", "message"),
     [
         (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', no text"),
@@ -274,7 +275,7 @@ def test_only_the_field_of_a_row_is_attacked() -> None:
     assert changed["question"] != row["question"] == QUESTION
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "key", "message"),
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config import Model
-from accgate.engines import Request
+from accgate.engines import Request, model_file
+from accgate.inputs import path_in
 from accgate.planning import PlannedModel
 from accgate.result import EngineInfo
 
@@ -119,13 +120,11 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
         When the model is a name that is not pinned to a commit.
     """
     model = planned.settings
-    if model.engine == "llamacpp":
-        from accgate.engines import model_path
-
-        return _digest([[part.name, digest_of(part)] for part in _split(model_path(
-            model.model, planned.source, (planned.table, planned.name, "model")
-        ))])  # fmt: skip
-    path = planned.source.path_of(model.model)
+    with planned.locating():
+        file = model_file(model.engine, model.model, planned.folder)
+    if file is not None:
+        return _digest([[part.name, digest_of(part)] for part in _split(file)])
+    path = path_in(planned.folder, model.model)
     if path.exists():
         return tree_digest(path, digest_of)
     revision = str(model.options.get("revision", ""))

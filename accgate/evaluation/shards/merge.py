@@ -25,7 +25,7 @@ from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_sha
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.planning import Check
 from accgate.records import MERGED, PLAN, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
-from accgate.text import shown
+from accgate.text import some_of
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
             holder = next((shard for shard in shards if shard.holds(unit)), Shard(unit % most + 1, most))
             missing[holder].append(sample.id)
     parts = [
-        f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({shown(ids)})"
+        f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({some_of(ids)})"
         for shard, ids in sorted(missing.items())
     ]
     return (

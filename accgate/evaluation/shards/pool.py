@@ -18,7 +18,7 @@ from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check
 from accgate.records import NOT_COMPARED, PLAN, Record, paths_of, read_records, settings_of_run, to_line
 from accgate.result import EngineInfo
-from accgate.text import mixed, shown
+from accgate.text import mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
@@ -116,13 +116,13 @@ def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
 def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
     """Where the shards were planned by other rules, or by another accgate, than this merge."""
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
-    faults = mixed("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
+    faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
     rules = {place: each.get("checks") or {} for place, each in plans.items()}
     for name in sorted({name for each in rules.values() for name in each}):
         without = [place for place, each in rules.items() if name not in each]
         if without:
-            faults.append(f"{name}: is no check of {shown(without)}; name the same --models, --tasks and --base")
-        faults += mixed(name, {place: each[name] for place, each in rules.items() if name in each})
+            faults.append(f"{name}: is no check of {some_of(without)}; name the same --models, --tasks and --base")
+        faults += mismatches(name, {place: each[name] for place, each in rules.items() if name in each})
     return faults
 
 
@@ -133,14 +133,14 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.pair).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
-    return [fault for model, each in engines.items() for fault in mixed(model, each)]
+    return [fault for model, each in engines.items() for fault in mismatches(model, each)]
 
 
 def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
-    return mixed(pool.name, {place: _without(each, OWN) for place, each in places.items()})
+    return mismatches(pool.name, {place: _without(each, OWN) for place, each in places.items()})
 
 
 def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
@@ -155,13 +155,13 @@ def record_faults(pool: Pool) -> Iterator[str]:
         unknown = sorted({record.id for record in source.records if record.key not in expected})
         if unknown:
             path = paths_of(source.folder, *pool.pair).records
-            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {shown(unknown)}; run that shard again"
+            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {some_of(unknown)}; run that shard again"
         for record in source.records:
             if record.score is not None:
                 scores[record.key].add(record.score)
     doubtful = sorted({id_ for (id_, _), values in scores.items() if len(values) > 1})
     if doubtful:
         yield (
-            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {shown(doubtful)}; "
+            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {some_of(doubtful)}; "
             "give one run of each shard"
         )
