@@ -11,7 +11,7 @@ from accgate.errors import BadInput
 from accgate.interop.imported import Imported, unscored
 from accgate.interop.trtllm import SuiteReference
 from accgate.records import collect
-from accgate.references import ReferenceFile, check_replacement, figures, reference_path, write_reference, write_toml
+from accgate.references import ReferenceFile, figures_of, reference_path, replaced_figures, write_reference, write_toml
 
 
 def keep_records(
@@ -29,7 +29,7 @@ def keep_records(
     scores = collect({r.key: r.score for r in imported.records}, str(imported.source))
     tool, _, version = imported.tool.rpartition(" ")
     about = ReferenceFile(
-        model=imported.model, task=imported.task, **figures(scores), date=imported.date, commit=commit,
+        model=imported.model, task=imported.task, **figures_of(scores), date=imported.date, commit=commit,
         engine=f"imported from {tool or imported.tool}", engine_version=version if tool else "",
         variant=dict(variant), fingerprint=dict(imported.fingerprint),
     )  # fmt: skip
@@ -49,7 +49,7 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
         path = reference_path(store, one.model, one.variant, one.task)
         about = ReferenceFile(
             model=one.model, task=one.task, mean=one.mean, n=one.n, sigma=one.sigma, date=date,
-            engine="imported from TensorRT-LLM", reason=reason or "", replaced=check_replacement(path, reason),
+            engine="imported from TensorRT-LLM", reason=reason or "", replaced=replaced_figures(path, reason),
             variant=dict(one.variant),
         )  # fmt: skip
         made.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
