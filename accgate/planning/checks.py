@@ -12,7 +12,7 @@ import numpy as np
 
 from accgate.config import Config
 from accgate.config import Task as TaskSettings
-from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, choose_test, sequential_test
+from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import BadInput
 from accgate.planning.design import design_of, judge_of, judged_by, refuse_unready
 from accgate.planning.model import PlannedModel
@@ -298,7 +298,7 @@ def _foreseen(check: Check, sizing: Sizing) -> Check:
     if check.reference_mean is not None:
         error = standard_error(check.test, check.n, sigma=sigma, discordance=discordance, reference_n=known)
         margin = quantile(alpha) * error
-        gamma = check.reference_mean + (margin if check.design.higher_is_better else -margin)
+        gamma = check.reference_mean + oriented(margin, check.design.higher_is_better)
     healthy, dropped = _expected(check, sigma, discordance)
     return replace(
         check, theta=theta, gamma=gamma, discordance=discordance, expected_n_healthy=healthy, expected_n_dropped=dropped

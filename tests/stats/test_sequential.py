@@ -13,7 +13,7 @@ from scipy.stats import norm, skew
 from accgate.stats.e_process import e_process_test
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
-from accgate.stats.sequential import SequentialResult, Units, visible_effect, lost_sums, units_of
+from accgate.stats.sequential import SequentialResult, Units, lost_sums, units_of, visible_effect
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 TESTS: dict[str, Callable[[Units], SequentialResult]] = {
