@@ -27,7 +27,7 @@ REACH = 3.6  # standard errors of a curve that are drawn
 FURTHEST = 14.0  # standard errors to what is marked; further off it stands at the edge
 
 
-def stopped_early(verdict: Verdict) -> bool:
+def has_stopped_early(verdict: Verdict) -> bool:
     """Whether a sequential test ended before its last sample, so that the picture is that of the whole run."""
     return verdict.stop is not None and verdict.n_max is not None and verdict.n < verdict.n_max and bool(verdict.theta)
 
@@ -38,7 +38,7 @@ def standard_error(verdict: Verdict) -> tuple[float, bool] | None:
     Where the samples show no spread, or the run stopped early, it is the one at which theta has its power:
     theta / (z_{1-alpha} + z_{1-beta}).
     """
-    if stopped_early(verdict) and verdict.theta:
+    if has_stopped_early(verdict) and verdict.theta:
         return verdict.theta / quantile_sum(_alpha(verdict), verdict.beta), True
     if verdict.sigma is not None and verdict.sigma > 0.0 and verdict.n > 0:
         two = verdict.test == "two-sample" and verdict.reference.n
@@ -69,7 +69,7 @@ class _Figures:
     @property
     def marks(self) -> list[Mark]:
         """The figures that have a line of their own: class, name, value."""
-        verdict, is_early = self.verdict, stopped_early(self.verdict)
+        verdict, is_early = self.verdict, has_stopped_early(self.verdict)
         marks = [("reference", "reference", self.reference), ("candidate", "candidate", self.mean)]
         if self.dropped is not None:
             marks.append(("dropped", f"{_kind(verdict)} of theta:", self.dropped))
@@ -87,7 +87,7 @@ class _Figures:
     @property
     def bar(self) -> tuple[float, float] | None:
         """Of a run that stopped early the limits of its mean, from those of its difference to the reference."""
-        if self.verdict.interval is None or not stopped_early(self.verdict):
+        if self.verdict.interval is None or not has_stopped_early(self.verdict):
             return None
         low, high = self.verdict.interval.two_sided
         return self.reference + low, self.reference + high
@@ -140,7 +140,7 @@ def _figures(verdict: Verdict) -> _Figures | None:
     (error, measured), higher = spread, verdict.higher_is_better
     dropped = None if verdict.theta is None else reference - oriented(verdict.theta, higher)
     limit = verdict.gamma
-    if stopped_early(verdict):
+    if has_stopped_early(verdict):
         limit = reference + oriented(quantile(_alpha(verdict)), higher) * error
     return _Figures(verdict, reference, mean, error, measured, dropped, limit)
 
@@ -254,9 +254,16 @@ def _marks(x: Axis, marks: Sequence[Mark]) -> list[str]:
         beyond = "« " if value < x.low else "» " if value > x.high else ""
         name = f"{beyond}{words} {number(value)}"
         lines.append(
-            element("line", x1=pixel(place), x2=pixel(place), y1=top - 9, y2=BOTTOM, class_=f"mark {class_}",
-                    data_value=value)
-        )  # fmt: skip
+            element(
+                "line",
+                x1=pixel(place),
+                x2=pixel(place),
+                y1=top - 9,
+                y2=BOTTOM,
+                class_=f"mark {class_}",
+                data_value=value,
+            )
+        )
         fits = place + 5 + LETTER * len(name) <= WIDTH
         names.append(
             label(place + (5 if fits else -5), top, name, anchor="start" if fits else "end", class_=f"words {class_}")
@@ -280,7 +287,7 @@ def _rows(figures: _Figures) -> tuple[tuple[str, ...], ...]:
 def _description(verdict: Verdict, error: float) -> str:
     worse, kind = "below" if verdict.higher_is_better else "above", _kind(verdict)
     gamma = verdict.gamma
-    if stopped_early(verdict):
+    if has_stopped_early(verdict):
         return _early_description(verdict, worse, kind)
     parts = [
         f"Two bell curves of standard error {number(error)}. One shows the scores of a run in which nothing changed, "
@@ -312,7 +319,7 @@ def _early_description(verdict: Verdict, worse: str, kind: str) -> str:
 
 
 def _notes(verdict: Verdict, measured: bool, shaded: tuple[float | None, float | None]) -> tuple[str, ...]:
-    if stopped_early(verdict):
+    if has_stopped_early(verdict):
         return ("The limit at a sample before the last is stricter: alpha and beta hold for all looks together.",)
     notes = []
     if verdict.test not in NORMAL or abs((shaded[0] or _alpha(verdict)) - _alpha(verdict)) > NEAR:

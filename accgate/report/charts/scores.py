@@ -44,9 +44,16 @@ def scores_chart(verdict: Verdict, candidate: Floats, reference: Floats | None, 
             left = x.at(bin_) + (side - len(sides) / 2) * wide
             top = y.at(float(share))
             parts.append(
-                element("rect", x=pixel(left), y=pixel(top), width=pixel(wide), height=pixel(y.start - top),
-                        class_=f"bar {name}", data_count=int(count[bin_]))
-            )  # fmt: skip
+                element(
+                    "rect",
+                    x=pixel(left),
+                    y=pixel(top),
+                    width=pixel(wide),
+                    height=pixel(y.start - top),
+                    class_=f"bar {name}",
+                    data_count=int(count[bin_]),
+                )
+            )
     parts.append(legend([("area", f"bar {name}", name) for name, _ in sides]))
     title = "How the scores are distributed"
     means = {name: float(values.mean()) for name, values in sides}
@@ -57,9 +64,15 @@ def scores_chart(verdict: Verdict, candidate: Floats, reference: Floats | None, 
         for bin_, name in enumerate(names)
     ]
     svg = drawing(
-        key, "scores", title, description, *parts, data_candidate=means["candidate"],
-        data_reference=means.get("reference"), data_n=verdict.n,
-    )  # fmt: skip
+        key,
+        "scores",
+        title,
+        description,
+        *parts,
+        data_candidate=means["candidate"],
+        data_reference=means.get("reference"),
+        data_n=verdict.n,
+    )
     notes = () if reference is not None else ("The reference's scores are not beside accgate.json.",)
     headings = ("Score, points", *(f"{name.capitalize()}, samples" for name, _ in sides))
     return Chart("scores", title, description, svg, headings, tuple(rows), notes)
