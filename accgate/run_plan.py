@@ -9,7 +9,7 @@ from typing import Literal
 from accgate.config import Config, Gate
 from accgate.decision import decide_checks, result_of, watch_of
 from accgate.evaluation import EvaluatedRun, Watch, plan_of, refuse_unknown_ids
-from accgate.guard import Rulings, own_samples, verdicts_beside
+from accgate.guard import RuleSets, own_samples, verdicts_beside
 from accgate.planning import Check, plan_checks
 from accgate.references import find_anchor
 from accgate.result import Result
@@ -92,7 +92,7 @@ class RunPlan:
         )
 
 
-def plan_run(config: Config, rulings: Rulings | None = None, *, bootstrap: bool = False) -> RunPlan:
+def plan_run(config: Config, rulings: RuleSets | None = None, *, bootstrap: bool = False) -> RunPlan:
     """Plan every check of a config by its own rules, or of a pull request by those of its base commit.
 
     Raises

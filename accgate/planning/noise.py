@@ -24,7 +24,7 @@ from accgate.stats import (
 
 @dataclass(frozen=True)
 class DesignRow:
-    """What a design needs to see theta, and what it sees with the samples there are; points.
+    """The samples that a design needs to detect theta, and the drop that the samples there are detect; points.
 
     `expected_n_healthy` is the mean number of samples of a run in which nothing changed.
     """
@@ -111,7 +111,7 @@ def _designs(
         share = None if test == "two-sample" else q
         if spread is None and share is None:
             continue
-        found = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
+        needed = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
         reached = achieved_theta(test, scores.n, sigma=spread, discordance=share, alpha=alpha, beta=beta)
-        rows.append(DesignRow(test, found.n, found.expected_n_healthy, reached))
+        rows.append(DesignRow(test, needed.n, needed.expected_n_healthy, reached))
     return tuple(rows)
