@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from accgate.report import embedded, policy_hash
+from accgate.report import embed, policy_hash
 
 
 def page_html(page: dict[str, Any]) -> str:
@@ -27,7 +27,7 @@ def page_html(page: dict[str, Any]) -> str:
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     html = environment.get_template("page.html.j2").render(
-        policy=policy, style=Markup(style), script=Markup(script), data=Markup(embedded(page)),
+        policy=policy, style=Markup(style), script=Markup(script), data=Markup(embed(page)),
         title=page["title"], language=page["language"],
     )  # fmt: skip
     return html.encode("ascii", "xmlcharrefreplace").decode()
