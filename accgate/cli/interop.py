@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.interop import Imported, SuiteReference
+    from accgate.interop import SuiteReference, TaskLog
 
 OUT = "accgate-import"
 
@@ -76,7 +76,7 @@ def import_(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _renamed(found: Sequence[Imported], task: str) -> Imported:
+def _renamed(found: Sequence[TaskLog], task: str) -> TaskLog:
     from dataclasses import replace
 
     if len(found) > 1:
@@ -84,8 +84,8 @@ def _renamed(found: Sequence[Imported], task: str) -> Imported:
     return replace(found[0], task=task)
 
 
-def _keep(arguments: argparse.Namespace, found: Sequence[Imported]) -> None:
-    from accgate.interop import keep_records, unscored, write_run
+def _keep(arguments: argparse.Namespace, found: Sequence[TaskLog]) -> None:
+    from accgate.interop import keep_records, missing_scores, write_run
 
     variant = _variant(arguments.variant)
     out = arguments.out or (Path(OUT) if arguments.references is None else None)
@@ -104,7 +104,7 @@ def _keep(arguments: argparse.Namespace, found: Sequence[Imported]) -> None:
                     replies=not arguments.no_replies,
                 )
             )  # fmt: skip
-        for note in filter(None, (item.note, unscored(item.records))):
+        for note in filter(None, (item.note, missing_scores(item.records))):
             print(f"accgate: {item.source}: {note}", file=sys.stderr)
         rows.append(row)
     if arguments.json:
