@@ -30,8 +30,7 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from accgate.questionnaire import key_json, page_html, read_wording
-    from accgate.questionnaire import questionnaire as built
+    from accgate.questionnaire import draw_questionnaire, key_json, page_html, read_wording
 
     page_path = arguments.out or Path("questionnaire.html")
     key_path = page_path.with_name(page_path.stem + ".key.json")
@@ -40,7 +39,7 @@ def _build(arguments: argparse.Namespace) -> int:
         raise BadInput(f"{key_path}: exists; {mend}")
     wording = read_wording(arguments.items)
     reference, candidate, questions = _source(arguments)
-    made = built(
+    made = draw_questionnaire(
         questions, wording, seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
         reference=reference, candidate=candidate, count=arguments.questions, show_targets=bool(arguments.show_targets),
     )  # fmt: skip
@@ -72,7 +71,7 @@ def _source(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ..
 
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
-    from accgate.questionnaire import judgement_markdown, judgement_of, print_judgement, read_key, read_ratings
+    from accgate.questionnaire import print_survey, read_key, read_ratings, survey_markdown, survey_of
     from accgate.result import plain_json
 
     if arguments.key is None:
@@ -89,13 +88,13 @@ def _import(arguments: argparse.Namespace) -> int:
         beta=0.2 if arguments.beta is None else arguments.beta, theta=arguments.theta,
     )  # fmt: skip
     ratings = read_ratings([Path(path) for path in arguments.paths[1:]], key)
-    judged = judgement_of(
+    judged = survey_of(
         key, ratings, design, correction=arguments.correction or "holm", allow_missing=bool(arguments.allow_missing)
     )
     if arguments.markdown is not None:
-        write(arguments.markdown, judgement_markdown(judged))
+        write(arguments.markdown, survey_markdown(judged))
     if arguments.json:
         print(plain_json(judged))
     elif arguments.markdown != "-":
-        print_judgement(console(), judged)
+        print_survey(console(), judged)
     return judged.exit_code

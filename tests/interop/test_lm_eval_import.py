@@ -112,7 +112,7 @@ def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
     def other(results: dict[str, Any]) -> None:
         results["configs"]["adding"]["metric_list"][0]["aggregation"] = "median"
 
-    with pytest.raises(BadInput, match="exact_match is no mean"):
+    with pytest.raises(BadInput, match="exact_match is not a mean"):
         imported(write_log(tmp_path, MATCHES, change=other), metric="exact_match")
 
 

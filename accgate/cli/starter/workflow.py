@@ -30,7 +30,7 @@ jobs:
     runs-on: {runner}
     timeout-minutes: 120
     permissions:
-      contents: read # reads the base commit, whose rules judge
+      contents: read # reads the base commit, whose rules decide
       pull-requests: write # the comment
       checks: write # the check run
     steps:
