@@ -17,9 +17,9 @@ from accgate.evaluation import (
     ended_shard,
     evaluate_checks,
     join,
-    keep_union,
     refuse_own_output,
     write_shard,
+    write_union,
 )
 from accgate.guard import RuleSets
 from accgate.references import copy_references
@@ -92,10 +92,10 @@ def evaluate(
     plan.refuse_unknown_samples()
     if shard is not None:
         begin_shard(shard, plan.shard_plan, plan.decidable, out, resume=resume)
+    watches = plan.watches(stops=shard is None)
     return evaluate_checks(
-        plan.decidable, out=out, resume=resume, observer=observer or Silent(), shard=shard, cache=cache,
-        watches=plan.watches(stops=shard is None),
-    )  # fmt: skip
+        plan.decidable, out=out, resume=resume, observer=observer or Silent(), watches=watches, shard=shard, cache=cache
+    )
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
@@ -160,7 +160,7 @@ def merge(
     forget_result(out)
     plan = plan_run(config, rulings, bootstrap=bootstrap)
     joined = join(plan.decidable, plan.shard_plan, folders)
-    keep_union(joined, out)
+    write_union(joined, out)
     return write(decide(plan, joined.evaluated), plan, out)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from accgate.config import Config, Gate
-from accgate.decision import decide_checks, summary, watch_of
+from accgate.decision import decide_checks, result_of, watch_of
 from accgate.evaluation import EvaluatedRun, Watch, plan_of, refuse_unknown_ids
 from accgate.guard import RuleSets, own_samples, verdicts_beside
 from accgate.planning import Check, plan_checks
@@ -86,7 +86,7 @@ class RunPlan:
             decided = decide_checks(part.gate, part.checks, evaluated)
             verdicts += tuple(replace(verdict, is_new=part.is_new) for verdict in decided)
         return replace(
-            summary(self.parts[0].gate, verdicts, evaluated),
+            result_of(self.parts[0].gate, verdicts, evaluated),
             rules=self.rules,
             beside=() if self.own is None else verdicts_beside(self.own, evaluated, verdicts),
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config import Config, Task, load_config
+from accgate.config import Config, TaskSettings, load_config
 from accgate.errors import BadInput
 from accgate.guard.base_tree import has_rules, refuse_rules_of_head
 from accgate.planning import Check, plan_checks
@@ -119,7 +119,7 @@ def _enforced(head: Config, rules: Config, pairs: Sequence[Pair], selection: Sel
     return _part(merged, pairs)
 
 
-def _without_missing_models(task: Task, head: Config) -> Task:
+def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
     """A task for those of its models that are still there; `only` decides which checks are made."""
     return replace(task, models=tuple(name for name in task.models if name in head.models))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config, Task
+from accgate.config import Config, TaskSettings
 from accgate.errors import BadInput
 from accgate.metrics import own_file
 from accgate.tasks import Dataset, library_file, read_definition
@@ -107,7 +107,7 @@ def _files(rules: Config, tasks: Iterable[str]) -> Iterator[Path]:
         yield from _local_files(content.dataset)
 
 
-def included_folder(config: Config, task: Task) -> Path | None:
+def included_folder(config: Config, task: TaskSettings) -> Path | None:
     """The folder with task files of the user's own that a task of lm-eval includes; None where there is none."""
     name = task.options.get("include_path") if task.lm_eval is not None else None
     return config.path(name) if isinstance(name, str) else None

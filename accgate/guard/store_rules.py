@@ -11,14 +11,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from accgate.config import Config
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
 from accgate.records import clusters_of, file_name
 from accgate.references import Anchor, Reference, Step, anchor_beside, baseline_of, folder_of, read_reference
-from accgate.stats import anchored_difference
-from accgate.text import Key, some_of
+from accgate.stats import difference_to_anchor
+from accgate.text import some_of
 
 KEY: Key = ("references",)
 ANCHOR = ".anchor.toml"
@@ -214,7 +214,7 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     if not now.n:
         return False
     before = anchor.scores.taken(now.ids)
-    figures = anchored_difference(before.averaged(), now.averaged(), clusters_of(None, now))
+    figures = difference_to_anchor(before.averaged(), now.averaged(), clusters_of(None, now))
     return all(
         math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9)
         for left, right in zip(figures, (step.difference, step.error), strict=True)

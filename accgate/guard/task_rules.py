@@ -9,8 +9,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.config import Config, Task
-from accgate.errors import BadInput
+from accgate.config import Config, TaskSettings
+from accgate.errors import BadInput, Key
 from accgate.guard.base_tree import included_folder
 from accgate.guard.difference import (
     NOT_PLAIN,
@@ -28,13 +28,11 @@ from accgate.metrics import code_digest
 from accgate.tasks import (
     Definition,
     DefinitionFile,
-    is_foreign,
+    is_of_harness,
     library_file,
-    named_definition,
     read_definition,
-    resolved,
+    unloaded_definition,
 )
-from accgate.text import Key
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")
@@ -106,7 +104,7 @@ def definition_of(config: Config, name: str) -> Definition:
     """
     settings = config.tasks[name]
     if settings.lm_eval is not None:
-        return named_definition(settings.lm_eval, settings.options)
+        return unloaded_definition(settings.lm_eval, settings.options)
     path = config.path(settings.file) if settings.file else library_file(settings.library or name)
     return read_definition(path)
 
@@ -123,7 +121,7 @@ def is_higher_better(name: str, base: Config, head: Config) -> bool:
         if name not in config.tasks:
             continue
         try:
-            return resolved.is_higher_better(definition_of(config, name))
+            return definition_of(config, name).higher_is_better
         except BadInput:
             if config is head or name not in head.tasks:
                 raise
@@ -148,7 +146,7 @@ def _setting_differences(
         digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
         if digests[0] != digests[1]:
             yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
-    for field in (f.name for f in fields(Task) if f.name not in (*ELSEWHERE, *RATES)):
+    for field in (f.name for f in fields(TaskSettings) if f.name not in (*ELSEWHERE, *RATES)):
         if exact(getattr(own, field)) == exact(getattr(new, field)):
             continue
         at = (*key, field)
@@ -168,7 +166,7 @@ def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
     return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
 
 
-def _included(config: Config, task: Task) -> list[tuple[str, str]]:
+def _included(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
     """Name and digest of every file in the folder that a task of lm-eval includes."""
     folder = included_folder(config, task)
     if folder is None:
@@ -179,14 +177,14 @@ def _included(config: Config, task: Task) -> list[tuple[str, str]]:
 
 def _of_means(definition: Definition) -> Mapping[str, Direction]:
     """The directions of the rules that are means, in the metric's own direction."""
-    rank = up if resolved.is_higher_better(definition) else down
+    rank = up if definition.higher_is_better else down
     return {
         "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
         "reference": Direction(rank, "the reference is better", "the reference is worse"),
     }
 
 
-def _effective(task: Task, definition: Definition, field: str) -> Any:
+def _effective(task: TaskSettings, definition: Definition, field: str) -> Any:
     value = getattr(task, field)
     return getattr(definition.content, field) if value is None and field in INHERITED else value
 
@@ -236,7 +234,7 @@ def own_code(definition: Definition) -> str | None:
     """
     name = definition.content.metric
     try:
-        return None if is_foreign(definition) else code_digest(name, definition.folder)
+        return None if is_of_harness(definition) else code_digest(name, definition.folder)
     except OSError as error:
         raise BadInput(f"{definition.folder / name}: cannot be read: {error.strerror}; is it in the commit?") from error
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from accgate.errors import KeyFaults
+from accgate.errors import Key, KeyFaults
 from accgate.inputs.toml import TomlFile
-from accgate.text import Key, closest, nearest
+from accgate.text import closest, nearest
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
 from accgate.records import Record
-from accgate.tasks import fingerprint_of, numbered_ids, scale_of
+from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.text import some_of
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
@@ -91,7 +91,7 @@ def _task_log(log: Log, metric: str | None, scale: float | None, model: str | No
         source=log.path, records=tuple(records), prompts=prompts, scale=factor, reported=reported,
         note="" if reports else f"the log reports no mean of {scorer} over samples and epochs: it was not checked",
         higher_is_better=True if (key or name) in ("match", "includes") or in_words else None,
-        fingerprint=fingerprint_of(task, scorer, "inspect", None), date=str(log.eval.get("created") or "")[:10],
+        fingerprint=harness_fingerprint(task, scorer, "inspect", None), date=str(log.eval.get("created") or "")[:10],
     )  # fmt: skip
 
 

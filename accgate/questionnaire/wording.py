@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from accgate.errors import Key
 from accgate.inputs import CLOSED, Flag, Text, Texts, located, read_toml, validated
-from accgate.text import Key
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (

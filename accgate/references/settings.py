@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines import parted
+from accgate.engines import split_options
 from accgate.text import differences, value_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def settings_told(model: Model) -> dict[str, Any]:
     >>> settings_told(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
-    answering, _ = parted(model.engine, model.options)
+    answering, _ = split_options(model.engine, model.options)
     return _filled({"model": model.model, "options": answering, "sampling": asdict(model.sampling)})
 
 

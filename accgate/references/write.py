@@ -39,13 +39,12 @@ def figures(scores: Scores) -> dict[str, Any]:
     """What a reference's TOML says of its scores; discordance only where repeats of 0/100 scores show it."""
     values = scores.averaged()
     repeats = scores.values.shape[1]
-    binary = bool(np.isin(scores.values, (0.0, 100.0)).all())
     return {
         "mean": float(np.mean(values)),
         "n": scores.n,
         "sigma": float(np.std(values, ddof=1)) if scores.n > 1 else None,
         "repeats": repeats,
-        "discordance": discordance_of_repeats(scores.values).value if binary and repeats > 1 else None,
+        "discordance": discordance_of_repeats(scores.values).value if scores.is_binary and repeats > 1 else None,
     }
 
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from accgate.cli.main import main
 from accgate.inputs.toml import tomllib
-from accgate.tasks.lm_eval.tasks import LmEvalOptions
+from accgate.tasks.lm_eval.task import LmEvalOptions
 from tests.docs.blocks import Block, blocks
 from tests.gates import write_lines
 

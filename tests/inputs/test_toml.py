@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, dotted
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
-from accgate.text import dotted
 
 if sys.version_info >= (3, 11):
     import tomllib

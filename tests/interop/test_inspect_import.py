@@ -13,7 +13,7 @@ import pytest
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.interop.inspect_logs import import_inspect, message_text, prompt_text
 from accgate.interop.task_log import TaskLog
-from accgate.tasks.task import sample_id
+from accgate.tasks.sample import sample_id
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.overhead import instant_server
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "throughput.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "throughput.py"
 
 
 def ended(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
