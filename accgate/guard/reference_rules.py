@@ -15,7 +15,6 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.records.scores import is_binary
 from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
