@@ -11,13 +11,13 @@ from typing import Any
 Key = tuple["str | int", ...]  # of a value in a table, through tables and arrays
 LONGEST = 80  # characters of a value that are shown
 NOT_SET = object()
-SHOWN = 5  # ids that a message shows before it only counts
+LISTED_IDS = 5  # ids that a message lists before it only counts
 
 
-def mixed(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """A message for every key whose value is not the same in all places, tables within taken apart.
 
-    >>> mixed("m / sums", {"shard-1": {"sampling": {"temperature": 0.0}}, "shard-2": {"sampling": {}}})
+    >>> mismatches("m / sums", {"shard-1": {"sampling": {"temperature": 0.0}}, "shard-2": {"sampling": {}}})
     ['m / sums: sampling.temperature is 0.0 in shard-1, not set in shard-2; evaluate every shard alike']
     """
     places = list(sources)
@@ -26,18 +26,18 @@ def mixed(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str]:
         where: dict[str, list[str]] = {}
         for place, value in zip(places, values, strict=True):
             where.setdefault(_text(value), []).append(place)
-        found = ", ".join(f"{_short(text)} in {shown(those)}" for text, those in where.items())
-        faults.append(f"{about}: {key} is {found}; evaluate every shard alike")
+        by_value = ", ".join(f"{clip(text, LONGEST, ' …')} in {some_of(those)}" for text, those in where.items())
+        faults.append(f"{about}: {key} is {by_value}; evaluate every shard alike")
     return faults
 
 
-def said(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value for people, in as many characters as there is room for.
 
-    >>> said("q4_0"), said(NOT_SET), said([1, True])
+    >>> value_text("q4_0"), value_text(NOT_SET), value_text([1, True])
     ('q4_0', 'not set', '[1, true]')
     """
-    return _short(value if isinstance(value, str) else _text(value))
+    return clip(value if isinstance(value, str) else _text(value), LONGEST, " …")
 
 
 def differences(values: Sequence[Any], key: str = "") -> Iterator[tuple[str, Sequence[Any]]]:
@@ -54,18 +54,23 @@ def _text(value: Any) -> str:
     return "not set" if value is NOT_SET else json.dumps(value, sort_keys=True, default=str)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
+def clip(text: str, length: int, ellipsis: str = "...") -> str:
+    """The text in at most `length` characters; one that is longer ends with the ellipsis.
+
+    >>> clip("abcdefgh", 8), clip("abcdefghi", 8), clip("abcdefghi", 8, " …")
+    ('abcdefgh', 'abcde...', 'abcdef …')
+    """
+    return text if len(text) <= length else text[: length - len(ellipsis)] + ellipsis
 
 
-def shown(ids: Sequence[str]) -> str:
+def some_of(ids: Sequence[str]) -> str:
     """Some ids for a message: the first few, and how many more.
 
-    >>> shown(["a", "b", "c", "d", "e", "f", "g"])
+    >>> some_of(["a", "b", "c", "d", "e", "f", "g"])
     'a, b, c, d, e and 2 more'
     """
-    text = ", ".join(ids[:SHOWN])
-    return text if len(ids) <= SHOWN else f"{text} and {len(ids) - SHOWN} more"
+    text = ", ".join(ids[:LISTED_IDS])
+    return text if len(ids) <= LISTED_IDS else f"{text} and {len(ids) - LISTED_IDS} more"
 
 
 LISTED = 12  # names that a message lists before it only counts

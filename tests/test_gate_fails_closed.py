@@ -10,7 +10,7 @@ import pytest
 from accgate import load_config
 from accgate.cli.main import main
 from accgate.evaluation.run import missing_records
-from accgate.planning.checks import engine_of, plan_checks
+from accgate.planning.checks import plan_checks, planned_model
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200
@@ -159,11 +159,11 @@ def test_a_recording_behind_replicas_must_have_every_sample_and_no_others(tmp_pa
     write_lines(project.scores, [{"id": id_, "score": RIGHT} for id_ in project.ids()[1:]])
     config = load_config(project.config)
     (check,) = plan_checks(config)
-    lacking = missing_records(engine_of(config, "m"), check.task)
+    lacking = missing_records(planned_model(config, "m").engine(), check.task)
     assert lacking is not None
     assert lacking.startswith(f"1 of {N} samples have no record: {project.ids()[0]};")
     write_lines(project.scores, [{"id": id_, "score": RIGHT} for id_ in [*project.ids(), "f" * 16]])
-    assert missing_records(engine_of(config, "m"), check.task) is None
+    assert missing_records(planned_model(config, "m").engine(), check.task) is None
     code, said = ended(capsys, project.run())
     assert code == 2
     assert "1 recorded samples belong to no task" in said

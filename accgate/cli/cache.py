@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Cache, Kept
+    from accgate.evaluation import Cache, CacheEntry
 
 FOLDER = "ACCGATE_CACHE"
 SECONDS = {"h": 3600, "d": 86400, "w": 604800}
@@ -42,7 +42,7 @@ def cache(arguments: argparse.Namespace) -> int:
     return PASSED
 
 
-def _info(found: list[Kept], *, as_json: bool) -> int:
+def _info(found: list[CacheEntry], *, as_json: bool) -> int:
     if as_json:
         import json
         from dataclasses import asdict

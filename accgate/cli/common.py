@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from accgate.config import Config
-    from accgate.guard import Rulings
+    from accgate.guard import RuleSets
     from accgate.result import Result
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
@@ -23,9 +23,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config import chosen, load_config
+    from accgate.config import load_config, select
 
-    return chosen(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
+    return select(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
 
 
 def names(given: Sequence[str]) -> tuple[str, ...]:
@@ -33,15 +33,15 @@ def names(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
 
 
-def rulings_of(arguments: argparse.Namespace) -> Rulings | None:
+def rulings_of(arguments: argparse.Namespace) -> RuleSets | None:
     """The rules of the base commit, on a pull request whose base has some."""
     from accgate.config import load_config
-    from accgate.guard import Selection, rulings
+    from accgate.guard import Selection, rule_sets_of
 
     if arguments.base is None:
         return None
     selection = Selection(names(arguments.models), names(arguments.tasks))
-    return rulings(load_config(arguments.config), arguments.base, selection)
+    return rule_sets_of(load_config(arguments.config), arguments.base, selection)
 
 
 def console(*, stderr: bool = False) -> Console:

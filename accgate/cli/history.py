@@ -160,20 +160,26 @@ def _badge(arguments: argparse.Namespace) -> int:
 
 def _push(arguments: argparse.Namespace) -> int:
     from accgate.cli.github import connected, mask_tokens
-    from accgate.github import CannotPublish, Place, command, push, read_event, refuse_other_branch
+    from accgate.github import CannotPublish, command, push_files, read_event, refuse_other_branch
+    from accgate.history import NAME, add_to
 
     mask_tokens(os.environ)
     event, config = read_event(os.environ), _config(arguments)
+    branch = arguments.branch
     try:
         client = connected(event, os.environ)
         refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""))
         run = _run(arguments, event.head_sha, config)
-        done = push(client, event.repository, run, Place(arguments.branch, arguments.page), say=_note)
+        sha, addition = push_files(
+            client, event.repository, branch, NAME,
+            lambda content: add_to(content, run, name=f"{branch}:{NAME}", page=arguments.page),
+        )  # fmt: skip
     except CannotPublish as error:
         print(command("error", str(error), title="accgate history"), flush=True)
         return CANNOT_EVALUATE
-    what = "added the run" if done.is_new else "has this run already"
-    print(f"{arguments.branch}: {what}; {_counted(done.history)} at {done.sha}")
+    _say_notes(addition.history)
+    what = "added the run" if addition.files else "has this run already"
+    print(f"{branch}: {what}; {_counted(addition.history)} at {sha}")
     return PASSED
 
 

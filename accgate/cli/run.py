@@ -14,7 +14,7 @@ from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config import Config
-    from accgate.guard import Rulings
+    from accgate.guard import RuleSets
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,7 +86,7 @@ def merge(arguments: argparse.Namespace) -> int:
     return reported(arguments, result)
 
 
-def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, bool]:
+def _judging(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
     """The config, the base's rules where a base has some, and whether it has none."""
     rulings = rulings_of(arguments)
     config = config_of(arguments) if rulings is None else rulings.own

@@ -101,19 +101,14 @@ def _asked() -> Answers:
 
 
 def _missing(engine: str, model: str) -> str | None:
-    """What is wrong with a file that an engine shall read; None where it is there, or the engine reads no file."""
-    from accgate.cli.starter import CONFIG_FILE
-    from accgate.engines import NoModel, found_model, recorded
-    from accgate.inputs import TomlFile
+    """Why an engine cannot read the file of a model; None where it can, or reads no file."""
+    from accgate.engines import model_file
+    from accgate.errors import KeyFaults
 
-    here = TomlFile(Path(CONFIG_FILE), "", {})
-    if engine == "recorded" and not here.has_file(model):
-        return here.missing_file(model, recorded.KIND)
-    if engine == "llamacpp":
-        try:
-            found_model(model, here)
-        except NoModel as error:
-            return str(error)
+    try:
+        model_file(engine, model, Path())
+    except KeyFaults as error:
+        return error.faults[0][1]
     return None
 
 
@@ -143,7 +138,7 @@ def _given(arguments: argparse.Namespace) -> Answers:
 def _config_text(answers: Answers) -> str:
     """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
     from accgate.cli.starter import CONFIG_FILE, config_text, theta_of
-    from accgate.config import checked_config
+    from accgate.config import config_of
     from accgate.inputs import parsed_toml
     from accgate.tasks import library_names
     from accgate.text import nearest
@@ -157,7 +152,7 @@ def _config_text(answers: Answers) -> str:
         name=answers.name, engine=answers.engine, model=answers.model, base_url=answers.base_url,
         tasks={task: theta_of(task) if answers.theta is None else answers.theta for task in answers.tasks},
     )  # fmt: skip
-    checked_config(parsed_toml(Path(CONFIG_FILE), text))
+    config_of(parsed_toml(Path(CONFIG_FILE), text))
     return text
 
 

@@ -11,12 +11,11 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import Reply, Request, RequestFailed
-from accgate.errors import BadInput
-from accgate.inputs import CLOSED, Number, read_table
+from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
+from accgate.errors import BadInput, KeyFaults
+from accgate.inputs import CLOSED, Number, has_file, missing_file, path_in, read_table, typed
 from accgate.result import EngineInfo
 
-KIND = "a JSONL or CSV file with id and score or reply"
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
@@ -59,6 +58,12 @@ class RecordedEngine:
         self._path = path
         self._options = options
         self._rows: Mapping[_Key, _Row] = {}
+
+    @classmethod
+    def of_table(cls, table: ModelTable) -> RecordedEngine:
+        """The engine of a model's table; raises KeyFaults when options or the file cannot be used."""
+        path = recording_path(table.model, table.folder)
+        return cls(path, typed(table.options, Options, ("options",)))
 
     async def start(self) -> None:
         """Read the file."""
@@ -143,6 +148,14 @@ class RecordedEngine:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def recording_path(model: str, folder: Path) -> Path:
+    """The file of a recording, relative to `folder`; raises KeyFaults where there is none."""
+    if not has_file(folder, model):
+        kind = "a JSONL or CSV file with id and score or reply"
+        raise KeyFaults((("model",), missing_file(folder, model, kind)))
+    return path_in(folder, model)
 
 
 def _scaled(score: float | None, scale: float) -> float | None:

@@ -1,4 +1,4 @@
-"""A reference of the base against what a pull request has in its place: whether every score is at least as good."""
+"""A reference of the base and its replacement in a pull request: whether every score is at least as good."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Row = tuple[float, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ReferencePair:
-    """A reference of the base and what the head has in its place."""
+    """A reference of the base and its replacement in the head."""
 
     before: Reference
     after: Reference
@@ -36,7 +36,7 @@ class ReferencePair:
 
     @property
     def effect(self) -> Effect:
-        """Tightening only where the same samples, each at least as good, stand in the same reference.
+        """Tightening only where the same reference has the same samples, each at least as good.
 
         Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
         spread so much that no test finds a drop.
@@ -55,39 +55,39 @@ class ReferencePair:
 
     @property
     def changes(self) -> list[str]:
-        """What happened, in words; empty where nothing that counts did."""
+        """The changes in words; empty where nothing that counts changed."""
         old, new = self.before.about, self.after.about
         with_scores = self.before.scores is not None, self.after.scores is not None
-        said = []
+        texts = []
         if with_scores[0] != with_scores[1]:
-            said.append("the scores were removed" if with_scores[0] else "scores stand in place of a mean")
+            texts.append("the scores were removed" if with_scores[0] else "scores replaced a mean")
         if new.runs > old.runs:
             runs = new.runs - old.runs
-            said.append("a run was added" if runs == 1 else f"{runs} runs were added")
+            texts.append("a run was added" if runs == 1 else f"{runs} runs were added")
         if f"{old.mean:.2f}" != f"{new.mean:.2f}":
-            said.append(f"the mean {'rose' if new.mean > old.mean else 'fell'} from {old.mean:.2f} to {new.mean:.2f}")
-        said += self._row_changes() if all(with_scores) else []
+            texts.append(f"the mean {'rose' if new.mean > old.mean else 'fell'} from {old.mean:.2f} to {new.mean:.2f}")
+        texts += self._row_changes() if all(with_scores) else []
         if not all(with_scores) and old.n != new.n:
-            said.append(f"the number of samples went from {old.n:,} to {new.n:,}")
+            texts.append(f"the number of samples went from {old.n:,} to {new.n:,}")
         if parts := changed_parts(old.fingerprint, new.fingerprint):
-            said.append(f"{' and '.join(parts)} changed")
-        told = {"fingerprint"} if parts else set()
-        told |= set(SIZES) if said else set()
-        said += [f"{name} changed" for name in self.others if name not in told]
-        return said or [f"{name} changed though no score did" for name in self._odd]
+            texts.append(f"{' and '.join(parts)} changed")
+        covered = {"fingerprint"} if parts else set()
+        covered |= set(SIZES) if texts else set()
+        texts += [f"{name} changed" for name in self.others if name not in covered]
+        return texts or [f"{name} changed without a change of scores" for name in self._odd]
 
     def _row_changes(self) -> list[str]:
         old, new = self.rows
         added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
         shared = [key for key in old if key in new]
         fell, rose = int((self.moves < 0).sum()), int((self.moves > 0).sum())
-        said = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
-        said += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
-        said += ["how far scores lie apart decides too"] * bool(rose + fell and not self.is_binary)
+        texts = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
+        texts += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
+        texts += ["the spread of the scores decides too"] * bool(rose + fell and not self.is_binary)
         for count, what in ((added, "added"), (removed, "removed")):
-            said += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
-        said += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
-        return said
+            texts += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
+        texts += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
+        return texts
 
     @cached_property
     def rows(self) -> tuple[dict[tuple[str, int], Row], dict[tuple[str, int], Row]]:
@@ -122,11 +122,11 @@ class ReferencePair:
 
     @property
     def is_derived(self) -> bool:
-        """Whether the head's figures are those of its scores, and it counts the runs it has digests of."""
+        """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
-        found = figures(self.after.scores)
-        same = all(_close(getattr(new, name), found[name]) for name in ("sigma", "discordance"))
+        computed = figures(self.after.scores)
+        same = all(_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.inputs.paths import has_file, path_in
 from accgate.text import Key, dotted
 
 if sys.version_info >= (3, 11):
@@ -35,16 +35,11 @@ class TomlFile:
 
     def path_of(self, name: str) -> Path:
         """A path that the file names, relative to the file's folder."""
-        return self.path.parent / os.path.expanduser(name)  # noqa: PTH111 (Path's own raises on an unknown user)
+        return path_in(self.path.parent, name)
 
     def has_file(self, name: str) -> bool:
         """Whether `path_of(name)` is a file."""
-        return os.path.isfile(self.path_of(name))  # noqa: PTH113 (Path's own raises on an over-long name)
-
-    def missing_file(self, name: str, kind: str) -> str:
-        """What is wrong with a name that should be a file of this kind, and the mend."""
-        mend = f"give the path of {kind}, from the folder of {self.path.name}"
-        return f"there is no file {name!r} in {self.path.parent}; {mend}"
+        return has_file(self.path.parent, name)
 
     def line(self, key: Key) -> int:
         """The line of the key, or of the nearest table around it."""
@@ -65,11 +60,15 @@ class TomlFile:
         ------
         BadInput
             `file:line: key: message` for each fault, in the order of the file.
+        CannotEvaluate
+            The same for what a key names and this machine lacks.
         """
         try:
             yield
         except KeyFaults as error:
             raise located(self, [((*key, *inner), fault) for inner, fault in error.faults]) from error
+        except KeyNotReady as error:
+            raise CannotEvaluate(self.error((*key, *error.key), error.fault)) from error
 
     @cached_property
     def _lines(self) -> dict[tuple[str, ...], int]:

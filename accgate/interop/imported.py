@@ -20,7 +20,7 @@ from accgate.records import (
     write_gzip_lines,
     write_settings,
 )
-from accgate.text import shown
+from accgate.text import some_of
 
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError)  # what parts of another kind than expected end in
 TOLERANCE = 1e-9  # relative: another order of summation, no more
@@ -144,4 +144,4 @@ def only_unique(models: Iterable[Imported]) -> list[Imported]:
 def unscored(records: Sequence[Record]) -> str:
     """A sentence on samples without a score; empty where all have one."""
     failed = list(dict.fromkeys(record.id for record in records if record.score is None))
-    return f"{len(failed)} samples have no score: {shown(failed)}" if failed else ""
+    return f"{len(failed)} samples have no score: {some_of(failed)}" if failed else ""

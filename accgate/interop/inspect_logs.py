@@ -13,8 +13,8 @@ from accgate.interop.imported import MALFORMED, Imported, check_mean, only_uniqu
 from accgate.interop.inspect_files import Log, read_log
 from accgate.interop.inspect_text import message_text, prompt_text
 from accgate.records import Record
-from accgate.tasks import fingerprint_of, numbered_ids, scale_of
-from accgate.text import shown
+from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
+from accgate.text import some_of
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # as value_to_float of Inspect has them
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -87,7 +87,7 @@ def _imported(log: Log, metric: str | None, scale: float | None, model: str | No
         source=log.path, records=tuple(records), prompts=prompts, scale=factor, reported=reported,
         note="" if reports else f"the log reports no mean of {scorer} over samples and epochs: it was not checked",
         higher_is_better=True if (key or name) in ("match", "includes") or known else None,
-        fingerprint=fingerprint_of(task, scorer, "inspect", None), date=str(log.eval.get("created") or "")[:10],
+        fingerprint=harness_fingerprint(task, scorer, "inspect", None), date=str(log.eval.get("created") or "")[:10],
     )  # fmt: skip
 
 
@@ -115,9 +115,9 @@ def _all_samples(log: Log) -> list[Sample]:
     wanted = [(id_, epoch) for id_ in ids for epoch in range(1, epochs + 1)]
     missing = [f"{id_} (epoch {epoch})" for id_, epoch in wanted if (id_, epoch) not in found]
     if missing:
-        raise BadInput(f"{log.path}: {len(missing)} of {len(wanted)} samples are missing: {shown(missing)}")
+        raise BadInput(f"{log.path}: {len(missing)} of {len(wanted)} samples are missing: {some_of(missing)}")
     if extra := [f"{id_} (epoch {epoch})" for id_, epoch in found if (id_, epoch) not in set(wanted)]:
-        raise BadInput(f"{log.path}: {len(extra)} samples are not of its dataset: {shown(extra)}")
+        raise BadInput(f"{log.path}: {len(extra)} samples are not of its dataset: {some_of(extra)}")
     return [found[key] for key in wanted]
 
 

@@ -15,7 +15,7 @@ from accgate.inputs import read_table
 from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
 from accgate.interop.lm_eval_results import Results, results_beside
 from accgate.records import Record
-from accgate.tasks import fingerprint_of, likeliest, numbered_ids, request_text, scale_of
+from accgate.tasks import harness_fingerprint, likeliest, numbered_ids, request_text, scale_of
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
@@ -115,7 +115,7 @@ def _imported(path: Path, choice: Choice, model: str | None) -> Imported:
         task=task, metric=f"{metric},{chosen}", tool=results.tool if results else "lm-eval", source=path,
         records=tuple(records), prompts=prompts, scale=scale, reported=reported, note=note,
         higher_is_better=results.higher_is_better(metric) if results else None,
-        fingerprint=fingerprint_of(task, metric, chosen, _generation(lines[0].row)),
+        fingerprint=harness_fingerprint(task, metric, chosen, _generation(lines[0].row)),
         date=named["date"][:10] if named else "",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from accgate.text import nearest
 
-Kind = Literal["text", "likelihood", "code", "judge", "foreign"]
+Kind = Literal["text", "likelihood", "code", "judge", "harness"]
 
 
 @dataclass(frozen=True)

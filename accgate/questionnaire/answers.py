@@ -12,7 +12,7 @@ from accgate.errors import BadInput
 from accgate.inputs import cluster_of, id_of, read_table, repeat_of
 from accgate.records import read_gzip_lines
 from accgate.references import Reference, read_reference
-from accgate.text import shown
+from accgate.text import some_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def of_reference(reference: Reference, name: str | None = None) -> Side:
     clusters = {} if scores is None or scores.clusters is None else dict(zip(ids, scores.clusters, strict=True))
     missing = [id_ for id_ in ids if id_ not in first]
     if missing:
-        raise BadInput(f"{path}: lacks the replies of {len(missing)} of {len(ids)} samples: {shown(missing)}")
+        raise BadInput(f"{path}: lacks the replies of {len(missing)} of {len(ids)} samples: {some_of(missing)}")
     about = reference.about
     own_name = name or f"{about.model} / {about.task}"
     return Side(own_name, reference.path, _present(first), _absent(first), {}, {}, clusters)
@@ -162,26 +162,26 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> t
     extra = [id_ for id_ in candidate.replies if id_ not in known]
     missing = [] if subset else [id_ for id_ in reference.replies if id_ not in given]
     if extra and not faults:
-        faults.append(f"{reference.path}: has no answer to {len(extra)} of {len(given)} samples: {shown(extra)}")
+        faults.append(f"{reference.path}: has no answer to {len(extra)} of {len(given)} samples: {some_of(extra)}")
     if missing and not faults:
-        faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(known)} samples: {shown(missing)}")
+        faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(known)} samples: {some_of(missing)}")
     if faults:
         raise BadInput(*faults)
     both = [id_ for id_ in candidate.prompts if id_ in reference.prompts]
     if other := [id_ for id_ in both if candidate.prompts[id_] != reference.prompts[id_]]:
         raise BadInput(
-            f"{len(other)} samples have other prompts in {reference.path} and {candidate.path}: {shown(other)}"
+            f"{len(other)} samples have other prompts in {reference.path} and {candidate.path}: {some_of(other)}"
         )
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
         mend = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"
         raise BadInput(
-            f"{candidate.path}: {len(without)} of {len(given)} samples have no prompt: {shown(without)}; {mend}"
+            f"{candidate.path}: {len(without)} of {len(given)} samples have no prompt: {some_of(without)}; {mend}"
         )
     targets, clusters = {**reference.targets, **candidate.targets}, {**reference.clusters, **candidate.clusters}
     if clusters and (loose := [id_ for id_ in candidate.replies if id_ not in clusters]):
         raise BadInput(
-            f"{len(loose)} of {len(given)} samples have no cluster: {shown(loose)}; give every one its own, or none"
+            f"{len(loose)} of {len(given)} samples have no cluster: {some_of(loose)}; give every one its own, or none"
         )
     return tuple(
         Question(id_, prompts[id_], reference.replies[id_], reply, targets.get(id_), clusters.get(id_))
@@ -194,4 +194,4 @@ def _failures(side: Side) -> list[str]:
         return []
     total = len(side.failed) + len(side.replies)
     mend = "evaluate them again (--resume), or leave them out on both sides"
-    return [f"{side.path}: {len(side.failed)} of {total} samples have no reply: {shown(side.failed)}; {mend}"]
+    return [f"{side.path}: {len(side.failed)} of {total} samples have no reply: {some_of(side.failed)}; {mend}"]

@@ -16,7 +16,7 @@ from accgate.questionnaire.wording import Item
 from accgate.records import Floats, Scores, codes_of
 from accgate.result import Result
 from accgate.stats import Correction, krippendorff_alpha
-from accgate.text import shown
+from accgate.text import some_of
 
 TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentative conclusions can rest on
 
@@ -124,7 +124,7 @@ def judgement_of(
 def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
     total = len(key.questions) * len(key.items)
     return (
-        f"{ratings.path}: {len(missing)} of {total} pairs of ratings are missing: {shown(missing)}; have "
+        f"{ratings.path}: {len(missing)} of {total} pairs of ratings are missing: {some_of(missing)}; have "
         "them completed, or give --allow-missing"
     )
 
@@ -139,7 +139,7 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
     ids = [question.id for question in key.questions]
     if nobody := [f"question {number}" for number, rated in enumerate(both.any(axis=0), 1) if not rated]:
         raise BadInput(
-            f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {shown(nobody)}"
+            f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
         )
     means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
     return Scores(tuple(ids), means[0][:, None]), Scores(tuple(ids), means[1][:, None])

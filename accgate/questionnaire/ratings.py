@@ -14,7 +14,7 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.questionnaire.key import Key, read_object
 from accgate.records import Floats
-from accgate.text import shown
+from accgate.text import some_of
 
 KIND = "accgate ratings"
 WANTED = "a file that the questionnaire's page saved"
@@ -80,9 +80,9 @@ def _checked(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
 def _faults(given: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]:
     answers, items = set(key.answers), {item.id for item in key.items}
     if unknown := [id_ for id_ in given if id_ not in answers]:
-        yield f"rates {len(unknown)} answers that the questionnaire does not have: {shown(unknown)}"
+        yield f"rates {len(unknown)} answers that the questionnaire does not have: {some_of(unknown)}"
     if unknown := sorted({item for levels in given.values() for item in levels} - items):
-        yield f"rates by {len(unknown)} items that the questionnaire does not have: {shown(unknown)}"
+        yield f"rates by {len(unknown)} items that the questionnaire does not have: {some_of(unknown)}"
     wrong = [
         f"{brief(level)} ({id_}, {item})"
         for id_, levels in given.items()
@@ -90,7 +90,7 @@ def _faults(given: Mapping[str, Mapping[str, Any]], key: Key) -> Iterator[str]:
         if type(level) is not int or not 1 <= level <= len(key.levels)
     ]
     if wrong:
-        yield f"{len(wrong)} ratings are no whole number from 1 to {len(key.levels)}: {shown(wrong)}"
+        yield f"{len(wrong)} ratings are no whole number from 1 to {len(key.levels)}: {some_of(wrong)}"
 
 
 def missing_of(ratings: Ratings, key: Key) -> list[str]:

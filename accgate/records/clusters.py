@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accgate.errors import BadInput
 from accgate.records.scores import Codes, Scores
-from accgate.text import shown
+from accgate.text import some_of
 
 
 def clusters_of(
@@ -67,7 +67,7 @@ def cluster_labels(
     without = [id_ for id_, label in zip(candidate.ids, labels, strict=True) if not _is_label(label)]
     if without:
         raise BadInput(
-            f"clusters: {len(without)} of {candidate.n} samples have none: {shown(without)}; "
+            f"clusters: {len(without)} of {candidate.n} samples have none: {some_of(without)}; "
             "give every sample one, as text or a whole number"
         )
     return labels

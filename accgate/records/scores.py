@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accgate.errors import BadInput
 from accgate.inputs import cluster_of, id_of, read_table, repeat_of, score_of
-from accgate.text import shown
+from accgate.text import some_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -44,6 +44,16 @@ class Scores:
         """Number of samples of which at least one repeat has no score."""
         return int(np.isnan(self.values).any(axis=1).sum())
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether every score is 0 or 100, that of each repeat."""
+        return is_binary(self.values)
+
+    @property
+    def has_binary_means(self) -> bool:
+        """Whether each sample's mean over its repeats is 0 or 100: the exact tests compare these."""
+        return is_binary(self.averaged())
+
     def averaged(self) -> Floats:
         """Mean over the repeats of each sample, shape (n,)."""
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
@@ -68,6 +78,15 @@ class Scores:
     @cached_property
     def _row(self) -> Mapping[str, int]:
         return dict(zip(self.ids, range(self.n), strict=True))
+
+
+def is_binary(values: Floats) -> bool:
+    """Whether every score of an array is 0 or 100 points; a missing one (NaN) is neither.
+
+    >>> is_binary(np.array([0.0, 100.0])), is_binary(np.array([0.0, 50.0]))
+    (True, False)
+    """
+    return bool(np.isin(values, (0.0, 100.0)).all())
 
 
 def collect(
@@ -104,13 +123,13 @@ def _grouped(ids: Sequence[str], scores: Sequence[float], clusters: Sequence[str
         both = zip(distinct, zip(*columns, strict=True), strict=True)
         torn = [id_ for id_, own in both if len(set(own)) > 1]
         raise BadInput(
-            f"{side}: {len(torn)} of {len(distinct)} samples have repeats of different clusters: {shown(torn)}; "
+            f"{side}: {len(torn)} of {len(distinct)} samples have repeats of different clusters: {some_of(torn)}; "
             "a sample belongs to one"
         )
     without = [id_ for id_, cluster in zip(distinct, columns[0], strict=True) if cluster is None]
     if without:
         raise BadInput(
-            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {shown(without)}; "
+            f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {some_of(without)}; "
             "give every sample its cluster, or none"
         )
     return Scores(distinct, values, tuple(filter(None, columns[0])))
@@ -125,7 +144,7 @@ def _rows_of_repeats(ids: Sequence[str], distinct: Sequence[str], side: str) -> 
     uneven = [distinct[i] for i in np.flatnonzero(counts < repeats).tolist()]
     if uneven:
         raise BadInput(
-            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {shown(uneven)}; "
+            f"{side}: {len(uneven)} of {len(distinct)} samples have fewer than {repeats} repeats: {some_of(uneven)}; "
             "every sample needs the same number"
         )
     return np.argsort(places, kind="stable").reshape(len(distinct), repeats)
@@ -168,7 +187,7 @@ def read_scores(path: Path, side: str) -> Scores:
         clusters.append(names.setdefault(cluster, cluster) if cluster else None)
     if unscored:
         raise BadInput(
-            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {shown(unscored)}; "
+            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {some_of(unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
     ids = [key if isinstance(key, str) else key[0] for key in first_line]
@@ -201,7 +220,7 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
-        raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {shown(broken)}")
+        raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
     return Scores(ids, values[:, None])
 
 
@@ -240,7 +259,7 @@ def check_range(scores: Scores) -> None:
     """
     beyond = [scores.ids[i] for i in np.flatnonzero((np.abs(scores.values) > LARGEST).any(axis=1))]
     if beyond:
-        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {shown(beyond)}")
+        raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {some_of(beyond)}")
 
 
 def paired(reference: Scores, candidate: Scores) -> Scores:
@@ -264,7 +283,7 @@ def paired(reference: Scores, candidate: Scores) -> Scores:
     moved = [id_ for id_, left, right in both if left != right]
     raise BadInput(
         f"{len(moved)} of {candidate.n} samples are of one cluster in the reference and of another in the candidate: "
-        f"{shown(moved)}; give both sides the same clusters, or only one side any"
+        f"{some_of(moved)}; give both sides the same clusters, or only one side any"
     )
 
 
@@ -274,9 +293,9 @@ def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
     extra = [id_ for id_ in candidate.ids if id_ not in known]
     faults = [f"{len(known & given)} of the reference's {len(known)} samples are in the candidate"]
     if missing:
-        faults.append(f"{len(missing)} missing from the candidate: {shown(missing)}")
+        faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:
-        faults.append(f"{len(extra)} not in the reference: {shown(extra)}")
+        faults.append(f"{len(extra)} not in the reference: {some_of(extra)}")
     return BadInput(
         "reference and candidate hold different samples: " + "; ".join(faults) + ". Evaluate the same samples, "
         "record the reference again, or use the unpaired test (two-sample)"

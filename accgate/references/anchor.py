@@ -24,7 +24,7 @@ from accgate.references.store import (
     stored_scores,
     write_toml,
 )
-from accgate.stats import anchored_difference, drift_test
+from accgate.stats import difference_to_anchor, drift_test
 from accgate.verdict import Drift
 
 STRICT = ConfigDict(extra="forbid")
@@ -122,7 +122,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
         anchor.path.with_suffix(".scores.csv").unlink(missing_ok=True)
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
     pairs = _pairs(anchor, scores, clusters_of(None, scores))
-    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
+    difference, error = difference_to_anchor(pairs.before, pairs.now, pairs.codes)
     step = Step(difference=difference, error=error, date=about.date, commit=about.commit)
     if not anchor.path.is_file():
         write_atomically(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
@@ -232,7 +232,7 @@ def drift_since(
     since, runs = anchor.about.date, len(history) + 1
     if not len(pairs.now):
         return Drift(since, runs, None, None, alpha, detected=False, reasons=pairs.reasons)
-    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
+    difference, error = difference_to_anchor(pairs.before, pairs.now, pairs.codes)
     sign = 1.0 if higher_is_better else -1.0
     differences = sign * np.array([*(step.difference for step in history), difference])
     result = drift_test(differences, [*(step.error for step in history), error], alpha=alpha)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines import parted
-from accgate.text import differences, said
+from accgate.engines import split_options
+from accgate.text import differences, value_text
 
 if TYPE_CHECKING:
     from accgate.config import Model
@@ -22,7 +22,7 @@ def settings_told(model: Model) -> dict[str, Any]:
     >>> settings_told(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
-    answering, _ = parted(model.engine, model.options)
+    answering, _ = split_options(model.engine, model.options)
     return _filled({"model": model.model, "options": answering, "sampling": asdict(model.sampling)})
 
 
@@ -55,4 +55,4 @@ def changes(known: ReferenceFile, model: Model, info: EngineInfo | None) -> tupl
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | known.settings
         now |= tables | settings_told(model)
-    return tuple(f"{key}: {said(was)} → {said(is_)}" for key, (was, is_) in differences([before, now]))
+    return tuple(f"{key}: {value_text(was)} → {value_text(is_)}" for key, (was, is_) in differences([before, now]))

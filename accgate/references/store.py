@@ -20,7 +20,7 @@ from accgate.inputs import Number, Text, Texts, TomlFile, Whole, read_toml, vali
 from accgate.records import Record, Scores, collect, file_name, read_gzip_lines, read_scores, write_atomically
 from accgate.references.columns import stored_records
 from accgate.tasks import Task
-from accgate.text import nearest, shown
+from accgate.text import nearest, some_of
 
 PARTS = {
     "dataset": "the dataset",
@@ -239,7 +239,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     what = f"{' and '.join(changed)} changed {since}" if changed else f"the samples changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
-        overlap += f", {len(unknown)} are not: {shown(unknown)}"
+        overlap += f", {len(unknown)} are not: {some_of(unknown)}"
     return (
         f"{reference.path}: {what}; {overlap}. Undo the change, or record the reference again "
         "(`accgate record --reason ...`)"
@@ -271,7 +271,7 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     present = set(scores.ids)
     missing = [sample.id for sample in task.samples if sample.id not in present]
     if missing:
-        raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {shown(missing)}")
+        raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {some_of(missing)}")
     return scores.taken([sample.id for sample in task.samples])
 
 

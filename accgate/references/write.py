@@ -30,7 +30,7 @@ from accgate.references.store import (
 )
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
-from accgate.text import shown
+from accgate.text import some_of
 
 Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
@@ -39,13 +39,12 @@ def figures(scores: Scores) -> dict[str, Any]:
     """What a reference's TOML says of its scores; discordance only where repeats of 0/100 scores show it."""
     values = scores.averaged()
     repeats = scores.values.shape[1]
-    binary = bool(np.isin(scores.values, (0.0, 100.0)).all())
     return {
         "mean": float(np.mean(values)),
         "n": scores.n,
         "sigma": float(np.std(values, ddof=1)) if scores.n > 1 else None,
         "repeats": repeats,
-        "discordance": discordance_of_repeats(scores.values).value if binary and repeats > 1 else None,
+        "discordance": discordance_of_repeats(scores.values).value if scores.is_binary and repeats > 1 else None,
     }
 
 
@@ -96,8 +95,8 @@ def check_addition(store: Path, model: str, variant: Mapping[str, Any], task: Ta
     known, asked = set(reference.scores.ids), {sample.id for sample in task.samples}
     if known != asked:
         extra, lacking = sorted(asked - known), sorted(known - asked)
-        faults = [f"{len(extra)} are not in the reference: {shown(extra)}"] if extra else []
-        faults += [f"{len(lacking)} of the reference's {len(known)} are not in the run: {shown(lacking)}"] * bool(
+        faults = [f"{len(extra)} are not in the reference: {some_of(extra)}"] if extra else []
+        faults += [f"{len(lacking)} of the reference's {len(known)} are not in the run: {some_of(lacking)}"] * bool(
             lacking
         )
         raise BadInput(f"{path}: a run of {len(asked)} samples cannot be added: {'; '.join(faults)}; {mend}")
@@ -166,7 +165,9 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
     """The records' scores, of which none may be missing."""
     failed = [record.id for record in records if record.score is None]
     if failed:
-        raise BadInput(f"{len(failed)} of {len(records)} samples have no score: {shown(failed)}; a reference needs all")
+        raise BadInput(
+            f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
+        )
     clusters = {record.key: record.cluster for record in records}
     return collect({record.key: record.score for record in records}, side, clusters)
 

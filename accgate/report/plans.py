@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check
 from accgate.report import words
 from accgate.report.console import print_table
 from accgate.report.costs import cost_sentence, total_sentence
-from accgate.stats import one_sample_n
+from accgate.stats import one_sample_n, paired_sd
 
 if TYPE_CHECKING:
     from accgate.planning import Estimate
@@ -110,7 +109,7 @@ def _pairing(check: Check) -> list[str]:
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
-    sd = 100.0 * math.sqrt(max(share, check.theta / 100.0))
+    sd = paired_sd(share, check.theta)
     n = one_sample_n(check.theta, sd=sd, alpha=check.alpha_planned, beta=check.design.beta)
     if n >= check.n:
         return []

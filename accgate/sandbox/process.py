@@ -19,9 +19,10 @@ from accgate.sandbox import erase
 from accgate.sandbox.limits import MEBIBYTE, Limits, Outcome
 
 NOBODY = 65534
-_PACKAGES = Path(__file__).parent.parent  # where `sandbox` is found without loading accgate
+# The rooms of this package without its face and without accgate: the worker has the standard library alone.
 _START = (
-    "import sys; sys.path[:1] = []; sys.path.append({!r}); from sandbox.worker import serve; sys.path.pop(); serve()"
+    "import sys; sys.path[:1] = []; rooms = type(sys)('sandbox'); rooms.__path__ = [{!r}]; "
+    "sys.modules['sandbox'] = rooms; from sandbox.worker import serve; serve()"
 )
 _PATIENCE = 30.0  # seconds for a worker to start or leave
 
@@ -120,7 +121,7 @@ class Worker:
 
 def command(confinement: Confinement, folder: str) -> list[str]:
     """The command line that starts a worker."""
-    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(_PACKAGES))]
+    python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(Path(__file__).parent))]
     return python if confinement.files == "landlock" else [*bubblewrapped(folder), *python]
 
 

@@ -19,14 +19,17 @@ from accgate.stats.sequential import (
     FEW,
     FEWEST_CHANGES,
     TYPICAL,
+    Boundaries,
     SequentialResult,
     Units,
+    boundaries_at,
     lost_sums,
     nothing_yet,
     result_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
+DRAWN = 300  # looks of which `gsprt_boundaries` gives the boundary of passing
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
 
 
@@ -185,10 +188,10 @@ def gsprt_test(
         for unit in _first_passing(units, plan, Passing(units, plan, theta, beta)):
             beginning = units.first(unit + 1)
             early = schedule(beginning, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-            result = _walked(beginning, early, theta, alpha, beta)
+            result = _result(beginning, early, theta, alpha, beta)
             if not result.open:
                 return result
-    return _walked(units, plan, theta, alpha, beta)
+    return _result(units, plan, theta, alpha, beta)
 
 
 def _first_passing(units: Units, plan: Schedule, passing: Passing) -> list[int]:
@@ -199,27 +202,66 @@ def _first_passing(units: Units, plan: Schedule, passing: Passing) -> list[int]:
     return [int(unit) for unit in first[first < plan.last]]
 
 
-def _walked(units: Units, plan: Schedule, theta: float, alpha: float, beta: float) -> SequentialResult:
-    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
-    ended = plan.full or int(plan.n[-1]) >= units.n_max
+def gsprt_boundaries(
+    units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
+) -> Boundaries:
+    """The boundaries that `gsprt_test` decided by, of the units that it used; parameters as there.
+
+    They depend on when units changed. Of scores other than 0/100 the sums are those before the correction for skewness.
+
+    Examples
+    --------
+    Without any change a run passes at its end, whatever the sum:
+
+    >>> from accgate.stats.sequential import units_of
+    >>> gsprt_boundaries(units_of(np.zeros(89), n_max=1319), theta=2.0, alpha=0.05, beta=0.2)
+    Boundaries(fails=(), passes=((89.0, 0.0),))
+    """
+    plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    passing = Passing(units, plan, theta, beta)
+    outcome, _ = _walk(units, plan, passing, alpha)
+    count = plan.last + 1 - _is_over(units, plan)  # the last unit of a whole run is its end, and no look
+    looks = np.linspace(0, count - 1, min(count, DRAWN)).round().astype(np.int64)
+    sums = passing.sums(looks)
+    is_open = ~np.isnan(sums)
+    return boundaries_at(units, outcome, (plan.n[looks][is_open], sums[is_open]))
+
+
+def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
+    """The walk of a run's changes, and the last unit before each of them at which the run may pass.
+
+    Of the changes under `FEW`, of scores other than 0/100, only the last is looked at for a pass.
+    """
     at = units.events[units.events <= plan.last]
     _, sizes = units.lattice()
     steps = sizes[: len(at)]
-    passing = Passing(units, plan, theta, beta)
-    before = before_each(at, plan.last - ended)
+    before = before_each(at, plan.last - _is_over(units, plan))
     lost = lost_sums(units, sizes)[: len(at)]
     if units.exact:
         cuts = passing.largest(before)
     else:
         cuts = np.where(passing.seen(at, before), int(steps.sum()) + 1, NONE)
         cuts[: min(len(at), FEW)] = NONE
-    outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
+    return fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact), before
+
+
+def _is_over(units: Units, plan: Schedule) -> bool:
+    """Whether all samples, or all the information planned, were used."""
+    return plan.full or int(plan.n[-1]) >= units.n_max
+
+
+def _result(units: Units, plan: Schedule, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """The result of the walk of a run's changes."""
+    passing = Passing(units, plan, theta, beta)
+    outcome, before = _walk(units, plan, passing, alpha)
+    at = units.events
     if outcome.at_end:
         unit = plan.last
     elif outcome.stop == "regression":
         unit = int(at[outcome.event - 1])
     else:
         unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
+    ended = _is_over(units, plan)
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
 
 

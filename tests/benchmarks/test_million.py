@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accgate.records.file import Record, numbered_records, to_line
-from accgate.tasks.task import Sample
+from accgate.tasks.sample import Sample
 from benchmarks import million
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Reply, Request, create
+from accgate.engines import Reply, Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.inputs.toml import read_toml
+from tests.engines.planned import engine_of
 from tests.gates import toml
 from tests.servers import sums
 
@@ -35,15 +36,19 @@ Path("leader.pid").write_text(str(os.getpid()))
 """
 
 
-def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
-    """The engine of a file whose options stand on line 4."""
+def written(folder: Path, serve: list[str], **options: Any) -> Path:
+    """A file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(
         f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {toml({"serve": serve, **options})}\n'
         "[tasks.arithmetic]\nnum_samples = 40\ntarget = 50\n"
     )
-    source = read_toml(path, mend="")
-    engine = create("m", engine="openai", model="toy", options=source.data["models"]["m"]["options"], source=source)
+    return path
+
+
+def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
+    """The engine of such a file."""
+    engine = engine_of(read_toml(written(folder, serve, **options), mend=""))
     assert isinstance(engine, OpenAIEngine)
     return engine
 

@@ -222,11 +222,11 @@ def listing(*names: str, kind: str = "toyserver") -> Any:
         ((listing("x", kind="vllm"),) * 3, "model: is 'toy', which {0} does not serve; known are x"),
         (
             (listing("a"), listing("a"), listing("b")),
-            "base_url: names servers of different models: {0} has a, {2} has b",
+            "options.base_url: names servers of different models: {0} has a, {2} has b",
         ),
         (
             (listing("toy"), listing("toy", kind="vllm"), listing("toy")),
-            "base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine answer",
+            "options.base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine",
         ),
     ],
 )

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from accgate.cli.main import main
 from accgate.engines.openai import served
 from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
-from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited
+from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited, written
 from tests.servers import Fault, Server
 
 
@@ -192,11 +193,11 @@ def test_a_server_is_up_when_its_health_says_so_or_without_one_its_models(health
     ],
 )
 def test_what_cannot_be_served_is_located(
-    tmp_path: Path, serve: list[str], options: dict[str, Any], message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], serve: list[str], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadInput) as caught:
-        asked(made(tmp_path, serve, **options))
-    assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:4: models.m.options.{message}")
+    path = written(tmp_path, serve, **options)
+    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--quiet"]) == 2
+    assert f"accgate: {path}:4: models.m.options.{message}" in capsys.readouterr().err
 
 
 def test_a_port_that_another_server_holds_is_not_asked(tmp_path: Path) -> None:

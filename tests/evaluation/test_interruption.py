@@ -210,7 +210,7 @@ def test_handlers_are_as_before_when_a_command_has_ended() -> None:
         assert all(isinstance(handler, Ending) for handler in taken)
         with interruptible() as stop:
             signal.raise_signal(signal.SIGTERM)
-            assert stop.asked
+            assert stop.requested
         assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == taken
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
@@ -225,7 +225,7 @@ def test_outside_the_main_thread_nothing_is_taken_over() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert not stops[0].asked
+    assert not stops[0].requested
 
 
 def test_threads_that_cannot_be_cut_off_do_not_keep_the_process(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ num_samples = {samples}
 LAUNCHER = """\
 import json, os, sys
 import aiohttp, scipy.stats, accgate.gate, accgate.report.terminal, accgate.report.markdown, accgate.report.flips
-import accgate.engines.openai, accgate.commands_run, accgate.cli
+import accgate.engines.openai, accgate.cli.run, accgate.cli.main
 for line in sys.stdin:
     pid = os.fork()
     if not pid:
         code = 3
         try:
-            code = accgate.cli.main(json.loads(line))
+            code = accgate.cli.main.main(json.loads(line))
         finally:
             os._exit(code)
     print("#", pid, flush=True)

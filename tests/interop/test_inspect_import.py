@@ -14,7 +14,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.interop.imported import Imported
 from accgate.interop.inspect_logs import import_inspect
 from accgate.interop.inspect_text import message_text, prompt_text
-from accgate.tasks.task import sample_id
+from accgate.tasks.sample import sample_id
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]

@@ -11,7 +11,7 @@ import pytest
 from accgate.errors import BadInput
 from accgate.interop.imported import Imported
 from accgate.interop.lm_eval import Choice, import_lm_eval
-from accgate.tasks.task import sample_id
+from accgate.tasks.sample import sample_id
 from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from accgate.errors import BadInput
 from accgate.records.clusters import clusters_of
 from accgate.records.scores import Scores, collect, from_python, in_points, paired, read_scores
-from accgate.text import shown
+from accgate.text import some_of
 
 LINE = '{"id": "a", "score": 100}\n'
 
@@ -275,7 +275,7 @@ def test_sides_with_different_samples_are_refused_with_counts(candidate: str, me
 
 @pytest.mark.parametrize(("count", "text"), [(1, "0"), (5, "0, 1, 2, 3, 4"), (6, "0, 1, 2, 3, 4 and 1 more")])
 def test_a_message_shows_five_ids_and_counts_the_rest(count: int, text: str) -> None:
-    assert shown([str(i) for i in range(count)]) == text
+    assert some_of([str(i) for i in range(count)]) == text
 
 
 def test_a_json_number_of_too_many_digits_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.config.config import Model, Sampling
+from accgate.config.tables import Model, Sampling
 from accgate.inputs.toml import tomllib
 from accgate.references.settings import changes, settings_told
 from accgate.references.store import ReferenceFile

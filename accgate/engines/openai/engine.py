@@ -8,21 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
+from accgate.engines.base import LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.openai import echo, listing, open_files
-from accgate.engines.openai import options as openai_options
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
-from accgate.engines.openai.options import PORT, Options
+from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.served import CannotStart, Served, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import TomlFile, located, validated
+from accgate.errors import CannotEvaluate, KeyFaults
+from accgate.inputs import path_in, typed
 from accgate.result import EngineInfo
-from accgate.text import Key
-
-__all__ = ["OpenAIEngine", "Options", "from_file"]
 
 T = TypeVar("T")
 
@@ -33,52 +29,37 @@ LISTING_ATTEMPTS = 5
 RESUME = "start it again, then go on with --resume"
 
 
-def from_file(model: str, source: TomlFile, key: Key) -> OpenAIEngine:
-    """The engine of the model table at `key`.
-
-    Raises
-    ------
-    BadInput
-        When its options are wrong, or do not fit together.
-    """
-    options = validated(source, Options, (*key, "options"))
-    if faults := [((*key, "options", name), fault) for name, fault in openai_options.faults_of(options)]:
-        raise located(source, faults)
-
-    def place(name: str, message: str) -> str:
-        return source.error((*key, "model") if name == "model" else (*key, "options", name), message)
-
-    log = None if options.serve_log is None else source.path_of(options.serve_log)
-    return OpenAIEngine(model, options, folder=source.path.parent, log=log, place=place)
-
-
 class OpenAIEngine:
     """A client that spreads requests over a model's servers and retries what may yet succeed.
 
-    `folder` is where the command of `serve` runs, `log` where its output goes (a temporary file where None), `place`
-    puts file and line before a message about an option, or about `model`.
+    `folder` is where the command of `serve` runs, and where the path of its log starts.
     """
 
-    def __init__(
-        self,
-        model: str,
-        options: Options,
-        *,
-        folder: Path = Path(),
-        log: Path | None = None,
-        place: Callable[[str, str], str] = lambda name, message: f"{name}: {message}",
-    ) -> None:
+    def __init__(self, model: str, options: Options, *, folder: Path = Path()) -> None:
         self.concurrency = options.concurrency
         self._model = model
         self._options = options
-        self._place = place
-        self._folder, self._log = folder, log
+        self._folder = folder
         self._served: Served | None = None
         self._urls = options.urls
         self._endpoints = Endpoints(self._urls)
         self._client: Client | None = None
         self._jitter = random.Random()
         self._kind = Listing()
+
+    @classmethod
+    def of_table(cls, table: ModelTable) -> OpenAIEngine:
+        """The engine of a model's table.
+
+        Raises
+        ------
+        KeyFaults
+            When its options are wrong, or do not fit together.
+        """
+        options = typed(table.options, Options, ("options",))
+        if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
+            raise KeyFaults(*faults)
+        return cls(table.model, options, folder=table.folder)
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
@@ -88,8 +69,8 @@ class OpenAIEngine:
         if self._options.serve:
             await self._serve(self._client)
         listings = {url: await self._listing(self._client, url) for url in self._urls}
-        if faults := [self._place(*fault) for fault in listing.faults_of(self._model, listings)]:
-            raise BadInput(*faults)
+        if faults := list(listing.faults_of(self._model, listings)):
+            raise KeyFaults(*faults)
         self._kind = listings[self._urls[0]]
 
     async def _serve(self, client: Client) -> None:
@@ -98,14 +79,16 @@ class OpenAIEngine:
         url = self._urls[0].replace(PORT, port)
         self._urls, self._endpoints = (url,), Endpoints((url,))
         if await client.is_up(url):
-            raise BadInput(self._place("serve", f"something answers at {url} already; end it, or name it in base_url"))
+            fault = f"something answers at {url} already; end it, or name it in base_url"
+            raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
-        self._served = Served(words, folder=self._folder, log=self._log)
+        log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
+        self._served = Served(words, folder=self._folder, log=log)
         try:
             self._served.launch()
             await self._served.ready(lambda: client.is_up(url), self._options.serve_timeout)
         except CannotStart as error:
-            raise BadInput(self._place(error.option, client.shown(str(error)))) from error
+            raise KeyFaults((("options", error.option), client.shown(str(error)))) from error
         except CannotEvaluate as error:
             raise CannotEvaluate(client.shown(str(error))) from error
 

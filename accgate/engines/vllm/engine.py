@@ -6,13 +6,14 @@ import asyncio
 import gc
 import importlib.util
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import LogProbs, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.vllm.failures import cause, one_line
-from accgate.engines.vllm.options import RENDERED, checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm.options import RENDERED, check_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import (
     INSTALL,
     Log,
@@ -24,23 +25,21 @@ from accgate.engines.vllm.process import (
     unreachable_by_ctrl_c,
 )
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate
-from accgate.inputs import TomlFile
+from accgate.errors import CannotEvaluate, KeyNotReady
 from accgate.result import EngineInfo
-from accgate.text import Key
 
 
 class VllmEngine:
     """A model in vLLM, whose options are those of vLLM's AsyncEngineArgs and a few of accgate's."""
 
-    def __init__(self, model: str, *, source: TomlFile, key: Key) -> None:
-        self._options = own_options(source, (*key, "options"))
-        self._model = weights(model, source, (*key, "model"))
+    def __init__(self, table: ModelTable) -> None:
+        self._options = own_options(table)
+        self._model = weights(table.model, table.folder, ("model",))
         self.concurrency = self._options.own.concurrency or 256
         if importlib.util.find_spec("vllm") is None:
             fault = f"is vllm, which is not installed here, so that its options were not checked; {INSTALL}"
-            raise CannotEvaluate(source.error((*key, "engine"), fault))
-        self._arguments = self._checked(source, key)
+            raise KeyNotReady(("engine",), fault)
+        self._arguments = self._engine_arguments(table.extra)
         self._engine: Any = None
         self._log: Log | None = None
         self._watch: Watch | None = None
@@ -48,18 +47,14 @@ class VllmEngine:
         self._before: set[Any] = set()
         self._count = itertools.count()
 
-    def _checked(self, source: TomlFile, key: Key) -> dict[str, Any]:
-        """vLLM's arguments, checked against its own classes, which takes some seconds to import."""
-        table: Any = source.data
-        for part in key:
-            table = table.get(part, {})
-        extra = table.get("sampling", {}).get("extra", {})
+    def _engine_arguments(self, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """vLLM's arguments; like the sampling's `extra`, they are checked against its classes: seconds to import."""
         log = Log(None)
         try:
             with log.capturing():
                 arguments_class, sampling_class = imported(batch_invariant=self._options.own.batch_invariant)
-                arguments = checked_arguments(self._options, arguments_class, source, (*key, "options"))
-                checked_sampling(extra, sampling_class, source, (*key, "sampling", "extra"))
+                arguments = engine_arguments(self._options, arguments_class)
+                check_sampling(extra, sampling_class)
                 return arguments
         finally:
             log.close(failed=False)

@@ -1,4 +1,4 @@
-"""What the shards' folders hold of one check, and what keeps it from being one run."""
+"""The records of one check in all shards' folders, and why they may not be one run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check
 from accgate.records import NOT_COMPARED, PLAN, Record, paths_of, read_records, settings_of_run, to_line
 from accgate.result import EngineInfo
-from accgate.text import mixed, shown
+from accgate.text import mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
@@ -38,9 +38,9 @@ class Source:
     @property
     def engine(self) -> EngineInfo:
         """Engine, version and hardware that answered."""
-        found = self.settings.get("engine")
-        said = found if isinstance(found, Mapping) else {}
-        return EngineInfo(*(str(said.get(key, "")) for key in ("name", "version", "hardware")))
+        engine = self.settings.get("engine")
+        table = engine if isinstance(engine, Mapping) else {}
+        return EngineInfo(*(str(table.get(key, "")) for key in ("name", "version", "hardware")))
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Pool:
 
         One with a score goes before one that failed: a resumed run asks failed samples again too.
         """
-        found: dict[Key, Record] = {}
+        records: dict[Key, Record] = {}
         for source in self.sources:
             for record in source.records:
-                other = found.setdefault(record.key, record)
+                other = records.setdefault(record.key, record)
                 if other is not record:
-                    found[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
-        return {key: found[key] for key in self.keys if key in found}
+                    records[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
+        return {key: records[key] for key in self.keys if key in records}
 
     @property
     def whole(self) -> Assignment:
@@ -113,34 +113,34 @@ def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
     return Source(folder, settings, read_records(paths.records))
 
 
-def mixed_plans(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
+def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
     """Where the shards were planned by other rules, or by another accgate, than this merge."""
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
-    faults = mixed("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
+    faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
     rules = {place: each.get("checks") or {} for place, each in plans.items()}
     for name in sorted({name for each in rules.values() for name in each}):
         without = [place for place, each in rules.items() if name not in each]
         if without:
-            faults.append(f"{name}: is no check of {shown(without)}; name the same --models, --tasks and --base")
-        faults += mixed(name, {place: each[name] for place, each in rules.items() if name in each})
+            faults.append(f"{name}: is no check of {some_of(without)}; name the same --models, --tasks and --base")
+        faults += mismatches(name, {place: each[name] for place, each in rules.items() if name in each})
     return faults
 
 
-def mixed_engines(pools: Sequence[Pool]) -> list[str]:
+def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     """Where a model was not answered by one engine, in one version, on one kind of hardware."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.pair).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
-    return [fault for model, each in engines.items() for fault in mixed(model, each)]
+    return [fault for model, each in engines.items() for fault in mismatches(model, each)]
 
 
-def mixed_settings(pool: Pool) -> list[str]:
+def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
-    return mixed(pool.name, {place: _without(each, OWN) for place, each in places.items()})
+    return mismatches(pool.name, {place: _without(each, OWN) for place, each in places.items()})
 
 
 def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
@@ -155,13 +155,13 @@ def record_faults(pool: Pool) -> Iterator[str]:
         unknown = sorted({record.id for record in source.records if record.key not in expected})
         if unknown:
             path = paths_of(source.folder, *pool.pair).records
-            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {shown(unknown)}; run that shard again"
+            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {some_of(unknown)}; run that shard again"
         for record in source.records:
             if record.score is not None:
                 scores[record.key].add(record.score)
-    doubtful = sorted({id_ for (id_, _), found in scores.items() if len(found) > 1})
+    doubtful = sorted({id_ for (id_, _), values in scores.items() if len(values) > 1})
     if doubtful:
         yield (
-            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {shown(doubtful)}; "
+            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {some_of(doubtful)}; "
             "give one run of each shard"
         )

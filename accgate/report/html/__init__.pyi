@@ -1,3 +1,1 @@
-from .path import SequentialPath
-
-__all__ = ["SequentialPath"]
+__all__: list[str] = []

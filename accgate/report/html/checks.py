@@ -1,4 +1,4 @@
-"""One check as the HTML report shows it: why in words, its charts, and what could not be drawn."""
+"""One check in the HTML report: its verdict explained, its charts, and the reasons why some are missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accgate.decision import path_of
 from accgate.report.charts import (
     Chart,
     coverage_chart,
@@ -16,8 +17,6 @@ from accgate.report.charts import (
     scores_chart,
     sequential_chart,
 )
-from accgate.report.html.evidence import evidence_of
-from accgate.report.html.path import path_of
 from accgate.report.html.run import Sides, sides_of
 from accgate.report.words import number, p_relation, signed
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The charts of a check, and in words why others are not there."""
+    """The charts of a check, and the reasons why others are missing."""
 
     charts: tuple[Chart, ...] = ()
     missing: tuple[str, ...] = ()
@@ -41,35 +40,37 @@ def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> P
     BadInput
         When a file of the folder is damaged.
     """
-    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
-    missing = []
     if verdict.p_value is None or verdict.candidate.mean is None:
         return Pictures()
+    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
+    missing = []
     sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
     if isinstance(sides, str):
         missing.append(f"Charts of single samples are left out: {sides}.")
         return Pictures(tuple(chart for chart in charts if chart is not None), tuple(missing))
     if verdict.stop is not None:
-        way = _way(verdict, sides, key)
-        if isinstance(way, str):
-            missing.append(f"The way to the verdict is not drawn: {way}.")
+        path = _path(verdict, sides, key)
+        if isinstance(path, str):
+            missing.append(f"The way to the verdict is not drawn: {path}.")
         else:
-            charts.insert(0, way)
+            charts.insert(0, path)
     charts.append(scores_chart(verdict, sides.candidate, sides.reference, f"{key}-scores"))
-    found, why = _confidence(sides, key)
-    missing += why
-    return Pictures(tuple(chart for chart in [*charts, *found] if chart is not None), tuple(missing))
+    confidence, reasons = _confidence(sides, key)
+    missing += reasons
+    return Pictures(tuple(chart for chart in [*charts, *confidence] if chart is not None), tuple(missing))
 
 
-def _way(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
-    """The chart of a sequential check, or why there is none."""
-    walk = path_of(verdict, sides)
-    if isinstance(walk, str):
-        return walk
-    bets = evidence_of(verdict, sides)
-    if bets is not None:
-        return evidence_chart(verdict, bets.n, bets.drop, bets.sound, f"{key}-sequential")
-    return sequential_chart(verdict, walk, f"{key}-sequential")
+def _path(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
+    """The chart of a sequential check, or the reason why there is none."""
+    evidence = sides.evidence(verdict)
+    if isinstance(evidence, str):
+        return evidence
+    path = path_of(evidence, verdict)
+    if path is None:
+        return "the records beside accgate.json do not lead to it"
+    if path.bets is not None:
+        return evidence_chart(verdict, path.n, path.bets, f"{key}-sequential")
+    return sequential_chart(verdict, path, f"{key}-sequential")
 
 
 def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:

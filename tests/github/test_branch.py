@@ -1,4 +1,4 @@
-"""The history on GitHub: one commit a run on a branch without ancestors, whoever else writes there at the same time."""
+"""Files on a branch of their own: one commit a change, whoever else writes there at the same time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.api.failures import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
-from accgate.github.history_branch import BRANCH, UNMOVED, Place, push
+from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
+from accgate.github.branch import UNMOVED, push_files
 from accgate.history.file import history_of, parsed
 from accgate.history.run import Run
+from accgate.history.store import BRANCH, NAME, Addition, add_to
 from accgate.result import to_json
 from tests.github.routes import Asked
 from tests.github.server import TOKEN, GitHub
@@ -34,10 +35,11 @@ def hub() -> Iterator[GitHub]:
         yield hub
 
 
-def pushed(hub: GitHub, made: Run, **place: Any):
-    said: list[str] = []
-    done = push(hub.client(), REPOSITORY, made, Place(**place), say=said.append)
-    return done, said
+def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **how: Any) -> tuple[str, Addition]:
+    def change_of(content: bytes) -> Addition:
+        return add_to(content, made, name=f"{branch}:{NAME}", page=page)
+
+    return push_files(hub.client(**how), REPOSITORY, branch, NAME, change_of)
 
 
 def runs(hub: GitHub) -> list[str]:
@@ -57,9 +59,9 @@ def chain(hub: GitHub) -> list[dict]:
 
 def test_the_first_run_makes_a_branch_without_ancestors_and_leaves_main_alone(hub: GitHub) -> None:
     main_before = hub.store.refs["refs/heads/main"]
-    done, _ = pushed(hub, run(1))
-    assert done.is_new
-    assert hub.store.refs == {"refs/heads/main": main_before, REF: done.sha}
+    sha, addition = push(hub, run(1))
+    assert addition.files.keys() == {"history.jsonl", "badge.svg", "badge.json"}
+    assert hub.store.refs == {"refs/heads/main": main_before, REF: sha}
     assert [commit["parents"] for commit in chain(hub)] == [[]]
     assert set(hub.store.files(BRANCH)) == {"history.jsonl", "badge.svg", "badge.json"}
     assert hub.store.files(BRANCH)["history.jsonl"].encode() == history_of([run(1)]).content
@@ -67,7 +69,7 @@ def test_the_first_run_makes_a_branch_without_ancestors_and_leaves_main_alone(hu
 
 def test_each_run_is_one_commit_over_the_last(hub: GitHub) -> None:
     for day in (2, 1, 3):
-        pushed(hub, run(day))
+        push(hub, run(day))
     assert len(chain(hub)) == 3
     assert chain(hub)[0]["message"] == f"Accuracy of {run(3).commit[:12]}: pass\n"
     assert runs(hub) == [run(day).result for day in (1, 2, 3)]
@@ -75,23 +77,24 @@ def test_each_run_is_one_commit_over_the_last(hub: GitHub) -> None:
 
 def test_what_else_stands_on_the_branch_stays(hub: GitHub) -> None:
     hub.store.commit(BRANCH, {"CNAME": "accuracy.example.org", "index.html": "old"})
-    pushed(hub, run(1), page=True)
+    push(hub, run(1), page=True)
     files = hub.store.files(BRANCH)
     assert files["CNAME"] == "accuracy.example.org"
     assert files["index.html"].startswith("<!DOCTYPE html>")
 
 
 def test_a_run_that_is_there_makes_no_commit(hub: GitHub) -> None:
-    first, _ = pushed(hub, run(1))
+    first, _ = push(hub, run(1))
     written = hub.count("POST")
-    again, _ = pushed(hub, run(1))
-    assert (again.sha, again.is_new) == (first.sha, False)
+    again, addition = push(hub, run(1))
+    assert again == first
+    assert not addition.files
     assert hub.count("POST") == written
     assert len(chain(hub)) == 1
 
 
 def test_another_branch_may_hold_it(hub: GitHub) -> None:
-    pushed(hub, run(1), branch="figures/accuracy")
+    push(hub, run(1), branch="figures/accuracy")
     assert "refs/heads/figures/accuracy" in hub.store.refs
 
 
@@ -112,15 +115,15 @@ def interrupting(hub: GitHub, monkeypatch: pytest.MonkeyPatch, method: str, insi
 
 def test_another_job_that_makes_the_branch_first_loses_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = interrupting(hub, monkeypatch, "POST", "/git/refs", run(1))
-    pushed(hub, run(2))
+    push(hub, run(2))
     assert not waiting
     assert runs(hub) == [run(1).result, run(2).result]
 
 
 def test_other_jobs_that_push_first_again_and_again_lose_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    pushed(hub, run(1))
+    push(hub, run(1))
     waiting = interrupting(hub, monkeypatch, "PATCH", "/git/refs", *(run(day) for day in range(2, 8)))
-    pushed(hub, run(9))
+    push(hub, run(9))
     assert not waiting
     assert runs(hub) == [run(day).result for day in (1, 2, 3, 4, 5, 6, 7, 9)]
     assert all(not asked.body["force"] for asked in hub.asked if asked.method == "PATCH")
@@ -131,7 +134,7 @@ def test_eight_jobs_at_once_all_come_in(hub: GitHub) -> None:
 
     def job(day: int) -> None:
         try:
-            push(hub.client(luck=lambda: day / 8), REPOSITORY, run(day), Place(), say=faults.append)
+            push(hub, run(day), luck=lambda: day / 8)
         except BaseException as error:
             faults.append(error)
 
@@ -146,11 +149,11 @@ def test_eight_jobs_at_once_all_come_in(hub: GitHub) -> None:
 
 
 def test_a_protected_branch_is_refused_with_github_s_reason_and_soon(hub: GitHub) -> None:
-    pushed(hub, run(1))
+    push(hub, run(1))
     before = hub.store.refs[REF]
     hub.fail(Fault(status=422, body={"message": "Protected branch update failed"}), method="PATCH", times=99)
     with pytest.raises(Refused, match="Protected branch"):
-        pushed(hub, run(2))
+        push(hub, run(2))
     assert hub.count("PATCH") == UNMOVED
     assert hub.store.refs[REF] == before
 
@@ -158,54 +161,54 @@ def test_a_protected_branch_is_refused_with_github_s_reason_and_soon(hub: GitHub
 def test_a_missing_permission_is_named(hub: GitHub) -> None:
     hub.forbid("POST", "/git/", accepted="contents=write")
     with pytest.raises(MissingPermission, match="contents: write"):
-        pushed(hub, run(1))
+        push(hub, run(1))
     assert REF not in hub.store.refs
 
 
 @pytest.mark.parametrize("performed", [False, True])
 def test_a_server_that_fails_in_between_gives_neither_loss_nor_a_second_line(hub: GitHub, performed: bool) -> None:
-    pushed(hub, run(1))
+    push(hub, run(1))
     for path in ("/git/blobs", "/git/trees", "/git/commits", "/git/refs"):
         hub.fail(Fault(status=502), method="POST|PATCH", path=path, performed=performed)
-    pushed(hub, run(2))
+    push(hub, run(2))
     assert runs(hub) == [run(1).result, run(2).result]
 
 
 def test_a_server_that_stays_away_changes_nothing(hub: GitHub) -> None:
     hub.fail(Fault(status=503), times=999)
     with pytest.raises(CannotReach):
-        pushed(hub, run(1))
+        push(hub, run(1))
     assert REF not in hub.store.refs
 
 
 def test_a_history_that_is_none_is_not_written_over(hub: GitHub) -> None:
     hub.store.commit(BRANCH, {"history.jsonl": "my diary\n"})
     with pytest.raises(BadInput, match=f"{BRANCH}:history.jsonl: is no history"):
-        pushed(hub, run(1))
+        push(hub, run(1))
     assert hub.store.files(BRANCH) == {"history.jsonl": "my diary\n"}
 
 
 def test_a_damaged_line_on_the_branch_is_kept_and_said_once(hub: GitHub) -> None:
     first = history_of([run(1)]).content.decode()
     hub.store.commit(BRANCH, {"history.jsonl": first + first[:50].replace("0", "1") + "\n"})
-    _, said = pushed(hub, run(2))
-    assert len(said) == 1
-    assert f"{BRANCH}:history.jsonl:2: is damaged" in said[0]
+    _, addition = push(hub, run(2))
+    (note,) = addition.history.notes
+    assert f"{BRANCH}:history.jsonl:2: is damaged" in note
     assert first[:50].replace("0", "1") in hub.store.files(BRANCH)["history.jsonl"]
 
 
 def test_a_folder_in_the_file_s_place_is_refused(hub: GitHub) -> None:
     hub.store.commit(BRANCH, {"history.jsonl/x": "y"})
-    with pytest.raises(BadInput, match="no plain file"):
-        pushed(hub, run(1))
+    with pytest.raises(BadInput, match="other than a plain file"):
+        push(hub, run(1))
 
 
 def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    pushed(hub, run(1))
+    push(hub, run(1))
     route = hub._route
     monkeypatch.setattr(hub, "_route", lambda asked, path: {} if "/git/blobs" in path else route(asked, path))
     with pytest.raises((Unreadable, CannotPublish)):
-        pushed(hub, run(2))
+        push(hub, run(2))
 
 
 class TestCommand:
@@ -240,8 +243,8 @@ class TestCommand:
         [
             ("GITHUB_REF", "refs/heads/feature", "is not the default branch main"),
             ("GITHUB_REF", "refs/tags/main", "is not the default branch main"),
-            ("GITHUB_EVENT_NAME", "workflow_run", "is none of the default branch"),
-            ("GITHUB_EVENT_NAME", "issue_comment", "is none of the default branch"),
+            ("GITHUB_EVENT_NAME", "workflow_run", "is not one of the default branch"),
+            ("GITHUB_EVENT_NAME", "issue_comment", "is not one of the default branch"),
         ],
     )
     def test_refuses_what_is_not_of_the_default_branch(
@@ -259,7 +262,7 @@ class TestCommand:
         (job / "event.json").write_text(json.dumps({"action": "opened", "pull_request": pull}))
         monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
         assert main(["history", "push", "accgate.json"]) == 2
-        assert "the event pull_request is none of the default branch" in capsys.readouterr().err
+        assert "the event pull_request is not one of the default branch" in capsys.readouterr().err
         assert REF not in hub.store.refs
 
     @pytest.mark.usefixtures("job")

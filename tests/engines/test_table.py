@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 from importlib import util
 from pathlib import Path
@@ -12,13 +13,17 @@ from typing import Any
 import pytest
 
 from accgate.config.config import load_config
-from accgate.engines import Engine, Request, RequestFailed, base, create
+from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
 from accgate.engines.llamacpp import LlamaCppEngine
+from accgate.engines.openai import options as openai_options
 from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.ray import engine as ray
 from accgate.engines.recorded import RecordedEngine
+from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from accgate.planning.checks import engine_of, validate
+from accgate.planning.checks import planned_model, validate
+from tests.engines import planned
 
 URL = "http://127.0.0.1:8000/v1"
 
@@ -27,8 +32,7 @@ def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
     """The engine of a file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    source = read_toml(path, mend="")
-    return create("m", engine=engine, model=model, options=source.data["models"]["m"]["options"], source=source)
+    return planned.engine_of(read_toml(path, mend=""))
 
 
 def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[str]:
@@ -94,9 +98,9 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str
 @pytest.mark.parametrize(
     ("engine", "model", "mend"),
     [
-        ("llamacpp", "no.gguf", "; give the path of a .gguf file, from the folder of accuracy.toml"),
-        ("recorded", "no.jsonl", "; give the path of a JSONL or CSV file with id and score or reply, from the folder "
-         "of accuracy.toml"),
+        ("llamacpp", "no.gguf", "; give the path of a .gguf file, relative to that folder"),
+        ("recorded", "no.jsonl", "; give the path of a JSONL or CSV file with id and score or reply, relative to that "
+         "folder"),
         ("llamacpp", "package://pytest/a.gguf", "; write package://pytest/ and a file's name"),
     ],
 )  # fmt: skip
@@ -175,7 +179,7 @@ def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path)
     assert "3: models.m" not in check.notes[-1]
     assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in check.notes[-1]
     with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
-        engine_of(config, "m")
+        planned_model(config, "m").engine()
 
 
 def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,3 +189,44 @@ def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "weights.gguf").touch()
     with pytest.raises(CannotEvaluate, match=r"libgomp\.so\.1.*apt-get install libgomp1"):
         asyncio.run(made(tmp_path, "llamacpp", "weights.gguf").start())
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "kept"),
+    [
+        ("openai", {"base_url": "http://h/v1", "serve": ["s"], "max_outage": 1}, {"serve": ["s"]}),
+        ("vllm", {"dtype": "half", "concurrency": 2, "seed": 1, "log": "l"}, {"dtype": "half", "seed": 1}),
+        ("llamacpp", {"n_ctx": 1, "n_parallel": 2, "verbosity": 3}, {"n_ctx": 1, "n_parallel": 2}),
+        ("recorded", {"scale": 100.0}, {"scale": 100.0}),
+        ("of-tomorrow", {"base_url": "x", "concurrency": 1}, {"base_url": "x", "concurrency": 1}),
+        ("ray", {"engine": "vllm", "address": "a:1", "replicas": 2}, {"engine": "vllm"}),
+        ("ray", {"engine": "openai", "options": {"timeout": 1}}, {"engine": "openai", "options": {}}),
+        ("ray", {"engine": "vllm", "env": ["VLLM_X"]}, {"engine": "vllm", "env": ["VLLM_X"]}),
+        ("ray", {"options": {"timeout": 1}}, {"options": {"timeout": 1}}),
+    ],
+)  # fmt: skip
+def test_what_can_change_an_answer_is_kept_apart(engine: str, options: dict[str, Any], kept: dict[str, Any]) -> None:
+    answering, operational = split_options(engine, options)
+    assert answering == kept
+    of_inner = operational.pop("options", {})
+    merged = {**answering, **operational}
+    if "options" in options:
+        merged["options"] = {**answering["options"], **of_inner}
+    assert merged == options
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        (openai_options.OPERATIONAL, openai_options.Options),
+        (ray.OPERATIONAL, ray.Options),
+        (vllm_options.OPERATIONAL - {"download_dir", "disable_log_stats"}, vllm_options.Own),  # those two are vLLM's
+    ],
+)
+def test_each_is_an_option_of_its_engine(names: frozenset[str], known: Any) -> None:
+    assert names <= {field.name for field in dataclasses.fields(known)}
+
+
+def test_those_of_llamacpp_are_its_parameters() -> None:
+    xllamacpp = pytest.importorskip("xllamacpp")
+    assert all(hasattr(xllamacpp.CommonParams(), name) for name in llamacpp.OPERATIONAL)

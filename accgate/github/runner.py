@@ -1,4 +1,4 @@
-"""What a step tells its runner: workflow commands, outputs and the job summary."""
+"""A step's messages to its runner: workflow commands, outputs and the job summary."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def command(
     >>> print(command("error", "50% worse\\n::set-output::", file="a,b.toml", line=3, title="drop: 2"))
     ::error file=a%2Cb.toml,line=3,title=drop%3A 2::50%25 worse%0A::set-output::
     """
-    given = {"file": file, "line": line, "title": title}
-    properties = ",".join(f"{key}={_property(str(value))}" for key, value in given.items() if value is not None)
+    values = {"file": file, "line": line, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in values.items() if value is not None)
     return f"::{name}{' ' if properties else ''}{properties}::{_data(message)}"
 
 
 def mask(token: str) -> str:
-    """The command that has the runner hide a token; empty where there is none.
+    """The command that makes the runner hide a token; empty where there is none.
 
     It holds the token: print it in a job of GitHub Actions only.
     """
@@ -42,21 +42,21 @@ def inert(text: str) -> str:
 
 
 def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
-    """Appends outputs to the file of GITHUB_OUTPUT; without a path nothing happens.
+    """Append outputs to the file of GITHUB_OUTPUT; without a path nothing happens.
 
     Raises
     ------
     ValueError
-        For a name that is no name of an output.
+        For a name that an output cannot have.
     OSError
-        Where the file cannot be written.
+        When the file cannot be written.
     """
     if not path:
         return
     lines = []
     for name, value in outputs.items():
         if not re.fullmatch(r"[A-Za-z_][\w-]*", name):
-            raise ValueError(f"{name!r} is no name of an output")
+            raise ValueError(f"{name!r} cannot be the name of an output")
         end = _delimiter(value)
         lines.append(f"{name}<<{end}\n{value}\n{end}\n")
     with Path(path).open("a", encoding="utf-8", newline="") as file:
@@ -64,12 +64,12 @@ def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
 
 
 def append_summary(path: str | Path | None, text: str) -> None:
-    """Appends Markdown to the file of GITHUB_STEP_SUMMARY, cut with a note at GitHub's limit; without a path nothing.
+    """Append Markdown to the file of GITHUB_STEP_SUMMARY, cut with a note at GitHub's limit; without a path nothing.
 
     Raises
     ------
     OSError
-        Where the file cannot be written.
+        When the file cannot be written.
     """
     if not path:
         return
@@ -77,8 +77,8 @@ def append_summary(path: str | Path | None, text: str) -> None:
     left = SUMMARY_LIMIT - (path.stat().st_size if path.exists() else 0)
     content = text.encode(errors="replace")
     if len(content) > left:
-        kept = content[: max(left - len(_CUT_NOTE.encode()), 0)].decode(errors="ignore")
-        content = (kept + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
+        start = content[: max(left - len(_CUT_NOTE.encode()), 0)].decode(errors="ignore")
+        content = (start + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
     with path.open("ab") as file:
         file.write(content)
 

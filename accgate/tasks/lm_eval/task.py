@@ -1,11 +1,12 @@
-"""Tasks of lm-evaluation-harness with accgate's engines, order, records and early stopping: its prompts and its scorer.
+"""A task as the installed lm-evaluation-harness loads it: its prompts and its scorer.
 
 lm-eval itself makes the requests of each document (few-shot examples included) and scores the answers, through the
-task's filters and `process_results`. Nothing of a task is written anew here.
+task's filters and `process_results`. Nothing of a task is rewritten here.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,20 +14,27 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs import CLOSED, Flag, Number, Text, Whole
-from accgate.tasks.identity import fingerprint_of, likeliest, numbered_ids, request_text
-from accgate.tasks.lm_eval.loading import loaded_tasks, means_of
+from accgate.tasks.lm_eval.loading import load_tasks, means_of
+from accgate.tasks.lm_eval.mapping import (
+    FRACTIONS,
+    harness_fingerprint,
+    likeliest,
+    numbered_ids,
+    request_text,
+    scale_of,
+)
 from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
-from accgate.tasks.lm_eval.scoring import LOGARITHMS, answered, scalar
-from accgate.tasks.points import FRACTIONS, scale_of
 
+# Decided in bits, document by document: lm-eval pools all documents, which no test of pairs can.
+LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
 NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
 
 
-@checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class LmEvalOptions:
     """`[tasks.NAME.options]` of a task with `lm_eval`."""
 
@@ -95,18 +103,18 @@ class LmEvalTask:
             When lm-eval cannot score them.
         """
         task = self.tasks[sample.task]
-        instances = answered(sample.id, sample.instances, responses)
+        instances = _with_responses(sample.id, sample.instances, responses)
         try:
             for ensemble in task._filters:
                 ensemble.apply(instances)
-            found: dict[str, Any] = {}
-            for chosen in instances[0].filtered_resps:
-                values = task.process_results(instances[0].doc, [one.filtered_resps[chosen] for one in instances])
-                found |= {f"{name},{chosen}": scalar(name, value) for name, value in values.items()}
+            scores: dict[str, float | None] = {}
+            for name in instances[0].filtered_resps:
+                values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
+                scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
         except Exception as error:  # a task's own code raises what it likes
             fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
             raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in scores.items() if value is not None}
 
     def points(self, sample: LmEvalSample, responses: Sequence[Response]) -> float:
         """The chosen metric in points (bits for a perplexity).
@@ -137,14 +145,14 @@ class LmEvalTask:
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
         """What the chosen filter makes of the reply; of scored options, the likeliest; None of a single one."""
         if isinstance(responses[0], str):
-            instances = answered(sample.id, sample.instances, responses)
+            instances = _with_responses(sample.id, sample.instances, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
             if ensemble is not None:
                 ensemble.apply(instances)
-            found = instances[0].filtered_resps.get(self.filter, responses[0])
-            while isinstance(found, (list, tuple)) and found:
-                found = found[0]
-            return found if isinstance(found, str) else None
+            answer = instances[0].filtered_resps.get(self.filter, responses[0])
+            while isinstance(answer, (list, tuple)) and answer:
+                answer = answer[0]
+            return answer if isinstance(answer, str) else None
         likelihoods = [response[0] for response in responses if isinstance(response, tuple)]
         if len(likelihoods) != len(sample.requests):
             return None
@@ -172,11 +180,15 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
         When lm-eval is not installed, or the data set cannot be had.
     """
     options = options or LmEvalOptions()
-    tasks = loaded_tasks(
-        name, num_fewshot=options.num_fewshot, fewshot_seed=options.fewshot_seed, system=options.system,
-        chat=options.chat, include_path=None if options.include_path is None else folder / options.include_path,
-    )  # fmt: skip
-    metric, chosen = _chosen(name, tasks, options)
+    tasks = load_tasks(
+        name,
+        num_fewshot=options.num_fewshot,
+        fewshot_seed=options.fewshot_seed,
+        system=options.system,
+        chat=options.chat,
+        include_path=None if options.include_path is None else folder / options.include_path,
+    )
+    metric, filter_name = _metric_and_filter(name, tasks, options)
     first = next(iter(tasks.values()))
     output_type = str(first.OUTPUT_TYPE)
     if options.chat and output_type != "generate_until":
@@ -186,12 +198,19 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
     generation = dict(first.config.generation_kwargs or {}) if output_type == "generate_until" else None
     scale = 1.0 if metric in LOGARITHMS else scale_of(metric, (), options.scale, name)
     return LmEvalTask(
-        name=name, samples=samples, metric=metric, filter=chosen, scale=scale, higher_is_better=bool(higher),
-        output_type=output_type, fingerprint=fingerprint_of(name, metric, chosen, generation), tasks=tasks,
-    )  # fmt: skip
+        name=name,
+        samples=samples,
+        metric=metric,
+        filter=filter_name,
+        scale=scale,
+        higher_is_better=bool(higher),
+        output_type=output_type,
+        fingerprint=harness_fingerprint(name, metric, filter_name, generation),
+        tasks=tasks,
+    )
 
 
-def _chosen(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tuple[str, str]:
+def _metric_and_filter(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tuple[str, str]:
     """Metric and filter: as set, or the only ones. A metric that a task makes up while it scores may be set too."""
     first, *others = [list(means_of(task, LOGARITHMS)) for task in tasks.values()]
     pairs = [pair for pair in first if all(pair in other for other in others)]
@@ -200,10 +219,10 @@ def _chosen(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tupl
         return fitting[0]
     if not fitting and options.metric is not None:
         filters = dict.fromkeys(one.name for task in tasks.values() for one in task._filters)
-        found = [chosen for chosen in filters if options.filter in (None, chosen)]
-        if len(found) == 1:
-            return options.metric, found[0]
-    listed = "; ".join(f'metric = "{metric}", filter = "{chosen}"' for metric, chosen in fitting or pairs) or "none"
+        matching = [one for one in filters if options.filter in (None, one)]
+        if len(matching) == 1:
+            return options.metric, matching[0]
+    listed = "; ".join(f'metric = "{metric}", filter = "{one}"' for metric, one in fitting or pairs) or "none"
     raise BadInput(f"{name}: which score decides? Set one of: {listed}")
 
 
@@ -224,3 +243,34 @@ def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalReq
     return tuple(
         request_of(one.request_type, one.args, chat=chat, where=where) for one in group for _ in range(one.repeats or 1)
     )
+
+
+def _with_responses(id_: str, instances: Sequence[Any], responses: Sequence[Response]) -> list[Any]:
+    """Copies of a document's instances with their responses, as lm-eval leaves them after it asked."""
+    repeats = [one.repeats or 1 for one in instances]
+    if len(responses) != sum(repeats):
+        raise ValueError(f"{len(responses)} responses to the {sum(repeats)} requests of sample {id_}")
+    rest = iter(responses)
+    copies = []
+    for one, times in zip(instances, repeats, strict=True):
+        instance = copy.copy(one)
+        own = [next(rest) for _ in range(times)]
+        instance.resps = [(value[0], bool(value[1])) if isinstance(value, tuple) else value for value in own]
+        instance.filtered_resps = {}
+        copies.append(instance)
+    return copies
+
+
+def _scalar(name: str, value: Any) -> float | None:
+    """A metric's value of one document; of a perplexity its logarithm; None of what only a whole data set has.
+
+    >>> _scalar("acc", True), _scalar("word_perplexity", (-2 * math.log(2), 4)), _scalar("f1", (0, 1))
+    (1.0, 0.5, None)
+    """
+    if name in LOGARITHMS:
+        total, count = value if isinstance(value, tuple) else (value, 1)
+        return -float(total) / max(int(count), 1) / math.log(2.0)
+    try:
+        return None if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        return None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.github.commands import SUMMARY_LIMIT, append_summary, command, inert, mask, write_outputs
+from accgate.github.runner import SUMMARY_LIMIT, append_summary, command, inert, mask, write_outputs
 
 
 def runner_reads(line: str) -> tuple[str, dict[str, str], str]:
@@ -77,7 +77,7 @@ class TestOutputs:
 
     @pytest.mark.parametrize("name", ["a b", "a=b", "a\nb", "", "a<<b"])
     def test_a_name_that_is_none_is_refused(self, name, tmp_path):
-        with pytest.raises(ValueError, match="is no name of an output"):
+        with pytest.raises(ValueError, match="cannot be the name of an output"):
             write_outputs(tmp_path / "outputs", {name: "x"})
 
     @pytest.mark.parametrize("path", [None, ""])

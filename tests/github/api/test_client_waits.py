@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accgate.github.api.limits import limit_wait, pause
+from accgate.github.api.client import limit_wait, pause
 
 
 def wait(status=403, headers=None, body=None, *, limited=0, now=1000.0):

@@ -1,4 +1,7 @@
-"""What a sample of lm-evaluation-harness is called: the same for an imported log and for a task that accgate runs."""
+"""What an imported log and a task that accgate runs share: a sample's id and answer, a fingerprint, and points.
+
+Both give a sample the same id, so that a reference made from a log serves a run of the same task.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,22 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
-from accgate.tasks.task import sample_id
+from accgate.errors import BadInput
+from accgate.tasks.sample import sample_id
+
+FRACTIONS = frozenset(
+    {
+        # lm-eval's own, and those of its tasks that document a share of right answers
+        "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "acc_all", "exact_match", "em", "pass@1", "pass_at_1",
+        "prompt_level_strict_acc", "prompt_level_loose_acc", "contains", "mc1", "mc2",
+        # scorers of Inspect
+        "accuracy", "match", "includes", "answer", "choice", "pattern", "exact", "f1", "math",
+        "model_graded_qa", "model_graded_fact",
+    }
+)  # fmt: skip
 
 
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
@@ -69,7 +85,9 @@ def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
     return ids
 
 
-def fingerprint_of(task: str, metric: str, chosen_filter: str, generation: Mapping[str, Any] | None) -> dict[str, str]:
+def harness_fingerprint(
+    task: str, metric: str, chosen_filter: str, generation: Mapping[str, Any] | None
+) -> dict[str, str]:
     """The parts of a task of lm-eval that can change a score, as references keep them; the dataset is not among them.
 
     `generation` has the options of a request for text, and is None where options are scored.
@@ -80,8 +98,33 @@ def fingerprint_of(task: str, metric: str, chosen_filter: str, generation: Mappi
         "metric": [metric, chosen_filter],
         "reply": None if generation is None else dict(generation),
     }
-    return {key: _sha(json.dumps(part, sort_keys=True, default=str))[:16] for key, part in parts.items()}
+    return {key: _digest(part) for key, part in parts.items()}
 
 
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(part: Any) -> str:
+    text = json.dumps(part, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:
+    """The factor to points: `scale` where it is given, or 100 for a metric that is known to be a fraction.
+
+    Raises
+    ------
+    BadInput
+        For a metric that is not known, where no scale is given: points are never guessed. For values that contradict
+        the table, and for a scale that is no positive number.
+    """
+    if scale is not None:
+        if not (isfinite(scale) and scale > 0.0):
+            raise BadInput(f"scale is {scale:g}; give a number above 0")
+        return scale
+    ask = "give --scale 100 where its values are fractions, --scale 1 where they are points or have a unit of their own"
+    if metric not in FRACTIONS:
+        raise BadInput(f"{where}: is {metric} a fraction or in points? That is not known; {ask}")
+    outside = [value for value in values if not 0.0 <= value <= 1.0]
+    if outside:
+        raise BadInput(
+            f"{where}: {metric} should be a fraction, but {len(outside)} values are not: {outside[0]:g}; {ask}"
+        )
+    return 100.0
