@@ -35,7 +35,7 @@ class RulesPart:
 class RunPlan:
     """Every check of a run, in parts that share their rules.
 
-    `rules` says whose they are. `own` are a pull request's own rules, where those of its base judge.
+    `rules` says whose they are. `own` are a pull request's own rules, where those of its base decide.
     """
 
     parts: tuple[RulesPart, ...]
