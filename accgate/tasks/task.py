@@ -1,4 +1,4 @@
-"""A task ready to be asked: its samples with ids, in the fixed order, and what identifies it."""
+"""A task with its samples, in the fixed order, and the fingerprint that identifies it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accgate.tasks.extract import by_json_path, by_letter, by_regex
 from accgate.tasks.library import library_file
 from accgate.tasks.rows import Source, rows_of
 from accgate.tasks.sample import Sample, samples_of
-from accgate.tasks.schema import AttackFile, Choices, ChosenBy, Confidence, Extract, Judging, Mode
+from accgate.tasks.schema import AttackFile, Choices, ChosenBy, Confidence, Extract, JudgeTable, Mode
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Task:
     metric_options: Mapping[str, Any] = field(default_factory=dict)
     choices: Choices | None = None
     confidence: Confidence | None = None
-    judge: Judging | None = None
+    judge: JudgeTable | None = None
     attacks: tuple[AttackFile, ...] = ()
     aggregate: str | None = None
     aggregate_options: Mapping[str, Any] = field(default_factory=dict)
@@ -175,7 +175,7 @@ def _set(*values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> str:
-    """What JSON does not hold: dates, and bytes or images of a dataset, by their content."""
+    """A text for values that JSON lacks: dates, and bytes or images of a dataset, by their content."""
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if hasattr(value, "tobytes"):
