@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs import Number, Text, Whole, read_toml, validated
 from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
@@ -89,7 +90,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
         if (orphan := path.with_suffix(".scores.csv")).exists():
             raise BadInput(f"{path}: is missing, but {orphan.name} is there; restore it from git, or {RESTART}")
         return None
-    source = read_toml(path, mend=f"restore it from git, or {RESTART}")
+    source = read_toml(path, fix=f"restore it from git, or {RESTART}")
     about = validated(source, AnchorFile)
     if about.replaced != len(about.history):
         fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
@@ -244,8 +245,7 @@ def drift_since(
     if not len(pairs.now):
         return Drift(since, runs, None, None, alpha, detected=False, reasons=pairs.reasons)
     difference, error = difference_to_anchor(pairs.before, pairs.now, pairs.codes)
-    sign = 1.0 if higher_is_better else -1.0
-    differences = sign * np.array([*(step.difference for step in history), difference])
+    differences = oriented(np.array([*(step.difference for step in history), difference]), higher_is_better)
     result = drift_test(differences, [*(step.error for step in history), error], alpha=alpha)
     reasons = (*result.reasons, *pairs.reasons)
     return Drift(since, runs, difference, result.p_value, alpha, result.detected, reasons)

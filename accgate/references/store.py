@@ -144,7 +144,7 @@ def read_reference(path: Path) -> Reference | None:
     """
     if not (path.exists() or path.is_symlink()):
         return None
-    source = read_toml(path, mend="record the reference again")
+    source = read_toml(path, fix="record the reference again")
     about = validated(source, ReferenceFile)
     if about.scores_sha256 is None:
         scores_path = path.with_suffix(".scores.csv")

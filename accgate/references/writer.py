@@ -218,7 +218,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
             f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
         )
     anchor_beside(path)
-    old = read_toml(path, mend="delete it to record anew").data
+    old = read_toml(path, fix="delete it to record anew").data
     return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
 
 

@@ -46,7 +46,7 @@ def stored(store: Path, model: str = "m", variant: Mapping[str, Any] | None = No
 
 
 def read(path: Path) -> dict[str, Any]:
-    return dict(read_toml(path, mend="").data)
+    return dict(read_toml(path, fix="").data)
 
 
 def test_a_reference_is_text_that_says_where_it_comes_from(project: Project) -> None:

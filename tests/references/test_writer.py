@@ -260,7 +260,7 @@ def test_a_run_without_a_score_is_never_pooled(project: Project) -> None:
 def test_a_reference_from_before_runs_were_counted_is_one_run(project: Project) -> None:
     toml = project.store / "m/sums.toml"
     toml.write_text(re.sub(r"runs = 1\n|runs_sha256 = \[[^]]*\]\n", "", toml.read_text()))
-    assert "runs" not in read_toml(toml, mend="").data
+    assert "runs" not in read_toml(toml, fix="").data
     assert project.record(right_but(9, N), args=["--add"]) == 0
     about = reference_of(project).about
     assert (about.runs, about.repeats, len(about.runs_sha256)) == (2, 2, 1)
