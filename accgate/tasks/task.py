@@ -37,8 +37,6 @@ class Task:
     stop: tuple[str, ...]
     max_tokens: int
     fingerprint: Mapping[str, str]
-    sigma: float | None = None
-    num_samples: int | None = None
     chance: float | None = None
     dataset_ids: frozenset[str] | None = None
     several: bool = False
@@ -128,8 +126,6 @@ def build_task(name: str, definition: Definition, source: Source, *, mode: Mode 
         stop=content.stop,
         max_tokens=content.max_tokens,
         fingerprint=_fingerprint(definition, rows, examples, mode),
-        sigma=content.sigma,
-        num_samples=content.num_samples,
         chance=content.chance,
         dataset_ids=None if content.dataset.generator else frozenset(sample.id for sample in samples),
         several=content.targets is not None,
