@@ -14,7 +14,7 @@ from accgate.errors import PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
-    from accgate.interop import Imported, SuiteReference
+    from accgate.interop import SuiteReference, TaskLog
 
 OUT = Path("accgate-import")
 
@@ -95,9 +95,9 @@ def _import_inspect(arguments: argparse.Namespace) -> int:
     return _keep_logs(arguments, logs)
 
 
-def _keep_logs(arguments: argparse.Namespace, logs: Sequence[Imported]) -> int:
+def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog]) -> int:
     """Write imported logs as run records and references, and print what became of each."""
-    from accgate.interop import keep_records, unscored, write_run
+    from accgate.interop import keep_records, missing_scores, write_run
 
     if arguments.task is not None:
         logs = [_rename(logs, arguments.task)]
@@ -120,7 +120,7 @@ def _keep_logs(arguments: argparse.Namespace, logs: Sequence[Imported]) -> int:
             replies = not arguments.no_replies
             path = keep_records(arguments.references, log, variant=variant, reason=arguments.reason, replies=replies)
             row["reference"] = str(path)
-        for note in filter(None, (log.note, unscored(log.records))):
+        for note in filter(None, (log.note, missing_scores(log.records))):
             print_note(f"{log.source}: {note}")
         rows.append(row)
     if arguments.json:
@@ -130,7 +130,7 @@ def _keep_logs(arguments: argparse.Namespace, logs: Sequence[Imported]) -> int:
     return PASSED
 
 
-def _rename(logs: Sequence[Imported], task: str) -> Imported:
+def _rename(logs: Sequence[TaskLog], task: str) -> TaskLog:
     from dataclasses import replace
 
     if len(logs) > 1:

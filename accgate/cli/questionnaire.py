@@ -71,7 +71,7 @@ def _build(arguments: argparse.Namespace) -> int:
         raise BadInput(f"{key_path}: exists; {fix}")
     wording = questionnaire.read_wording(arguments.items)
     reference, candidate, questions = _source_of(arguments)
-    made = questionnaire.questionnaire(
+    made = questionnaire.draw_questionnaire(
         questions,
         wording,
         seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
@@ -107,7 +107,7 @@ def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question,
 
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
-    from accgate.questionnaire import judgement_markdown, judgement_of, print_judgement, read_key, read_ratings
+    from accgate.questionnaire import print_survey, read_key, read_ratings, survey_markdown, survey_of
     from accgate.result import plain_json
 
     if arguments.key is None:
@@ -125,13 +125,13 @@ def _import(arguments: argparse.Namespace) -> int:
         theta=arguments.theta,
     )
     ratings = read_ratings([Path(path) for path in arguments.paths[1:]], key)
-    judgement = judgement_of(
+    result = survey_of(
         key, ratings, design, correction=arguments.correction or "holm", allow_missing=bool(arguments.allow_missing)
     )
     if arguments.markdown is not None:
-        write(arguments.markdown, judgement_markdown(judgement))
+        write(arguments.markdown, survey_markdown(result))
     if arguments.json:
-        print(plain_json(judgement))
+        print(plain_json(result))
     elif arguments.markdown != "-":
-        print_judgement(console(), judgement)
-    return judgement.exit_code
+        print_survey(console(), result)
+    return result.exit_code

@@ -15,7 +15,7 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.references import Reference, ReferenceFile, changed_parts, figures
+from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
@@ -125,7 +125,7 @@ class ReferencePair:
         """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
-        computed = figures(self.after.scores)
+        computed = figures_of(self.after.scores)
         same = all(_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 

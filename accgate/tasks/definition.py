@@ -87,7 +87,7 @@ def read_definition(path: Path) -> Definition:
     BadInput
         With a message for every fault: file, line, key, what is wrong and the fix.
     """
-    file = read_toml(path, mend="docs/tasks.md shows how a task is written")
+    file = read_toml(path, fix="docs/tasks.md shows how a task is written")
     content = validated(file, DefinitionFile)
     with file.locating():
         if faults := list(definition_faults(content, path.parent)):
