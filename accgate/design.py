@@ -60,7 +60,7 @@ def oriented(value: Figure, higher_is_better: bool) -> Figure:
     >>> oriented(-2.0, True), oriented(-2.0, False)
     (-2.0, 2.0)
     """
-    return value if higher_is_better else -value
+    return value if higher_is_better else 0.0 - value  # never -0.0, which prints with a sign
 
 
 def choose_test(test: TestName, reference: object) -> TestName:

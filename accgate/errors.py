@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
-
-from accgate.text import Key, dotted
 
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
 
@@ -112,3 +112,26 @@ def exit_code(verdicts: Sequence[VerdictName], *, inconclusive_passes: bool = Fa
         "regression": REGRESSION,
         "error": CANNOT_EVALUATE,
     }[worst(verdicts)]
+
+
+Key = tuple["str | int", ...]  # of a value in a table, through tables and arrays
+
+
+def dotted(key: Key) -> str:
+    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
+
+    >>> dotted(("models", "a b", "sampling", "stop", 0))
+    'models."a b".sampling.stop[0]'
+    """
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
+    return text or "(file)"
+
+
+def _quoted(part: str) -> str:
+    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
+    return json.dumps(part, ensure_ascii=not part.isprintable())

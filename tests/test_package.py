@@ -1,5 +1,6 @@
 """The package's names, and what starting up loads."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def loaded(code: str) -> set[str]:
 
 
 def command(*arguments: str) -> str:
-    return f"from accgate.cli import main\ntry: main({list(arguments)!r})\nexcept SystemExit: pass"
+    return f"from accgate.cli.main import main\ntry: main({list(arguments)!r})\nexcept SystemExit: pass"
 
 
 @pytest.mark.parametrize("name", accgate.__all__)
@@ -29,8 +30,9 @@ def test_every_documented_name_works(name: str) -> None:
     assert getattr(accgate, name) is not None
 
 
-def test_plan_stays_a_function_when_the_module_of_that_name_is_loaded() -> None:
-    assert "accgate.plan" in loaded("import accgate.checks, accgate.plan; accgate.plan(2.0); accgate.compare([0], [0])")
+@pytest.mark.parametrize("name", sorted(set(accgate.__all__) - {"metrics"}))
+def test_no_name_is_a_module_too(name: str) -> None:
+    assert importlib.util.find_spec(f"accgate.{name}") is None
 
 
 def test_the_documented_functions_do_what_they_say() -> None:
@@ -43,7 +45,7 @@ def test_the_documented_functions_do_what_they_say() -> None:
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'accgate' has no attribute 'comprae'"):
+    with pytest.raises(AttributeError, match=r"accgate.*comprae"):
         accgate.comprae  # noqa: B018
 
 

@@ -89,7 +89,7 @@ def load_config(path: str | Path) -> Config:
     >>> load_config("configs/quickstart.toml").gate.beta
     0.2
     """
-    return config_of(read_toml(Path(path), mend="write one with `accgate init`"))
+    return config_of(read_toml(Path(path), fix="write one with `accgate init`"))
 
 
 def config_of(file: TomlFile) -> Config:

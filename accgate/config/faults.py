@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
+from accgate.errors import Key, dotted
 from accgate.inputs import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
 from accgate.tasks import ENDINGS, library_names
-from accgate.text import Key, dotted, nearest
+from accgate.text import nearest
 
 NOT_WITH_LM_EVAL = ("file", "library", "mode", "dataset", "few_shot_dataset", "subset", "choose", "judge")
 

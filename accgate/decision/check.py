@@ -175,7 +175,7 @@ def verdict_of(blank: Verdict, result: TestResult, design: Design) -> Verdict:
         gamma=None if result.threshold is None else _gamma(reference_mean, mean, result.threshold, verdict, higher),
         p_value=result.p_value,
         p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
-        interval=interval if higher or interval is None else interval.negated(),
+        interval=interval if higher or interval is None else interval.negate(),
         reasons=_reasons(result, design, blank.n),
     )
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from accgate import metrics
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
-from accgate.planning import Check
 from accgate.records import Codes, Record, Scores, clusters_of
-from accgate.references import scores_of
 from accgate.stats import Rows
-from accgate.tasks import Sample
+
+if TYPE_CHECKING:
+    from accgate.planning import Check
+    from accgate.tasks import Sample
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     BadInput
         When a sample has no record, or an uneven number of repeats.
     """
+    from accgate.references import scores_of
+
     assert check.reference is not None
     samples: Sequence[Sample] = check.task.samples
     if stopped:

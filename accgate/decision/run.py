@@ -12,7 +12,7 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation import EvaluatedCheck, EvaluatedRun, failures
 from accgate.planning import Check
-from accgate.references import changes, drift_of
+from accgate.references import drift_of, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
@@ -61,7 +61,9 @@ def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, in
             higher_is_better=check.design.higher_is_better,
             alpha=gate.drift_alpha,
         )
-    changed = () if check.recorded is None else changes(check.recorded.about, check.planned_model.settings, info)
+    changed = (
+        () if check.recorded is None else setting_changes(check.recorded.about, check.planned_model.settings, info)
+    )
     return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
 
 

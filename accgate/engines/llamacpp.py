@@ -14,10 +14,10 @@ from typing import Any
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
 from accgate.inputs import has_file, missing_file, path_in
 from accgate.result import EngineInfo
-from accgate.text import Key, nearest
+from accgate.text import nearest
 
 PACKAGE = "package://"
 OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts

@@ -135,12 +135,12 @@ class RecordedEngine:
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        known = {_id(key) for key in self._rows}
-        return [id_ for id_ in wanted if id_ not in known]
+        recorded = {_id(key) for key in self._rows}
+        return [id_ for id_ in wanted if id_ not in recorded]
 
-    def unknown_ids(self, known: Container[str]) -> list[str]:
-        """Recorded ids that are of no known sample."""
-        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in known]
+    def unknown_ids(self, ids: Container[str]) -> list[str]:
+        """Recorded ids that are not among the ids of samples."""
+        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in ids]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""
@@ -170,11 +170,11 @@ def replayed(engine: object) -> RecordedEngine | None:
     BadInput
         When the file cannot be used.
     """
-    found = getattr(engine, "inner", engine)
-    if not isinstance(found, RecordedEngine):
+    recording = getattr(engine, "inner", engine)
+    if not isinstance(recording, RecordedEngine):
         return None
-    found.read()
-    return found
+    recording.read()
+    return recording
 
 
 def _is_number(value: Any) -> bool:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from accgate.errors import BadInput
 from accgate.records import file_name
-from accgate.references import Reference, anchor_beside, figures, find_reference, reference_path
+from accgate.references import Reference, anchor_beside, figures_of, find_reference, reference_path
 
 MOST_FILES = 2_000
 FILE_LIMIT = 25_000_000  # bytes
@@ -96,7 +96,7 @@ def check_references(folder: Path, changed: Collection[str], *, reason: str) -> 
             raise BadInput(f"{path}: is unchanged, but files beside it changed; {_FIX}")
         if about.reason != reason:
             raise BadInput(f"{path}: was recorded for another reason than the one in the comment; record it again")
-        for key, value in figures(reference.scores).items():
+        for key, value in figures_of(reference.scores).items():
             if not _same(getattr(about, key), value):
                 raise BadInput(f"{path}: {key}: does not follow from the scores; record it again")
         _check_replies(reference)

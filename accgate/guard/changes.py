@@ -8,13 +8,13 @@ from dataclasses import asdict, fields
 from typing import Any, get_args
 
 from accgate.config import Config, Gate, Model
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, Direction, along, difference, down, file_digest, texts, unreadable, up
 from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
 from accgate.inputs import TomlFile
-from accgate.text import Key, some_of
+from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
     "alpha": ALPHA,

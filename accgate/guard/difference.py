@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key, dotted
 from accgate.guard.state import Effect
-from accgate.text import Key, clip, dotted
+from accgate.text import clip
 
 WIDTH = 80  # characters of a value
 NOT_PLAIN = "not plainly stricter"

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from accgate.design import oriented
 from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
-from accgate.records import Floats
-from accgate.references import Reference, ReferenceFile, changed_parts, figures
+from accgate.records import Floats, is_binary
+from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
@@ -41,14 +42,13 @@ class ReferencePair:
         Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
         spread so much that no test finds a drop.
         """
-        sign = 1 if self.higher_is_better else -1
         old, new = self.before.about, self.after.about
         if self.others or (self.before.scores is None) != (self.after.scores is None):
             return "loosening"
         if self.before.scores is None:
-            steps = [sign * (new.mean - old.mean), new.n - old.n]
+            steps = [oriented(new.mean - old.mean, self.higher_is_better), new.n - old.n]
             return "tightening" if min(steps) >= 0 < max(steps) else "loosening"
-        (old_rows, new_rows), moves = self.rows, sign * self.moves
+        (old_rows, new_rows), moves = self.rows, oriented(self.moves, self.higher_is_better)
         same = {key: row[1] for key, row in old_rows.items()} == {key: row[1] for key, row in new_rows.items()}
         better = same and moves.size > 0 and bool((moves >= 0).all() and (moves > 0).any())
         return "tightening" if better and self.is_binary and self.is_derived else "loosening"
@@ -103,7 +103,7 @@ class ReferencePair:
     @property
     def is_binary(self) -> bool:
         """Whether all scores of both are 0 or 100."""
-        return all(row[0] in (0.0, 100.0) for rows in self.rows for row in rows.values())
+        return is_binary(np.array([row[0] for rows in self.rows for row in rows.values()]))
 
     @property
     def others(self) -> list[str]:
@@ -125,7 +125,7 @@ class ReferencePair:
         """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
-        computed = figures(self.after.scores)
+        computed = figures_of(self.after.scores)
         same = all(_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 

@@ -11,14 +11,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from accgate.config import Config
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
 from accgate.records import clusters_of, file_name
 from accgate.references import Anchor, Reference, Step, anchor_beside, baseline_of, folder_of, read_reference
 from accgate.stats import difference_to_anchor
-from accgate.text import Key, some_of
+from accgate.text import some_of
 
 KEY: Key = ("references",)
 ANCHOR = ".anchor.toml"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Config, TaskSettings
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.base_tree import included_folder
 from accgate.guard.difference import (
     NOT_PLAIN,
@@ -33,7 +33,6 @@ from accgate.tasks import (
     read_definition,
     unloaded_definition,
 )
-from accgate.text import Key
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")

@@ -4,12 +4,13 @@ from .file import History, history_of, merged, parsed
 from .page import html_page
 from .run import Run
 from .series import series_of
-from .store import BRANCH, NAME, add_run, add_to, checked, read_history, write_merged
+from .store import BRANCH, NAME, Addition, add_run, add_to, checked, read_history, write_merged
 from .text import as_rows, print_history
 
 __all__ = [
     "BRANCH",
     "NAME",
+    "Addition",
     "History",
     "Run",
     "add_run",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accgate.config import Config, TaskSettings
-from accgate.design import Design, Mean, Target, choose_test, sequential_test
+from accgate.design import Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.design import design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
@@ -253,7 +253,7 @@ def _with_expectations(check: Check, sizing: Sizing) -> Check:
     if check.reference_mean is not None:
         error = standard_error(check.test, check.n, sigma=sigma, discordance=discordance, reference_n=n)
         margin = quantile(alpha) * error
-        gamma = check.reference_mean + (margin if check.design.higher_is_better else -margin)
+        gamma = check.reference_mean + oriented(margin, check.design.higher_is_better)
     healthy, dropped = _expected_samples(check, sigma, discordance)
     return replace(
         check, theta=theta, gamma=gamma, discordance=discordance, expected_n_healthy=healthy, expected_n_dropped=dropped

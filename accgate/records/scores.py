@@ -288,10 +288,12 @@ def paired(reference: Scores, candidate: Scores) -> Scores:
 
 
 def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
-    known, given = set(reference.ids), set(candidate.ids)
-    missing = [id_ for id_ in reference.ids if id_ not in given]
-    extra = [id_ for id_ in candidate.ids if id_ not in known]
-    faults = [f"{len(known & given)} of the reference's {len(known)} samples are in the candidate"]
+    reference_ids, candidate_ids = set(reference.ids), set(candidate.ids)
+    missing = [id_ for id_ in reference.ids if id_ not in candidate_ids]
+    extra = [id_ for id_ in candidate.ids if id_ not in reference_ids]
+    faults = [
+        f"{len(reference_ids & candidate_ids)} of the reference's {len(reference_ids)} samples are in the candidate"
+    ]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:

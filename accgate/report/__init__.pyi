@@ -4,8 +4,7 @@ from .console import PlainConsole, print_paragraph, print_table
 from .explain import check_named, explanation, print_explanation
 from .flips import flips_of_result, shared_head
 from .headline import headline_of
-from .html.inline import embedded, policy_hash
-from .html.page import html_report
+from .html import embed, html_report, policy_hash
 from .interrupted import interrupted_report
 from .junit import junit_xml
 from .markdown import LINKED, cell, code, render
@@ -25,7 +24,7 @@ __all__ = [
     "cell",
     "check_named",
     "code",
-    "embedded",
+    "embed",
     "explanation",
     "flips_of_result",
     "forget_result",

@@ -7,7 +7,7 @@ is never wider than high - low, which always holds. Two-sided is about |mean - t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
 
 from accgate.stats.power import ceiling
 
@@ -124,11 +124,11 @@ def serfling_n(
     (6485, 688)
     """
 
-    def reached(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         bound = serfling_probability(n, margin, population=population, low=low, high=high, two_sided=two_sided)
         return bound <= (1.0 - confidence) * (1.0 + 1e-12)
 
-    return _least_n(reached, population)
+    return 1 + bisect_left(range(1, population), True, key=is_enough)
 
 
 def _log_inverse_error(confidence: float, two_sided: bool) -> float:
@@ -138,22 +138,6 @@ def _log_inverse_error(confidence: float, two_sided: bool) -> float:
     3.6889
     """
     return math.log((2.0 if two_sided else 1.0) / (1.0 - confidence))
-
-
-def _least_n(reached: Callable[[int], bool], most: int) -> int:
-    """The least n from 1 to `most` that reaches a condition, which then holds from there on.
-
-    >>> _least_n(lambda n: n * n >= 50, 100)
-    8
-    """
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        if reached(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _probability(exponent: float, two_sided: bool) -> float:

@@ -95,8 +95,8 @@ def drift_test(differences: npt.ArrayLike, standard_errors: npt.ArrayLike, *, al
         raise ValueError("differences are finite numbers, and standard errors also at least 0")
     if not len(means):
         return DriftResult(None, None, None, False, None, ("there are no runs",))
-    known = errors > 0.0
-    p_values = np.where(known, ndtr(means / np.where(known, errors, 1.0)), np.where(means < 0.0, 0.0, 1.0))
+    varies = errors > 0.0
+    p_values = np.where(varies, ndtr(means / np.where(varies, errors, 1.0)), np.where(means < 0.0, 0.0, 1.0))
     corrected = np.minimum(p_values / [alpha_share(run) for run in range(1, len(means) + 1)], 1.0)
     showed = corrected <= alpha
     detected, run = bool(showed[-1]), int(np.argmax(showed)) + 1 if showed.any() else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, effect_at_end, include, nothing_yet, visible_effect
+from accgate.stats.sequential import SequentialResult, Units, effect_at_end, include, open_result, visible_effect
 from accgate.stats.walk import Stop
 
 
@@ -42,7 +42,7 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
     'futility'
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}

@@ -18,7 +18,7 @@ from accgate.stats.sequential import (
     Units,
     boundaries_at,
     lost_sums,
-    nothing_yet,
+    open_result,
     result_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
@@ -190,7 +190,7 @@ def group_sequential_test(
     'futility'
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     design = group_design(min(looks, units.n_max), alpha, beta)
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
         looks_at = looks_of(units, design, theta=theta, alpha=alpha)

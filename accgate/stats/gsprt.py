@@ -24,7 +24,7 @@ from accgate.stats.sequential import (
     Units,
     boundaries_at,
     lost_sums,
-    nothing_yet,
+    open_result,
     result_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
@@ -86,7 +86,7 @@ def unseen_n(theta: float, *, beta: float) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a run is judged after each unit, as far as its changes, but not their signs, tell.
+    """The bounds of a run after each unit; they depend on when units changed, and not on the signs of the changes.
 
     All arrays have shape (units,): `variance` (points^2) of the sum so far, `bound` the log likelihood ratio at which
     the run passes, `allowed` the type I error that may be spent. `last` is the index of the last unit used; `full` says
@@ -182,7 +182,7 @@ def gsprt_test(
     ('futility', 89)
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
         for unit in _first_passing(units, plan, Passing(units, plan, theta, beta)):
@@ -197,7 +197,7 @@ def gsprt_test(
 def _first_passing(units: Units, plan: Schedule, passing: Passing) -> list[int]:
     """The first unit at which the run passes for each number of changes under `FEW`, but for its last unit."""
     changed = np.cumsum(units.totals != 0.0)
-    passed = np.flatnonzero(passing.actually() & (changed < FEW))
+    passed = np.flatnonzero(passing.passes() & (changed < FEW))
     first = passed[np.unique(changed[passed], return_index=True)[1]]
     return [int(unit) for unit in first[first < plan.last]]
 
@@ -240,7 +240,7 @@ def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple
     if units.exact:
         cuts = passing.largest(before)
     else:
-        cuts = np.where(passing.seen(at, before), int(steps.sum()) + 1, NONE)
+        cuts = np.where(passing.passes_before(at, before), int(steps.sum()) + 1, NONE)
         cuts[: min(len(at), FEW)] = NONE
     return fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact), before
 
@@ -290,7 +290,7 @@ class Passing:
     def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
         return unit + 1 >= unseen_n(self.theta, beta=self.beta)
 
-    def actually(self) -> npt.NDArray[np.bool_]:
+    def passes(self) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
         ratio = self._normal_ratio()
         unseen = self._unseen(np.arange(len(ratio)))
@@ -305,12 +305,12 @@ class Passing:
         ratio: Floats = drop * (total - drop / 2.0) / self.plan.variance
         return ratio
 
-    def seen(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
+    def passes_before(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes before each event, and before its end; for scores other than 0/100.
 
         Their futility is not counted on, so the walk need not know what other runs would do.
         """
-        counts = np.concatenate([[0], np.cumsum(self.actually())])
+        counts = np.concatenate([[0], np.cumsum(self.passes())])
         first = np.concatenate([[0], at])
         passing: npt.NDArray[np.bool_] = (before >= first) & (counts[before + 1] > counts[first])
         return passing
@@ -337,8 +337,8 @@ class Passing:
             most = self._most_lost(unit, changed)
             return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
         drop = self.theta * self.plan.n[unit]
-        known = self._unseen(unit) | ((not self.units.bounded) & (changed > 0))
-        return np.where(known, -(self.plan.bound[unit] * self.plan.variance[unit] / drop + drop / 2.0), math.nan)
+        may_pass = self._unseen(unit) | ((not self.units.bounded) & (changed > 0))
+        return np.where(may_pass, -(self.plan.bound[unit] * self.plan.variance[unit] / drop + drop / 2.0), math.nan)
 
     def share(self, unit: int) -> float:
         """How much of the evidence for a pass is there after this unit, from 0 to 1."""
@@ -361,5 +361,5 @@ class Passing:
         if self.units.exact:
             holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
         else:
-            holds = self.actually()[unit]
+            holds = self.passes()[unit]
         return int(unit[np.argmax(holds)])

@@ -58,8 +58,8 @@ def influence_values(statistic: Callable[[Ints], float], n: int, *, clusters: np
     """
     codes = unit_codes(n, clusters)
     units = int(codes.max()) + 1
-    whole = defined(statistic, np.arange(n), "all samples")
-    without = [defined(statistic, np.flatnonzero(codes != u), _without(u, clusters)) for u in range(units)]
+    whole = value_of(statistic, np.arange(n), "all samples")
+    without = [value_of(statistic, np.flatnonzero(codes != u), _without(u, clusters)) for u in range(units)]
     return (units - 1) * (whole - np.array(without))
 
 
@@ -69,7 +69,7 @@ def _without(unit: int, clusters: npt.ArrayLike | None) -> str:
     return f"the samples without cluster {np.unique(np.asarray(clusters))[unit]}"
 
 
-def defined(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
+def value_of(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float:
     """The statistic of these rows, or of the samples with these indices; `where` names them in the error.
 
     Raises
@@ -84,7 +84,7 @@ def defined(statistic: Callable[[Rows], float], rows: Rows, where: str) -> float
 
 
 def value_or_nan(statistic: Callable[[Rows], float], rows: Rows) -> float:
-    """As `defined`, with NaN for no value; numpy's warnings about that are silenced."""
+    """As `value_of`, with NaN for no value; numpy's warnings about that are silenced."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:

@@ -1,4 +1,4 @@
-"""Several checks in one run: adjusted p-values and the alpha each check is finally judged at."""
+"""Several checks in one run: adjusted p-values and the alpha that each check is finally decided at."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _adjust(p_values: Floats, method: Correction) -> Floats:
 
 
 def level_shares(p_values: Floats, method: Correction) -> Floats:
-    """Share of the level at which each test is finally judged, given the other tests' p-values / level.
+    """Share of the level at which each test is finally decided, given the other tests' p-values / level.
 
     Test i is rejected by the procedure exactly where its own p is at most share[i] * level, the others held
     fixed: the threshold gamma that a report may show. `p_values` are already divided by their levels.

@@ -155,7 +155,7 @@ def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats])
     return Boundaries(tuple(fails), tuple(zip(n.tolist(), limits.tolist(), strict=True)))
 
 
-def nothing_yet(units: Units) -> SequentialResult:
+def open_result(units: Units) -> SequentialResult:
     """The result of a run of which no whole unit has finished."""
     return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
 

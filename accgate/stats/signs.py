@@ -63,9 +63,9 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
     """Masses of the sum lost, from `base` on: equal terms at once as a binomial, the small ones first."""
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
-        mass = _convolved(mass, int(step), _binomial(int(count)))
-        kept = np.flatnonzero(mass > NEGLIGIBLE)
-        base, mass = base + int(kept[0]), mass[kept[0] : kept[-1] + 1]
+        mass = _convolve(mass, int(step), _binomial(int(count)))
+        counts = np.flatnonzero(mass > NEGLIGIBLE)
+        base, mass = base + int(counts[0]), mass[counts[0] : counts[-1] + 1]
     return base, mass
 
 
@@ -80,7 +80,7 @@ def _binomial(count: int) -> Floats:
     return masses
 
 
-def _convolved(mass: Floats, step: int, binomial: Floats) -> Floats:
+def _convolve(mass: Floats, step: int, binomial: Floats) -> Floats:
     """`mass` plus `step` times a binomial: by its atoms, or by residues modulo the step, whichever are fewer."""
     result = np.zeros(len(mass) + step * (len(binomial) - 1))
     if len(binomial) <= step:

@@ -16,9 +16,9 @@ from accgate.stats.influence import (
     Ints,
     Rows,
     StatisticUndefined,
-    defined,
     influence_values,
     unit_codes,
+    value_of,
     value_or_nan,
 )
 from accgate.stats.paired import paired_t
@@ -166,7 +166,7 @@ class _Draws:
 def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) -> _Pair:
     if reference.shape != candidate.shape or reference.ndim not in (1, 2) or not len(reference):
         raise ValueError(f"reference {reference.shape} and candidate {candidate.shape} must pair row by row")
-    before, after = defined(statistic, reference, "the reference"), defined(statistic, candidate, "the candidate")
+    before, after = value_of(statistic, reference, "the reference"), value_of(statistic, candidate, "the candidate")
     noise = ROUNDING * max(abs(before), abs(after), 1.0)
     return _Pair(reference, candidate, statistic, after - before, noise)
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate import metrics
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
 from accgate.inputs import TomlFile, read_toml, validated
 from accgate.metrics import own_metric
 from accgate.tasks.faults import definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile
-from accgate.text import Key
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def read_definition(path: Path) -> Definition:
     BadInput
         With a message for every fault: file, line, key, what is wrong and the fix.
     """
-    file = read_toml(path, mend="docs/tasks.md shows how a task is written")
+    file = read_toml(path, fix="docs/tasks.md shows how a task is written")
     content = validated(file, DefinitionFile)
     with file.locating():
         if faults := list(definition_faults(content, path.parent)):

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accgate import metrics
+from accgate.errors import Key
 from accgate.metrics import form_fault, registered
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import template_fault
 from accgate.tasks.schema import ENDINGS, AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
-from accgate.text import Key, nearest
+from accgate.text import nearest
 
 ANSWER = "<<answer>>"  # where the reply's code goes in a program
 

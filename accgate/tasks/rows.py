@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
 from accgate.inputs import Row, read_table
 from accgate.tasks.definition import Definition
 from accgate.tasks.generators import CannotGenerate, check_options, generate
 from accgate.tasks.prompts import CannotRender, render
-from accgate.text import Key
 
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
 

@@ -110,6 +110,25 @@ def test_clusters_are_the_steps() -> None:
     assert path.n == tuple(range(3, verdict.n + 1, 3))
 
 
+def test_where_too_few_clusters_changed_to_fail_no_limit_of_failing_is_drawn() -> None:
+    before, after = changed(700, 0.02, 0.02)
+    clusters = tuple(f"c{at // 5}" for at in range(700))
+    verdict = compare(before, after, test="gsprt", theta=3.0, clusters=clusters)
+    path = path_from(verdict, before, after, clusters)
+    assert verdict.stop == "futility"
+    assert path.is_whole
+    assert path.fails == ()
+
+
+def test_a_check_without_a_target_is_drawn_at_the_drop_that_its_test_looked_for() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    for test in ("gsprt", "group-sequential", "e-process"):
+        verdict = compare(before, after, test=test)  # type: ignore[arg-type]
+        path = path_from(verdict, before, after)
+        assert verdict.stop == "regression"
+        assert path.is_whole or path.bets is not None
+
+
 def test_the_boundaries_of_a_run_planned_with_a_discordance_are_its_own() -> None:
     before, after = changed(900, 0.10, 0.02)
     verdict = compare(before, after, test="gsprt", theta=4.0, discordance=0.3)

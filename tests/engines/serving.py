@@ -48,7 +48,7 @@ def written(folder: Path, serve: list[str], **options: Any) -> Path:
 
 def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
     """The engine of such a file."""
-    engine = engine_of(read_toml(written(folder, serve, **options), mend=""))
+    engine = engine_of(read_toml(written(folder, serve, **options), fix=""))
     assert isinstance(engine, OpenAIEngine)
     return engine
 

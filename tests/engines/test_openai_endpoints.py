@@ -267,15 +267,15 @@ def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -
     found = Endpoints(["a", "b"], clock=clock, jitter=lambda low, high: drawn.append((low, high)) or high)
     a, b = found.all
     for _ in range(4):
-        found.refused(a)
-        found.refused(a)  # of the same outage: many requests were in flight
+        found.note_refusal(a)
+        found.note_refusal(a)  # of the same outage: many requests were in flight
         assert found.best() is b
         clock.now = a.rests_until
         assert found.best() is a
     rests = [min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2**i) for i in range(4)]
     assert drawn == [(rest / 2, rest) for rest in rests]
-    found.answered(a)
-    found.refused(a)
+    found.note_answer(a)
+    found.note_refusal(a)
     assert drawn[-1] == drawn[0]
     assert 0 < FIRST_REST < LONGEST_REST
 
@@ -284,15 +284,15 @@ def test_an_outage_begins_when_the_last_server_refuses_and_ends_when_one_answers
     clock = Clock()
     found = Endpoints(["a", "b"], clock=clock)
     a, b = found.all
-    found.refused(a)
+    found.note_refusal(a)
     clock.now += 50
     assert found.outage == 0
-    found.refused(b)
+    found.note_refusal(b)
     clock.now += 5
     assert found.outage == 5
-    found.refused(a)
+    found.note_refusal(a)
     assert found.outage == 5
-    found.answered(b)
+    found.note_answer(b)
     assert found.outage == 0
 
 
@@ -311,7 +311,7 @@ def test_a_server_that_asks_to_be_left_alone_comes_last() -> None:
     found = Endpoints(["a", "b"], clock=clock)
     a, b = found.all
     b.in_flight = 9
-    found.answered(a, busy_for=5)
+    found.note_answer(a, busy_for=5)
     assert found.best() is b
     assert found.best([b]) is a
     assert not found.other([b])

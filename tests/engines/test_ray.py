@@ -30,7 +30,7 @@ def made(folder: Path, options: str, model: str = "toy") -> Engine:
     """The engine of a file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "ray"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    return engine_of(read_toml(path, mend=""))
+    return engine_of(read_toml(path, fix=""))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_line_of_an_inner_option_is_its_own(tmp_path: Path) -> None:
         f'[models.m.options.options]\nbase_url = "{URL}"\ntimeout = 0\n'
     )
     with pytest.raises(BadInput, match=r":8: models\.m\.options\.options\.timeout: is 0; write a number above 0"):
-        engine_of(read_toml(path, mend=""))
+        engine_of(read_toml(path, fix=""))
 
 
 def test_as_many_requests_are_worth_having_in_flight_as_all_replicas_take(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_i
     outcome = asyncio.run(Host().start(engine._spec))
     assert isinstance(outcome, CannotEvaluate)
     assert str(outcome).startswith("options.engine: is vllm, which is not installed")
-    source = read_toml(tmp_path / "accuracy.toml", mend="")
+    source = read_toml(tmp_path / "accuracy.toml", fix="")
     located = pytest.raises(
         CannotEvaluate, match=r":4: models\.m\.options\.engine: is vllm, which is not installed here"
     )

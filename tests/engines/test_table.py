@@ -32,7 +32,7 @@ def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
     """The engine of a file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    return planned.engine_of(read_toml(path, mend=""))
+    return planned.engine_of(read_toml(path, fix=""))
 
 
 def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[str]:

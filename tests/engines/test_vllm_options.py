@@ -76,7 +76,7 @@ def file(folder: Path, text: str) -> TomlFile:
     """A file whose options stand from line 5, the sampling's extra fields behind them."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "vllm"\nmodel = "org/name"\n[models.m.options]\n{textwrap.dedent(text)}')
-    return read_toml(path, mend="")
+    return read_toml(path, fix="")
 
 
 def table(source: TomlFile) -> ModelTable:

@@ -258,7 +258,7 @@ def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, ser
     assert code == 3, said
     (reason,) = checks(folder)[0]["reasons"]
     assert reason.startswith(f"{folder / 'out' / RECORDS}: cannot be written: ")
-    assert reason.endswith("mend that, then go on with --resume")
+    assert reason.endswith("correct that, then go on with --resume")
     finished = {record.id for record in read_records(folder / "out" / RECORDS)}
     assert finished
     assert_goes_on(folder, server, unbroken, finished)

@@ -205,7 +205,7 @@ def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores
     (tmp_path / "accuracy.toml").write_text(
         f'[models.m]\nengine = "openai"\nmodel = "smollm2"\noptions = {{ base_url = "{server}", concurrency = 1 }}\n'
     )
-    source = read_toml(tmp_path / "accuracy.toml", mend="")
+    source = read_toml(tmp_path / "accuracy.toml", fix="")
     engine = engine_of(source)
 
     async def asked() -> list[Any]:

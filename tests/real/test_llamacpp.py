@@ -42,7 +42,7 @@ def engine(folder: Path, options: str, model: str = WEIGHTS) -> LlamaCppEngine:
     """The engine of a file whose options begin on line 5."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "llamacpp"\nmodel = "{model}"\n[models.m.options]\n{options}\n')
-    source = read_toml(path, mend="")
+    source = read_toml(path, fix="")
     made = engine_of(source)
     assert isinstance(made, LlamaCppEngine)
     return made

@@ -64,7 +64,7 @@ def replicated(cluster: Any, url: str, replicas: int, more: str = "", inner: str
 
 
 def engine(path: Path) -> Engine:
-    return engine_of(read_toml(path, mend=""))
+    return engine_of(read_toml(path, fix=""))
 
 
 def refusal(path: Path) -> str:

@@ -46,7 +46,7 @@ def made(folder: Path, model: str, **options: Any) -> OpenAIEngine:
         f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n'
         "sampling = { max_tokens = 8 }\n[tasks.arithmetic]\nnum_samples = 16\ntarget = 1\n"
     )
-    source = read_toml(path, mend="")
+    source = read_toml(path, fix="")
     engine = engine_of(source)
     assert isinstance(engine, OpenAIEngine)
     return engine

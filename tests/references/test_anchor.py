@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
-from accgate.gate import record as record_gate
+from accgate.record import record as record_gate
 from accgate.records.clusters import clusters_of
 from accgate.records.scores import Scores
 from accgate.references.anchor import Anchor, Drift, drift_of, drift_since, find_anchor

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accgate.errors import CannotEvaluate
-from accgate.metrics.modelled import perplexity
+from accgate.metrics.kinds import perplexity
 from accgate.tasks.choices import continuation, likeliest_option, options_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names, with_table

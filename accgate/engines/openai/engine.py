@@ -88,25 +88,25 @@ class OpenAIEngine:
             self._served.launch()
             await self._served.ready(lambda: client.is_up(url), self._options.serve_timeout)
         except CannotStart as error:
-            raise KeyFaults((("options", error.option), client.shown(str(error)))) from error
+            raise KeyFaults((("options", error.option), client.without_key(str(error)))) from error
         except CannotEvaluate as error:
-            raise CannotEvaluate(client.shown(str(error))) from error
+            raise CannotEvaluate(client.without_key(str(error))) from error
 
     async def _listing(self, client: Client, url: str) -> Listing:
         """What a server serves; reaching it at all is the point."""
         fault = ""
         for attempt in range(min(self._options.max_retries + 1, LISTING_ATTEMPTS)):
             await asyncio.sleep(0.0 if attempt == 0 else FIRST_WAIT * 2**attempt)
-            found = await client.listing(url)
-            if isinstance(found, Listing):
-                return found
-            fault = found.text
+            answer = await client.listing(url)
+            if isinstance(answer, Listing):
+                return answer
+            fault = answer.text
         raise CannotEvaluate(f"cannot reach {url}: {fault}; is the server up, and options.base_url right?")
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt, with retries."""
         path = "/chat/completions" if request.mode == "chat" else "/completions"
-        return await self._asked(path, body_of(request, self._model), reply_of)
+        return await self._ask(path, body_of(request, self._model), reply_of)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation's tokens, through `/v1/completions` with `echo`."""
@@ -114,47 +114,48 @@ class OpenAIEngine:
             raise CannotEvaluate('a server scores no continuation of a chat; set the task\'s mode = "completion"')
         if not continuation:
             raise RequestFailed("an empty continuation has no log-probability")
-        found = await self._echoed(request, continuation)
+        echoed = await self._echo(request, continuation)
         begins = not request.prompt and not request.system  # nothing goes before a text's first token
-        first = int(found.values[:1] == (None,)) if begins else echo.first_token(found, continuation)
+        first = int(echoed.values[:1] == (None,)) if begins else echo.first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
-            first = len((await self._echoed(request, "")).tokens)
+            first = len((await self._echo(request, "")).tokens)
         try:
-            return found.from_token(first)
+            return echoed.from_token(first)
         except MalformedReply as error:
             raise RequestFailed(str(error)) from error
 
-    async def _echoed(self, request: Request, continuation: str) -> echo.Echoed:
+    async def _echo(self, request: Request, continuation: str) -> echo.Echoed:
         body = echo.echo_body(request, self._model, continuation)
         try:
-            return await self._asked("/completions", body, lambda found: echo.echoed_of(found, body["prompt"]))
+            return await self._ask("/completions", body, lambda response: echo.echoed_of(response, body["prompt"]))
         except (RequestFailed, echo.NoEcho) as error:
             if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
                 raise
-            said = f" ({error})" if str(error) else ""
-            what = f"{self._kind.described} gives no log-probabilities of a prompt{said}"
+            cause = f" ({error})" if str(error) else ""
+            what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
             raise CannotEvaluate(f"{what}; {echo.ALTERNATIVE}") from error
 
-    async def _asked(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
+    async def _ask(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
         """What `read` makes of the first response that can be used; each round asks every server once."""
         assert self._client is not None, "start() comes first"
         payload, retries, attempts = json_bytes(body), 0, 0
         while True:
             tried: list[Endpoint] = []
-            fault, asked = Fault(f"no server of {', '.join(self._urls)} takes a connection", down=True), float("inf")
+            fault, wait = Fault(f"no server of {', '.join(self._urls)} takes a connection", down=True), float("inf")
             while endpoint := self._endpoints.best(tried):
-                attempts, endpoint.in_flight, endpoint.given = attempts + 1, endpoint.in_flight + 1, endpoint.given + 1
+                attempts, endpoint.requests = attempts + 1, endpoint.requests + 1
+                endpoint.in_flight += 1
                 try:
                     outcome = await self._client.post(endpoint.url, path, payload, read)
                 finally:
                     endpoint.in_flight -= 1
                 if not isinstance(outcome, Fault):
-                    self._endpoints.answered(endpoint)
+                    self._endpoints.note_answer(endpoint)
                     return outcome
                 tried.append(endpoint)
                 self._note(endpoint, outcome)
                 if not outcome.down:
-                    fault, asked = outcome, min(asked, outcome.asked)
+                    fault, wait = outcome, min(wait, outcome.wait)
                 elif fault.down:
                     fault = outcome
                 if not self._endpoints.other(tried):
@@ -162,18 +163,18 @@ class OpenAIEngine:
             if fault.down:  # all of them, so that it costs no retry
                 await self._outlast(fault)
                 continue
-            if asked > LONGEST_RETRY_AFTER:
-                raise RequestFailed(f"{fault.text}; the server asks to wait {asked:.0f} s")
+            if wait > LONGEST_RETRY_AFTER:
+                raise RequestFailed(f"{fault.text}; the server asks to wait {wait:.0f} s")
             if retries == self._options.max_retries:
                 raise RequestFailed(f"{fault.text} (after {attempts} attempts)")
-            await asyncio.sleep(asked + self._jitter.uniform(0.0, min(LONGEST_WAIT, FIRST_WAIT * 2**retries)))
+            await asyncio.sleep(wait + self._jitter.uniform(0.0, min(LONGEST_WAIT, FIRST_WAIT * 2**retries)))
             retries += 1
 
     def _note(self, endpoint: Endpoint, fault: Fault) -> None:
         if fault.down:
-            self._endpoints.refused(endpoint)
+            self._endpoints.note_refusal(endpoint)
         else:
-            self._endpoints.answered(endpoint, busy_for=min(fault.asked, LONGEST_RETRY_AFTER))
+            self._endpoints.note_answer(endpoint, busy_for=min(fault.wait, LONGEST_RETRY_AFTER))
 
     async def _outlast(self, fault: Fault) -> None:
         """Wait while no server takes a connection: one that restarts is back in minutes.
@@ -185,8 +186,8 @@ class OpenAIEngine:
         """
         if self._served is not None and (end := self._served.ended()):
             assert self._client is not None
-            words = self._client.shown(f"{end} in the middle of the run; {self._served.last_words()}")
-            raise CannotEvaluate(f"{words}; finished samples are kept: mend that, then go on with --resume")
+            words = self._client.without_key(f"{end} in the middle of the run; {self._served.last_words()}")
+            raise CannotEvaluate(f"{words}; finished samples are kept: fix that, then go on with --resume")
         limit = self._options.max_outage
         if self._endpoints.outage >= limit:
             raise CannotEvaluate(f"{fault.text}; no server has answered for {limit:g} s; {RESUME}")
@@ -194,7 +195,7 @@ class OpenAIEngine:
 
     def describe(self) -> EngineInfo:
         """The server's kind and version; what hardware it has, it does not say."""
-        return EngineInfo("openai", self._kind.described, "server")
+        return EngineInfo("openai", self._kind.label, "server")
 
     async def close(self) -> None:
         """Close the connections, and end the server that was started."""

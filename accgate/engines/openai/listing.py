@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.text import Key, nearest
+from accgate.errors import Key
+from accgate.text import nearest
 
 BASE_URL = ("options", "base_url")
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
@@ -21,7 +22,7 @@ class Listing:
     version: str = ""
 
     @property
-    def described(self) -> str:
+    def label(self) -> str:
         """Kind and version in one text."""
         return f"{self.kind} {self.version}".strip()
 
@@ -47,8 +48,8 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
             yield ("model",), f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
     (first_url, first), *others = listings.items()
     for url, listing in others:
-        if listing.described != first.described:
-            what = f"{first_url} is {first.described}, {url} is {listing.described}"
+        if listing.label != first.label:
+            what = f"{first_url} is {first.label}, {url} is {listing.label}"
             yield BASE_URL, f"names different servers: {what}; two versions of an engine answer differently"
         elif not named and set(listing.models) != set(first.models):
             what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"

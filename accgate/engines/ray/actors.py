@@ -10,11 +10,10 @@ from functools import cache
 from typing import Any
 
 from accgate.engines.base import Engine, ModelTable, Reply, Request, RequestFailed
-from accgate.engines.ray.cluster import cause_of, shown
+from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
-from accgate.errors import AccgateError, CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.text import Key
+from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
@@ -119,8 +118,8 @@ class Actor:
             return await asyncio.wait_for(self._placed(), self._timeout)
         except asyncio.TimeoutError:
             raise NeverReady(
-                f"a replica was not ready within {self._timeout:g} s: no node had {shown(self._resources)} free, or "
-                "the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
+                f"a replica was not ready within {self._timeout:g} s: no node had {amounts_of(self._resources)} free, "
+                "or the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
             ) from None
 
     async def _placed(self) -> Ready:

@@ -18,9 +18,9 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable
 from accgate.engines.vllm.failures import one_line
-from accgate.errors import KeyFaults, KeyNotReady
+from accgate.errors import Key, KeyFaults, KeyNotReady
 from accgate.inputs import CLOSED, Count, Flag, Text, has_file, path_in, typed
-from accgate.text import Key, nearest
+from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
@@ -176,8 +176,8 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
         if where in seen:
             continue
         seen.add(where)
-        said = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
-        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in said))
+        messages = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
+        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in messages))
         if fault["type"] == "unexpected_keyword_argument":
             yield where, "vLLM knows no such key here"
         else:
@@ -227,8 +227,8 @@ def check_sampling(extra: Mapping[str, Any], sampling_class: type) -> None:
             try:
                 TypeAdapter(sampling_class).validate_python({name: value})
             except ValidationError as error:
-                said = next((f["msg"] for f in error.errors() if f["type"] != "is_instance_of"), one_line(error))
-                faults.append((where, f"is {value!r}: {said}"))
+                message = next((f["msg"] for f in error.errors() if f["type"] != "is_instance_of"), one_line(error))
+                faults.append((where, f"is {value!r}: {message}"))
             except Exception as error:  # vLLM's own checks
                 faults.append((where, f"is {value!r}: {one_line(error)}"))
     if faults:

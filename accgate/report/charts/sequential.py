@@ -31,7 +31,7 @@ def sequential_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart
     n_max, exact = verdict.n_max or verdict.n, steps.exact
     unit, points = ("better minus worse, samples", 100.0) if exact else ("sum of differences, points", 1.0)
     sums = [value / points for value in steps.sums]
-    fails, passes = _scaled(steps.fails, points), _scaled(steps.passes, points)
+    fails, passes = _scale(steps.fails, points), _scale(steps.passes, points)
     last = min(n_max, 3 * verdict.n)  # else a run that stopped at once would be a dot
     values = [*sums, 0.0, *(v for _, v in fails), *(v for _, v in passes)]
     room = 0.06 * (max(values) - min(values) or 1.0)
@@ -74,7 +74,7 @@ def sequential_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart
     return Chart("sequential", title, description, svg, headings, rows, _notes(steps))
 
 
-def _scaled(bound: Points, points: float) -> Points:
+def _scale(bound: Points, points: float) -> Points:
     return [(n, value / points) for n, value in bound]
 
 

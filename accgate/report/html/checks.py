@@ -94,7 +94,7 @@ def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:
 
 
 def why(verdict: Verdict) -> str:
-    """How the verdict of a check came about, for a reader who knows none of the words of the table."""
+    """The reason of a verdict, for a reader who knows none of the words of the table."""
     if verdict.p_value is None or verdict.candidate.mean is None:
         return ""
     name = verdict.statistic or "mean"
@@ -105,18 +105,18 @@ def why(verdict: Verdict) -> str:
     kind = "drop" if verdict.higher_is_better else "rise"
     p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
     looks = ", all looks counted" if verdict.stop is not None else ""
-    chance = f"A harmless change would look this bad in {_often(p, looks)}"
+    chance = f"A harmless change would look this bad in {_share_of_runs(p, looks)}"
     limit = f"{100 * verdict.alpha:g}% (alpha)"
     if verdict.verdict == "regression":
         return f"{moved} {chance}. That is no more than {limit}, so the check fails."
-    seen = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
+    detects = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
     if verdict.verdict == "inconclusive":
         return (
-            f"{moved} {chance}: no regression is shown. But the run could see no less than {seen}, and it should "
-            f"see {number(verdict.theta_target)}: it needs more samples."
+            f"{moved} {chance}, so no regression is shown. But this run detects only {detects}; you asked for "
+            f"{number(verdict.theta_target)}: it needs more samples."
         )
     if verdict.verdict == "pass":
-        able = "" if verdict.theta is None else f" It would have seen {seen}."
+        able = "" if verdict.theta is None else f" It would have detected {detects}."
         return f"{moved} {chance}; the check fails at {limit} or less, so it passes.{able}"
     return moved
 
@@ -128,10 +128,10 @@ def _interval(verdict: Verdict) -> str:
     return f"; {100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}% interval {low} to {high}"
 
 
-def _often(p: float, looks: str = "") -> str:
+def _share_of_runs(p: float, looks: str = "") -> str:
     """A p-value as a share of runs, with the letter that the tables have.
 
-    >>> _often(0.0022), _often(1e-9)
+    >>> _share_of_runs(0.0022), _share_of_runs(1e-9)
     ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
     """
     share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"

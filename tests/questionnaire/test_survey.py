@@ -161,13 +161,13 @@ def test_one_rater_alone_has_no_agreement_and_that_is_said(big: Made) -> None:
     assert said["items"][0]["agreement"] == {
         "answers": 0, "ordinal": None, "interval": None, "reason": "no answer has two raters",
     }  # fmt: skip
-    assert said["notes"] == ["one rater alone: nothing tells how far others would agree"]
+    assert said["notes"] == ["there is only one rater, so whether others agree is unknown"]
     assert result["verdict"] == "pass"  # without a theta nothing is inconclusive
 
 
 def test_ratings_that_are_all_the_same_have_no_alpha(big: Made) -> None:
     said = big.judge(big.rate("anna", always(4)), big.rate("bert", always(4)))["judgement"]
-    assert said["items"][0]["agreement"]["reason"] == "all ratings are the same, so that chance alone would agree"
+    assert said["items"][0]["agreement"]["reason"] == "all ratings are the same, as they could be by chance"
 
 
 def test_raters_who_disagree_are_told_of(big: Made) -> None:

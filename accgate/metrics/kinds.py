@@ -1,4 +1,4 @@
-"""Scores that need more than an answer and a target: log-probabilities, a sandbox, or a second model."""
+"""The kinds of metrics that need more than an answer and a target: log-probabilities, a sandbox, or a judge."""
 
 from __future__ import annotations
 

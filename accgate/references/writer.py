@@ -1,4 +1,4 @@
-"""What `record` writes: the first reference of a model and task, one in place of another, or one more run of it."""
+"""Writing references: the first of a model and task, one that replaces another, or one more run of the same."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from accgate.text import some_of
 Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
 
-def figures(scores: Scores) -> dict[str, Any]:
-    """What a reference's TOML says of its scores; discordance only where repeats of 0/100 scores show it."""
+def figures_of(scores: Scores) -> dict[str, Any]:
+    """The figures of scores that a reference's TOML holds; a discordance only where repeats of 0/100 scores show it."""
     values = scores.averaged()
     repeats = scores.values.shape[1]
     return {
@@ -49,9 +49,14 @@ def figures(scores: Scores) -> dict[str, Any]:
 
 
 def write_reference(
-    store: Path, about: ReferenceFile, records: Sequence[Record], *, reason: str | None, replies: bool,
+    store: Path,
+    about: ReferenceFile,
+    records: Sequence[Record],
+    *,
+    reason: str | None,
+    replies: bool,
     answers: bool = False,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a reference of one run; a replaced one needs a reason, which is kept with what it replaced.
 
     The first of all is kept as the anchor that drift is counted from. With `answers` the scores have answer and target
@@ -63,17 +68,15 @@ def write_reference(
         When a reference exists and no reason is given, or records have no score.
     """
     path = reference_path(store, about.model, about.variant, about.task)
-    replaced = check_replacement(path, reason)
+    replaced = replaced_figures(path, reason)
     scores = _scores(records, "the run")
-    about = replace(
-        about, reason=reason or "", replaced=replaced, anchor=keep_anchor(store, about, scores),
-        runs_sha256=(_run_digest(records),),
-    )  # fmt: skip
+    anchor = keep_anchor(store, about, scores)
+    about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs_sha256=(_run_digest(records),))
     _store(path, about, records, _replies(records) if replies else None, answers=answers)
     return path
 
 
-def check_addition(store: Path, model: str, variant: Mapping[str, Any], task: Task) -> Reference:
+def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], task: Task) -> Reference:
     """The reference that a run of this task can be added to.
 
     Raises
@@ -86,25 +89,26 @@ def check_addition(store: Path, model: str, variant: Mapping[str, Any], task: Ta
     if reference is None:
         raise BadInput(f"{path}: there is no reference to add to; record the first run without --add")
     if reference.scores is None:
-        raise BadInput(f"{path}: knows a mean and no scores to add to; record it again with --reason TEXT")
+        raise BadInput(f"{path}: has a mean and no scores to add to; record it again with --reason TEXT")
     recorded, now = reference.about.fingerprint, task.fingerprint
-    mend = "undo that, or replace the reference with --reason TEXT"
+    fix = "undo that, or replace the reference with --reason TEXT"
     if is_rescored(recorded, now):
         changed = " and ".join(changed_parts(recorded, now))
-        raise BadInput(f"{path}: {changed} changed since {reference.about.date or 'it was recorded'}; {mend}")
-    known, asked = set(reference.scores.ids), {sample.id for sample in task.samples}
-    if known != asked:
-        extra, lacking = sorted(asked - known), sorted(known - asked)
-        faults = [f"{len(extra)} are not in the reference: {some_of(extra)}"] if extra else []
-        faults += [f"{len(lacking)} of the reference's {len(known)} are not in the run: {some_of(lacking)}"] * bool(
-            lacking
-        )
-        raise BadInput(f"{path}: a run of {len(asked)} samples cannot be added: {'; '.join(faults)}; {mend}")
+        raise BadInput(f"{path}: {changed} changed since {reference.about.date or 'it was recorded'}; {fix}")
+    recorded_ids, ids = set(reference.scores.ids), {sample.id for sample in task.samples}
+    extra, lacking = sorted(ids - recorded_ids), sorted(recorded_ids - ids)
+    faults = []
+    if extra:
+        faults.append(f"{len(extra)} are not in the reference: {some_of(extra)}")
+    if lacking:
+        faults.append(f"{len(lacking)} of the reference's {len(recorded_ids)} are not in the run: {some_of(lacking)}")
+    if faults:
+        raise BadInput(f"{path}: a run of {len(ids)} samples cannot be added: {'; '.join(faults)}; {fix}")
     return reference
 
 
-def is_added(reference: Reference, records: Sequence[Record]) -> bool:
-    """Whether these very records are in the reference already, as when a finished run is resumed."""
+def has_run(reference: Reference, records: Sequence[Record]) -> bool:
+    """Whether these records are in the reference already, as when a finished run is resumed."""
     return _run_digest(records) in reference.about.runs_sha256
 
 
@@ -120,7 +124,7 @@ def add_run(
     Parameters
     ----------
     reference : Reference
-        As `check_addition` gives it.
+        From `reference_to_extend`.
     about : ReferenceFile
         Of the new run; its figures are replaced by those of all runs together.
     records : sequence of Record
@@ -142,18 +146,24 @@ def add_run(
     added = [replace(record, repeat=first + record.repeat) for record in records]
     pooled = [*stored, *added]
     about = replace(
-        about, **figures(_scores(pooled, f"{path} with this run")), runs=old.runs + 1,
-        engine=_both(old.engine, about.engine), engine_version=_both(old.engine_version, about.engine_version),
-        hardware=_both(old.hardware, about.hardware), reason=old.reason, replaced=old.replaced, anchor=old.anchor,
+        about,
+        **figures_of(_scores(pooled, f"{path} with this run")),
+        runs=old.runs + 1,
+        engine=_both(old.engine, about.engine),
+        engine_version=_both(old.engine_version, about.engine_version),
+        hardware=_both(old.hardware, about.hardware),
+        reason=old.reason,
+        replaced=old.replaced,
+        anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, _run_digest(records)),
-    )  # fmt: skip
-    kept = [(row["id"], row["repeat"], row["reply"]) for row in read_gzip_lines(reference.replies_path)]
-    _store(path, about, pooled, [*kept, *(_replies(added) if replies else ())], answers=answers)
+    )
+    stored_replies = [(row["id"], row["repeat"], row["reply"]) for row in read_gzip_lines(reference.replies_path)]
+    _store(path, about, pooled, [*stored_replies, *(_replies(added) if replies else ())], answers=answers)
     return path
 
 
 def _both(old: str, new: str) -> str:
-    """What ran, where runs differ in it: all of it, in their order.
+    """The engines, versions or hardware of all runs, each once, in the order of the runs.
 
     >>> _both("0.10", "0.10"), _both("0.10; 0.11", "0.11"), _both("0.10", "0.11")
     ('0.10', '0.10; 0.11', '0.10; 0.11')
@@ -193,8 +203,8 @@ def _store(
     write_toml(path, row)
 
 
-def check_replacement(path: Path, reason: str | None) -> dict[str, Any]:
-    """What a new reference replaces: mean, n, date and commit; empty where nothing.
+def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
+    """The mean, n, date and commit of the reference that a new one replaces; empty where there is none.
 
     Raises
     ------
@@ -208,7 +218,7 @@ def check_replacement(path: Path, reason: str | None) -> dict[str, Any]:
             f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
         )
     anchor_beside(path)
-    old = read_toml(path, mend="delete it to record anew").data
+    old = read_toml(path, fix="delete it to record anew").data
     return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
 
 
@@ -225,7 +235,7 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
 
 
 def _run_digest(records: Sequence[Record]) -> str:
-    """What tells one run from another, even where both have the same scores: seconds and replies count too."""
+    """A digest of a run's records, which differs between runs of the same scores: seconds and replies count too."""
     sha = hashlib.sha256()
     for line in sorted(map(to_line, records)):
         sha.update(line)

@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from accgate.questionnaire.answers import Question
-from accgate.questionnaire.build import Questionnaire, questionnaire
-from accgate.questionnaire.page import page_html
+from accgate.questionnaire.page import Questionnaire, draw_questionnaire, page_html
 from accgate.questionnaire.wording import Wording
 from tests.questionnaire.made import Made, N, answers
 
 
 def build(n: int = 200, seed: int = 1, count: int | None = None) -> Questionnaire:
     questions = [Question(f"q{i}", f"What is {i}?", f"left {i}", f"right {i}", None, None) for i in range(n)]
-    return questionnaire(questions, Wording(), seed=seed, reference="a", candidate="b", count=count)
+    return draw_questionnaire(questions, Wording(), seed=seed, reference="a", candidate="b", count=count)
 
 
 def sides(made: Questionnaire) -> list[str]:
@@ -71,7 +70,7 @@ def test_names_and_places_of_answers_are_the_same_whichever_side_gave_which() ->
     """Who knows all but the seed learns nothing: with the sides swapped, the page has the same names in its order."""
     questions = [Question(f"q{i}", "?", f"left {i}", f"right {i}", None, None) for i in range(30)]
     swapped = [Question(q.id, q.prompt, q.candidate, q.reference, None, None) for q in questions]
-    pages = [questionnaire(q, Wording(), seed=3, reference="a", candidate="b").page for q in (questions, swapped)]
+    pages = [draw_questionnaire(q, Wording(), seed=3, reference="a", candidate="b").page for q in (questions, swapped)]
     names = [[[answer["id"] for answer in row["answers"]] for row in page["questions"]] for page in pages]
     assert names[0] == names[1]
     texts = [[answer["text"] for row in page["questions"] for answer in row["answers"]] for page in pages]
@@ -178,7 +177,7 @@ HOSTILE = (
 
 def test_hostile_texts_make_no_element_and_come_back_as_they_were() -> None:
     questions = [Question(f"q{i}", text, text + "1", text + "2", None, None) for i, text in enumerate(HOSTILE)]
-    made = questionnaire(questions, Wording(title="</title><script>"), seed=1, reference="a", candidate="b")
+    made = draw_questionnaire(questions, Wording(title="</title><script>"), seed=1, reference="a", candidate="b")
     html = page_html(made.page)
     assert html.isascii()
     harmless = page_html(build(n=11, count=11).page)

@@ -1,9 +1,9 @@
-"""What ratings decide: per item the means of both sides, the raters' agreement, and the paired verdict."""
+"""The result of all ratings: per item the means of both sides, the raters' agreement, and the paired verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class ItemJudgement:
+class ItemResult:
     """One item: means of both sides in points, 100 best, turned round where the item is reversed, and agreement."""
 
     id: str
@@ -47,8 +47,8 @@ class ItemJudgement:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What the raters said; `missing` counts pairs of ratings, one of each side, that were left out, of `expected`."""
+class Survey:
+    """The ratings in figures; `missing` counts pairs of ratings, one of each side, that were left out of `expected`."""
 
     questionnaire: str
     reference: str
@@ -58,26 +58,26 @@ class Judgement:
     answers: int
     missing: int
     expected: int
-    items: tuple[ItemJudgement, ...]
+    items: tuple[ItemResult, ...]
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class JudgedResult(Result):
-    """A result with one check an item, in the items' order, and what the raters said."""
+class SurveyResult(Result):
+    """A result with one check for each item, in the items' order, and the ratings in figures."""
 
-    judgement: Judgement | None = None
+    judgement: Survey = field(kw_only=True)  # a key of the JSON result
 
 
-def judgement_of(
+def survey_of(
     key: Key,
     ratings: Sequence[Ratings],
     design: Design,
     *,
     correction: Correction = "holm",
     allow_missing: bool = False,
-) -> JudgedResult:
-    """Decide each item on the same questions: is the candidate rated lower than the reference?
+) -> SurveyResult:
+    """Decide for each item, on the same questions, whether the candidate is rated lower than the reference.
 
     A question's score is the mean over raters of their level in points; a rater counts for a question where both
     sides are rated. The question is the unit of the test, or the cluster of the samples where they have one.
@@ -88,7 +88,7 @@ def judgement_of(
         For missing ratings, unless `allow_missing`; with it, for a question that nobody rated on both sides.
     """
     if not ratings:
-        raise BadInput("no ratings are given; name the files that the raters saved")
+        raise BadInput("there are no ratings; name the files that the raters saved")
     missing = [missing_of(one, key) for one in ratings]
     if not allow_missing and any(missing):
         raise BadInput(*(_incomplete(one, key, left) for one, left in zip(ratings, missing, strict=True) if left))
@@ -101,7 +101,7 @@ def judgement_of(
     ]
     checks = decide(evidences, correction=correction)
     items = tuple(
-        ItemJudgement(
+        ItemResult(
             item.id, item.text, item.reversed, float(np.mean(sides[item.id][0].values)),
             float(np.mean(sides[item.id][1].values)), agreement_of(levels[item.id]),
         )
@@ -112,12 +112,12 @@ def judgement_of(
     names = [check.verdict for check in checks]
     left = sum(map(len, missing))
     expected = len(ratings) * len(key.questions) * len(key.items)
-    said = Judgement(
+    survey = Survey(
         key.questionnaire, key.reference, key.candidate, tuple(one.rater for one in ratings), len(key.questions),
         len(key.answers), left, expected, items, tuple(_notes(items, left, expected)),
     )  # fmt: skip
-    return JudgedResult(
-        worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=said
+    return SurveyResult(
+        worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=survey
     )
 
 
@@ -157,20 +157,22 @@ def agreement_of(levels: Floats) -> Agreement:
     if not answers:
         return Agreement(0, None, None, "no answer has two raters")
     if len(np.unique(levels[:, counts >= 2][~np.isnan(levels[:, counts >= 2])])) < 2:
-        return Agreement(answers, None, None, "all ratings are the same, so that chance alone would agree")
+        return Agreement(answers, None, None, "all ratings are the same, as they could be by chance")
     return Agreement(answers, krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval"))
 
 
-def _notes(items: Sequence[ItemJudgement], missing: int, expected: int) -> list[str]:
+def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> list[str]:
     notes = []
     if missing:
-        notes.append(f"{missing} of {expected} pairs of ratings are missing and left out: those may not be random")
+        notes.append(
+            f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
+        )
     weak = [item.id for item in items if item.agreement.ordinal is not None and item.agreement.ordinal < TENTATIVE]
     if weak:
         notes.append(
-            f"raters agree too little on {', '.join(weak)} for more than a guess (alpha below {TENTATIVE}): "
-            "make the statement plainer, or have more people rate"
+            f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): "
+            "make the statement clearer, or have more people rate"
         )
     if all(item.agreement.answers == 0 for item in items):
-        notes.append("one rater alone: nothing tells how far others would agree")
+        notes.append("there is only one rater, so whether others agree is unknown")
     return notes

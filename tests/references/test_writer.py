@@ -16,7 +16,7 @@ from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record
 from accgate.references.store import Reference, find_reference
-from accgate.references.write import add_run
+from accgate.references.writer import add_run
 from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 40
@@ -143,7 +143,7 @@ def test_adding_to_a_mean_alone_is_refused(project: Project, capsys) -> None:
     toml = project.store / "m/sums.toml"
     toml.write_text(re.sub("scores_sha256.*\n", "", toml.read_text()))
     assert project.record(args=["--add"]) == 2
-    assert "knows a mean and no scores to add to; record it again with --reason TEXT" in said(capsys)
+    assert "has a mean and no scores to add to; record it again with --reason TEXT" in said(capsys)
 
 
 def test_an_added_run_takes_no_reason(project: Project, capsys) -> None:
@@ -260,7 +260,7 @@ def test_a_run_without_a_score_is_never_pooled(project: Project) -> None:
 def test_a_reference_from_before_runs_were_counted_is_one_run(project: Project) -> None:
     toml = project.store / "m/sums.toml"
     toml.write_text(re.sub(r"runs = 1\n|runs_sha256 = \[[^]]*\]\n", "", toml.read_text()))
-    assert "runs" not in read_toml(toml, mend="").data
+    assert "runs" not in read_toml(toml, fix="").data
     assert project.record(right_but(9, N), args=["--add"]) == 0
     about = reference_of(project).about
     assert (about.runs, about.repeats, len(about.runs_sha256)) == (2, 2, 1)
