@@ -62,11 +62,11 @@ def observer(arguments: argparse.Namespace) -> Any:
 
 def reported(arguments: argparse.Namespace, result: Result) -> int:
     """The result written for people beside accgate.json, and shown; its exit code."""
-    from accgate.report import flips_of_result, render
+    from accgate.report import flips_of_result, render_markdown
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
-    write(str(arguments.out / REPORT), render(result, flips))
+    write(str(arguments.out / REPORT), render_markdown(result, flips))
     if arguments.html:
         from accgate.report import html_report
 

@@ -120,9 +120,9 @@ def _sigma(arguments: argparse.Namespace) -> int:
         arguments.records, theta=arguments.theta, alpha=arguments.alpha, beta=arguments.beta, scale=arguments.scale
     )
     if arguments.json:
-        from accgate.result import plain_json
+        from accgate.result import to_json
 
-        print(plain_json(noise))
+        print(to_json(noise))
     else:
         from accgate.report import print_noise
 
@@ -192,9 +192,9 @@ def _report(arguments: argparse.Namespace) -> int:
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
     if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
-        from accgate.report import render
+        from accgate.report import render_markdown
 
-        write(arguments.markdown or "-", render(result, flips))
+        write(arguments.markdown or "-", render_markdown(result, flips))
     return PASSED
 
 

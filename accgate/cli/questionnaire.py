@@ -73,7 +73,7 @@ def _source(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ..
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
     from accgate.questionnaire import judgement_markdown, judgement_of, print_judgement, read_key, read_ratings
-    from accgate.result import plain_json
+    from accgate.result import to_json
 
     if arguments.key is None:
         raise BadInput(
@@ -95,7 +95,7 @@ def _import(arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         write(arguments.markdown, judgement_markdown(judged))
     if arguments.json:
-        print(plain_json(judged))
+        print(to_json(judged))
     elif arguments.markdown != "-":
         print_judgement(console(), judged)
     return judged.exit_code

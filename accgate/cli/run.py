@@ -62,9 +62,9 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             observer=observer(arguments), cache=cache_of(arguments),
         )  # fmt: skip
     if arguments.json:
-        from accgate.result import plain_json
+        from accgate.result import to_json
 
-        print(plain_json(done))
+        print(to_json(done))
     else:
         for share in done.checks:
             print(f"shard {shard}: {share.model} / {share.task}: {share.problem or f'{share.records:,} records'}")

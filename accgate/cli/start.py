@@ -209,7 +209,7 @@ def _validated(config: Path) -> int:
 def explain(arguments: argparse.Namespace) -> int:
     """Say in words how the verdict of a check came about."""
     from accgate.cli.common import console
-    from accgate.report import check_named, explanation, print_explanation, read_result
+    from accgate.report import explanation_of, find_check, print_explanation, read_result
 
     named: str | None = arguments.check
     path: Path = arguments.result
@@ -217,8 +217,8 @@ def explain(arguments: argparse.Namespace) -> int:
         path = Path(named)
         named = None
     result = read_result(path)
-    verdict = check_named(result, named)
-    print_explanation(console(), explanation(result, verdict))
+    verdict = find_check(result, named)
+    print_explanation(console(), explanation_of(result, verdict))
     return PASSED
 
 

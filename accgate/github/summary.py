@@ -6,7 +6,8 @@ from typing import Any
 
 from accgate.github.outcome import Outcome
 from accgate.guard import Guard
-from accgate.report import headline_of, visible
+from accgate.report import headline_of
+from accgate.text import visible
 from accgate.verdict import Verdict
 
 TITLE = 200  # characters

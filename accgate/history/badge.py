@@ -9,7 +9,7 @@ from html import escape
 from accgate.errors import VerdictName, worst
 from accgate.history.run import Run
 from accgate.history.series import series_of
-from accgate.report import words
+from accgate.text import number, visible
 
 # White text on each has a contrast of 4.5 to 1 or more.
 COLOURS: dict[VerdictName, str] = {
@@ -67,10 +67,10 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
     message = MESSAGES[verdict]
     point, mean = found[0].last.point, found[0].last.levels.mean
     if len(found) == 1 and verdict in ("pass", "regression") and mean is not None:
-        error = "" if point.error is None else f" ± {words.number(point.error, 1)}"
-        figure = f"{words.number(mean, 1)}{error}"
+        error = "" if point.error is None else f" ± {number(point.error, 1)}"
+        figure = f"{number(mean, 1)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
-    return _badge(words.visible(found[0].task) or "accuracy", message, verdict, drifting=drifting)
+    return _badge(visible(found[0].task) or "accuracy", message, verdict, drifting=drifting)
 
 
 def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) -> Badge:

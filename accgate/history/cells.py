@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accgate.history.series import Step
-from accgate.report import words
+from accgate.text import number, signed
 
 HEADINGS = ("Date", "Commit", "n", "Reference", "Mean", "± error", "Difference", "Gamma", "Drift", "Verdict")
 
@@ -15,11 +15,11 @@ def cells(step: Step) -> tuple[str, ...]:
         step.date,
         step.commit or "-",
         step.samples,
-        words.number(level.reference) + (" (new)" if step.changed else ""),
-        words.number(level.mean),
-        words.number(point.error),
-        words.signed(point.difference),
-        words.number(level.gamma),
+        number(level.reference) + (" (new)" if step.changed else ""),
+        number(level.mean),
+        number(point.error),
+        signed(point.difference),
+        number(level.gamma),
         drift_cell(step),
         point.verdict,
     )
@@ -30,4 +30,4 @@ def drift_cell(step: Step) -> str:
     drift = step.point.drift
     if drift is None or drift.difference is None:
         return "-"
-    return words.signed(drift.difference) + (" decline" if drift.detected else "")
+    return signed(drift.difference) + (" decline" if drift.detected else "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from accgate.history.series import Series, Step
-from accgate.report import words
+from accgate.text import number
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -101,7 +101,7 @@ def said(series: Series) -> str:
     """What a chart shows, for who does not see it."""
     steps, last = series.steps, series.last
     means = [mean for step in steps if (mean := step.levels.mean) is not None]
-    span = f", between {words.number(min(means))} and {words.number(max(means))}" if means else ""
+    span = f", between {number(min(means))} and {number(max(means))}" if means else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
     changed = sum(step.changed for step in steps)
     return (
@@ -113,11 +113,11 @@ def said(series: Series) -> str:
 def spoken(step: Step) -> str:
     """A run in words."""
     point, level = step.point, step.levels
-    error = "" if point.error is None else f" ± {words.number(point.error)}"
+    error = "" if point.error is None else f" ± {number(point.error)}"
     decline = ", a slow decline since the anchor" if is_declining(step) else ""
     return (
-        f"{step.date} {step.commit}: {point.verdict}, mean {words.number(level.mean)}, reference "
-        f"{words.number(level.reference)}{error}, {step.samples} samples{decline}"
+        f"{step.date} {step.commit}: {point.verdict}, mean {number(level.mean)}, reference "
+        f"{number(level.reference)}{error}, {step.samples} samples{decline}"
     )
 
 
@@ -147,7 +147,7 @@ def _scale(low: float, high: float) -> tuple[float, float, list[tuple[float, str
     size = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
     digits = max(0, -math.floor(math.log10(size) + 1e-9))
     first, last = math.ceil(low / size), math.floor(high / size)
-    return low, high, [(size * k, words.number(size * k, digits)) for k in range(first, last + 1)]
+    return low, high, [(size * k, number(size * k, digits)) for k in range(first, last + 1)]
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:

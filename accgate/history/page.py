@@ -11,7 +11,8 @@ from accgate.history.cells import HEADINGS, cells
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import Series, series_of
-from accgate.report import words
+from accgate.report import SYMBOLS
+from accgate.text import p_relation, signed, visible
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -65,7 +66,7 @@ def _view(series: Series) -> View:
     point = series.last.point
     rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
     return View(
-        series.name, point.verdict, words.SYMBOLS[point.verdict],
+        series.name, point.verdict, SYMBOLS[point.verdict],
         chart_of(Series(series.model, series.task, steps)), rows, len(series.steps) - len(rows),
         _drift(series), is_declining(series.last),
     )  # fmt: skip
@@ -79,7 +80,7 @@ def _drift(series: Series) -> str:
     seen = "A slow decline that no single run shows" if drift.detected else "No slow decline is seen"
     return (
         f"{seen}: against the anchor of {drift.since or 'an unknown date'} the mean has moved by "
-        f"{words.signed(drift.difference)} (p {words.p_relation(drift.p_value)} at alpha {drift.alpha:g} for all "
+        f"{signed(drift.difference)} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} for all "
         f"{drift.runs} runs since)."
     )
 
@@ -103,4 +104,4 @@ def _headline(views: Sequence[View]) -> str:
 
 def _shown(value: Any) -> Any:
     """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
-    return words.visible(value) if type(value) is str else value
+    return visible(value) if type(value) is str else value

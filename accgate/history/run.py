@@ -93,9 +93,9 @@ def line_of(run: Run) -> Line:
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
     (True, None)
     """
-    from accgate.result import plain_json
+    from accgate.result import to_json
 
-    id_, text = _written(json.loads(plain_json(run)))  # a figure that does not exist is null, never NaN
+    id_, text = _written(json.loads(to_json(run)))  # a figure that does not exist is null, never NaN
     return Line(run.started, id_, text, run)
 
 

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from accgate.history.cells import HEADINGS, cells
 from accgate.history.series import Series, Step, sparkline
-from accgate.report import COLOURS, print_paragraph, print_table, words
+from accgate.report import COLOURS, print_paragraph, print_table
+from accgate.text import visible
 
 BARS = 60  # runs in the line of bars
 
@@ -20,10 +21,10 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
     for number, one in enumerate(series):
         if number:
             console.print()
-        print_paragraph(console, Text(words.visible(one.name), style="bold"))
+        print_paragraph(console, Text(visible(one.name), style="bold"))
         means = [step.levels.mean for step in one.steps][-min(BARS, console.width) :]
         known = [mean for mean in means if mean is not None]
-        span = f"  {words.number(min(known))} to {words.number(max(known))}" if known else ""
+        span = f"  {number(min(known))} to {number(max(known))}" if known else ""
         print_paragraph(console, Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drifted(one)}"))
         print_table(console, HEADINGS, [_row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
@@ -31,7 +32,7 @@ def print_history(console: Console, series: Sequence[Series], *, last: int) -> N
 
 
 def _row(step: Step) -> list[str | Text]:
-    shown = [words.visible(cell) for cell in cells(step)[:-1]]
+    shown = [visible(cell) for cell in cells(step)[:-1]]
     return [*shown, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
 
 
@@ -44,7 +45,7 @@ def _drifted(one: Series) -> str:
     if drift is None or drift.p_value is None:
         return ""
     seen = "a slow decline is seen" if drift.detected else "no slow decline is seen"
-    return f"; since the anchor of {words.visible(drift.since) or 'an unknown date'} {seen}"
+    return f"; since the anchor of {visible(drift.since) or 'an unknown date'} {seen}"
 
 
 def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accgate.questionnaire.judgement import ItemJudgement, JudgedResult, Judgement
-from accgate.report import words
+from accgate.report import SYMBOLS
+from accgate.text import number, p_text, signed, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,15 +70,15 @@ def row(item: ItemJudgement, verdict: Verdict) -> tuple[str, ...]:
     agreement = item.agreement
     return (
         item.id + (" (reversed)" if item.reversed else ""),
-        words.number(item.reference),
-        words.number(item.candidate),
-        words.signed(verdict.difference),
-        words.number(verdict.gamma),
-        words.number(verdict.theta),
-        words.p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
-        words.number(agreement.ordinal),
-        words.number(agreement.interval),
-        f"{words.SYMBOLS[verdict.verdict]} {verdict.verdict}",
+        number(item.reference),
+        number(item.candidate),
+        signed(verdict.difference),
+        number(verdict.gamma),
+        number(verdict.theta),
+        p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
+        number(agreement.ordinal),
+        number(agreement.interval),
+        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
     )
 
 
@@ -98,7 +99,7 @@ def print_judgement(console: Console, result: JudgedResult) -> None:
 
     judgement = said(result)
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
-    console.print(Text(words.visible(summary(judgement))))
+    console.print(Text(visible(summary(judgement))))
     table = Table(box=None, pad_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
@@ -108,7 +109,7 @@ def print_judgement(console: Console, result: JudgedResult) -> None:
     console.print(table)
     console.print(Text(legend(result)))
     for remark in _remarks(result, judgement):
-        console.print(Text(f"- {words.visible(remark)}", style="yellow"))
+        console.print(Text(f"- {visible(remark)}", style="yellow"))
 
 
 def judgement_markdown(result: JudgedResult) -> str:
@@ -120,7 +121,7 @@ def judgement_markdown(result: JudgedResult) -> str:
     def line(cells: Any) -> str:
         return f"| {' | '.join(map(cell, cells))} |"
 
-    symbol = words.SYMBOLS[result.verdict]
+    symbol = SYMBOLS[result.verdict]
     rows = [line(row(i, check)) for i, check in zip(judgement.items, result.checks, strict=True)]
     statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in judgement.items]
     parts = [

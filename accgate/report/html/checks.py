@@ -19,7 +19,7 @@ from accgate.report.charts import (
 from accgate.report.html.evidence import evidence_of
 from accgate.report.html.path import path_of
 from accgate.report.html.run import Sides, sides_of
-from accgate.report.words import number, p_relation, signed
+from accgate.text import number, p_relation, signed
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict
