@@ -12,7 +12,7 @@ from accgate.errors import BadInput
 from accgate.github.api import Client, Commit, Git, Refused, text_at
 from accgate.github.event import Event
 from accgate.github.pulls import promised
-from accgate.history import NAME, History, Run, badge_of, checked, history_of, html_page, merged, parsed, svg
+from accgate.history import NAME, History, Run, badge_of, history_of, html_page, merge_histories, read_content, svg
 
 BRANCH = "accgate-history"
 ATTEMPTS = 12
@@ -103,12 +103,12 @@ def push(client: Client, repository: str, run: Run, place: Place, *, say: Callab
         with promised(f"{repository}: {place.branch}"):
             parent = None if tip is None else git.commit(tip)
             content = b"" if parent is None else git.file(parent, NAME)
-        present = checked(parsed(content, name), name)
+        present = read_content(content, name)
         for note in present.notes if attempt == 1 else ():
             say(note)
         if tip is not None and present.has(run):
             return Pushed(tip, is_new=False, history=present)
-        whole = merged(present, history_of([run]))
+        whole = merge_histories(present, history_of([run]))
         sha = git.commit_files(parent, _files(whole, place), _message(run))
         try:
             if tip is None:

@@ -1,10 +1,8 @@
 from .badge import badge_of, svg
-from .collect import run_of
-from .file import History, history_of, merged, parsed
 from .page import html_page
-from .run import Run
+from .run import Run, run_of
 from .series import series_of
-from .store import NAME, add_run, checked, read_history, write_merged
+from .store import NAME, History, add_run, history_of, merge_histories, read_content, read_history, write_merged
 from .text import as_rows, print_history
 
 __all__ = [
@@ -14,12 +12,11 @@ __all__ = [
     "add_run",
     "as_rows",
     "badge_of",
-    "checked",
     "history_of",
     "html_page",
-    "merged",
-    "parsed",
+    "merge_histories",
     "print_history",
+    "read_content",
     "read_history",
     "run_of",
     "series_of",

@@ -1,4 +1,4 @@
-"""Histories in files: read, added to by several processes at once, replaced by what was joined."""
+"""Histories as files: their lines, read whatever was torn, joined in one order, added to by several processes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,135 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.history.file import History, merged, parsed
-from accgate.history.run import START, Run, line_of
+from accgate.history.run import START, Line, Run, line_of, read_line
 from accgate.records import write_atomically
 
 NAME = "history.jsonl"
 PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class History:
+    """Whole lines in order of (started, id), each once, and after them the damaged ones in order of their bytes.
+
+    `notes` say what was damaged where; they are not part of the content.
+    """
+
+    lines: tuple[Line, ...] = ()
+    damaged: tuple[bytes, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, oldest first, each result once, though two jobs may have added it under different names."""
+        runs = [line.run for line in self.lines if line.run is not None]
+        return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
+
+    def has(self, run: Run) -> bool:
+        """Whether the history has this run, or the same result under another name."""
+        id_ = line_of(run).id
+        return any(
+            line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
+        )
+
+    @property
+    def content(self) -> bytes:
+        """The file's bytes."""
+        return b"".join(text + b"\n" for text in (*(line.text for line in self.lines), *self.damaged))
+
+
+def history_of(runs: Iterable[Run]) -> History:
+    """A history of these runs."""
+    return _tidy(map(line_of, runs), ())
+
+
+def parse_history(content: bytes, name: str) -> History:
+    """The history in a file's bytes; a torn or damaged line is kept apart, and a note says which.
+
+    >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
+    >>> parse_history(cut, "history.jsonl").notes
+    ('history.jsonl:1: is cut off, as when a writer is stopped; the line is kept, but not shown',)
+    """
+    lines: list[Line] = []
+    damaged: list[bytes] = []
+    notes: list[str] = []
+    last = content.count(b"\n") + 1
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        if not (text := raw.strip()):
+            continue
+        for part in _parts(text):
+            line = read_line(part)
+            if line is None:
+                damaged.append(part)
+                torn = number == last
+                what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
+                notes.append(f"{name}:{number}: {what}; the line is kept, but not shown")
+            else:
+                lines.append(line)
+                if line.run is None:
+                    notes.append(
+                        f"{name}:{number}: is from another version of accgate; the line is kept, but not shown"
+                    )
+    return _tidy(lines, damaged, notes)
+
+
+def merge_histories(*histories: History) -> History:
+    """The union of histories; neither their order nor a repetition changes its bytes.
+
+    >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
+    >>> merge_histories(one, two).content == merge_histories(two, one, two).content
+    True
+    """
+    return _tidy(
+        (line for history in histories for line in history.lines),
+        (text for history in histories for text in history.damaged),
+        (note for history in histories for note in history.notes),
+    )
+
+
+def _parts(text: bytes) -> Iterator[bytes]:
+    """The lines in a line: one, or a torn one with a whole one right behind it."""
+    at = text.rfind(START)
+    if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
+        yield text[:at]
+        yield text[at:]
+    else:
+        yield text
+
+
+def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] = ()) -> History:
+    by_id = {line.id: line for line in lines}
+    ordered = tuple(sorted(by_id.values(), key=lambda line: (line.started, line.id)))
+    texts = sorted(line.text for line in ordered)
+    torn = {text for text in damaged if not _is_begun(text, texts)}
+    return History(ordered, tuple(sorted(torn)), tuple(dict.fromkeys(notes)))
+
+
+def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
+    """Whether a torn text is the beginning of a whole line that is there: then nothing is lost without it."""
+    at = bisect_left(texts, text)
+    return at < len(texts) and texts[at].startswith(text)
+
+
+def read_content(content: bytes, name: str) -> History:
+    """The history in the bytes of a file.
+
+    Raises
+    ------
+    BadInput
+        When nothing in them can ever have been a line of a history.
+    """
+    history = parse_history(content, name)
+    if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
+        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
+    return history
 
 
 def read_history(path: Path) -> History:
@@ -25,30 +143,22 @@ def read_history(path: Path) -> History:
     Raises
     ------
     BadInput
-        When it cannot be read, or holds something else than a history.
+        When it cannot be read, or is not a history.
     """
     if path.is_dir():
-        found = sorted(path.glob(PATTERN))
-        if not found:
+        files = sorted(path.glob(PATTERN))
+        if not files:
             raise BadInput(f"{path}: holds no history*.jsonl; name the folder of the artifacts, or a file")
-        return merged(*map(read_history, found))
+        return merge_histories(*map(read_history, files))
     try:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; begin one with `accgate history add`") from error
-    return checked(parsed(content, str(path)), str(path))
-
-
-def checked(history: History, name: str) -> History:
-    """The history itself; raises BadInput where nothing in it can ever have been a line of one."""
-    foreign = not all(START.startswith(text[: len(START)]) for text in history.damaged)
-    if foreign and not history.lines:
-        raise BadInput(f"{name}: is no history of accgate; name a file that `accgate history add` wrote")
-    return history
+    return read_content(content, str(path))
 
 
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
-    """Append a run, and say whether it was new; the history with it.
+    """Append a run; whether it was new, and the history with it.
 
     Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
     another writer left torn stays, and the new one begins after it.
@@ -56,13 +166,13 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     Raises
     ------
     BadInput
-        When the file is no history, or cannot be written.
+        When the file is not a history, or cannot be written.
     CannotEvaluate
         When the disk is full; the file is as before.
     """
     with _faults(path), _locked(path) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
-        history, line = checked(parsed(content, str(path)), str(path)), line_of(run)
+        history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
             return False, history
         text = (b"\n" if content and not content.endswith(b"\n") else b"") + line.text + b"\n"
@@ -70,11 +180,11 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
             os.ftruncate(file, len(content))  # a full disk can take part of a line
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file)
-        return True, merged(history, History((line,)))
+        return True, merge_histories(history, History((line,)))
 
 
 def write_merged(paths: Sequence[Path], out: Path) -> History:
-    """Write the union of histories to a file, which may be one of them; nobody who adds to it meanwhile is lost.
+    """Write the union of histories to a file, which may be one of them; runs added meanwhile are kept.
 
     Raises
     ------
@@ -86,14 +196,14 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         content = os.pread(file, os.fstat(file).st_size, 0)
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
-        history = merged(*histories, checked(parsed(content, str(out)), str(out)))
+        history = merge_histories(*histories, read_content(content, str(out)))
         write_atomically(out, history.content)
     return history
 
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """The file, opened to append and locked; one that was replaced while we waited for its lock is opened anew."""
+    """The file, open to append and locked; a file that was replaced while this waited for its lock is opened anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.history.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
-from accgate.history.file import History, history_of
 from accgate.history.page import ROWS, html_page
 from accgate.history.run import Against
 from accgate.history.series import series_of
+from accgate.history.store import History, history_of
 from tests.history.made import declining, point, run, runs, season
 from tests.report.hostile import hostile
 from tests.report.html.test_page import Document
@@ -152,7 +152,7 @@ def test_the_drawings_are_sound_xml_with_whatever_names() -> None:
 def test_a_check_without_any_figure_has_words_in_place_of_a_chart() -> None:
     bare = point(None, "no-reference", reference=Against(None, None), error=None, gamma=None)
     page = html_page(history_of([run(1, bare)]))
-    assert "No run of this check has a figure to draw." in page
+    assert "No run of this check has figures to draw." in page
     assert 'class="chart"' not in page
 
 
@@ -168,9 +168,7 @@ def test_a_long_history_stays_small_and_says_what_it_leaves_out() -> None:
     page = html_page(history_of(days))
     assert len(days) == 720
     assert len(page) < 300_000
-    assert f"{720 - ROWS} earlier runs stand in the history&#39;s file" in page or (
-        f"{720 - ROWS} earlier runs stand in the history's file" in page
-    )
+    assert f"{720 - ROWS} earlier runs are in the history file" in page
     assert "720 runs, 2020-01-01 to 2025-12-28" in page
 
 

@@ -88,7 +88,7 @@ def test_the_table_has_mean_error_reference_gamma_drift_and_verdict(shown) -> No
     assert row(text, "2026-01-06")[2:] == ["400", "76.00", "-", "-", "-", "-", "-", "error"]
     assert row(text, "2026-01-11")[3:5] == ["74.00", "(new)"]
     assert row(text, "2026-01-20")[-3:] == ["-4.00", "decline", "pass"]
-    assert "since the anchor of 2025-12-01 a slow decline is seen" in text
+    assert "a slow decline since the anchor of 2025-12-01" in text
     assert "71.00 to 76.50, 20 runs" in text
 
 
@@ -104,13 +104,13 @@ def test_the_latest_runs_are_shown_and_all_are_in_the_bars(shown) -> None:
 
 def test_a_damaged_line_is_said_beside_the_table(shown) -> None:
     text = shown(season(3).content[:-9])
-    assert "history.jsonl:3: is torn" in text
+    assert "history.jsonl:3: is cut off" in text
     assert "2 runs" in text
 
 
 def test_names_and_commits_cannot_reach_the_terminal(shown) -> None:
     bad = "\x1b[2J[bold]x[/bold]"
-    from accgate.history.file import history_of
+    from accgate.history.store import history_of
 
     text = shown(history_of([run(1, point(model=bad, task=bad), commit="[red]\x1b]")]))
     assert "\x1b" not in text
@@ -124,7 +124,7 @@ def test_a_count_that_is_none_is_refused(shown, tmp_path) -> None:
 
 
 def test_lower_is_better_shows_the_same_figures(shown) -> None:
-    from accgate.history.file import history_of
+    from accgate.history.store import history_of
 
     worse = point(
         77.5, "regression", higher_is_better=False, candidate=CandidateSummary(77.5, 400), drift=declining(4.0)
