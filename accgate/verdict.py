@@ -325,13 +325,13 @@ def explanation(verdict: Verdict, run: Surroundings = Surroundings()) -> list[Pa
     drift = _optional("Drift", drift_sentence(verdict), " This is information only: it decides nothing.")
     if verdict.p_value is None:
         why = f"{'; '.join(verdict.reasons) or 'No reason is recorded'}."
-        body = [("Why", why), *_failures(verdict), *drift, ("Rules", _rules(verdict, run))]
+        body = [("Why", why), *_failures(verdict), *drift, *_rules(verdict, run)]
     else:
         body = [
             ("Means", _means(verdict)), *_changes(verdict), *_optional("Settings", settings_sentence(verdict)),
             ("Test", _test(verdict)), ("Alpha", _alpha(verdict, run)), ("p", _p(verdict)), ("Gamma", _gamma(verdict)),
             ("Theta", _theta(verdict)), *_stopping(verdict), *_failures(verdict), *drift,
-            ("Rules", _rules(verdict, run)), *_optional("Notes", "; ".join(verdict.reasons)),
+            *_rules(verdict, run), *_optional("Notes", "; ".join(verdict.reasons)),
         ]  # fmt: skip
     return [first, *body, ("Next", NEXT[verdict.verdict])]
 
@@ -345,10 +345,10 @@ def _means(verdict: Verdict) -> str:
         level = f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}"
         low, high = map(signed, verdict.interval.two_sided)
         interval = f" ({level}% interval {low} to {high})"
-    unit = "" if verdict.statistic else " points"
     return (
         f"{side}'s {_what(verdict)} is {number(before.mean)}{size}, the candidate's {number(now.mean)} on "
-        f"{now.n:,}: a difference of {signed(verdict.difference)}{unit}{interval}."
+        f"{now.n:,}: a difference of {signed(verdict.difference)}"
+        f"{'' if verdict.statistic else ' points'}{interval}."
     )
 
 
@@ -438,12 +438,14 @@ def _failures(verdict: Verdict) -> list[Paragraph]:
     return [("Failed", f"{failed:,} of {n:,} samples have no score. {both}")]
 
 
-def _rules(verdict: Verdict, run: Surroundings) -> str:
+def _rules(verdict: Verdict, run: Surroundings) -> list[Paragraph]:
+    if not verdict.model and not verdict.task:
+        return []  # two files or arrays were compared
     new = " The check is new in this pull request." if verdict.is_new else ""
     heading, meaning = other_rules(run.rules)
     other = "" if run.other is None else f" {heading}: {run.other}. {meaning}"
     guard = " The guard says in its comment and check run whether a pull request weakened them."
-    return f"Decided by {RULES[run.rules]}.{new}{other}{guard if run.rules == 'base' else ''}"
+    return [("Rules", f"Decided by {RULES[run.rules]}.{new}{other}{guard if run.rules == 'base' else ''}")]
 
 
 def _optional(heading: str, text: str | None, more: str = "") -> list[Paragraph]:
