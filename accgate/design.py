@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from accgate.errors import BadInput
 from accgate.stats import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Figure = TypeVar("Figure", float, npt.NDArray[np.float64])
 
 FEWEST_CLUSTERS = 30  # under which there is no early stop
 
@@ -45,13 +52,24 @@ class Design:
     seed: int = 0
 
 
-def chosen_test(test: TestName, reference: object) -> TestName:
-    """The kind of test that `auto` stands for: paired where per-sample reference scores exist.
+def oriented(value: Figure, higher_is_better: bool) -> Figure:
+    """A mean, a difference or an array of them (points), turned so that higher is better.
+
+    The only place that knows the sign of a lower-is-better metric. Turned twice, a value is itself again.
+
+    >>> oriented(-2.0, True), oriented(-2.0, False)
+    (-2.0, 2.0)
+    """
+    return value if higher_is_better else 0.0 - value  # never -0.0, which prints with a sign
+
+
+def choose_test(test: TestName, reference: object) -> TestName:
+    """The test to use with this reference; `auto` is paired where the reference has a score of each sample.
 
     Raises
     ------
     BadInput
-        When the test asked for does not fit what is known of the reference.
+        When the reference lacks what the test needs.
     """
     if test not in TESTS:
         raise BadInput(f"test is {test!r}; use one of {', '.join(TESTS)}")
@@ -70,7 +88,7 @@ def chosen_test(test: TestName, reference: object) -> TestName:
 
 def sequential_test(design: Design, reference: object) -> TestName | None:
     """The sequential test that a design asks for with this reference; None for a test at a fixed n."""
-    test = chosen_test(design.test, reference)
+    test = choose_test(design.test, reference)
     if test in SEQUENTIAL_TESTS:
         return test
     return DEFAULT_SEQUENTIAL if design.early_stopping and design.test == "auto" and test == "paired" else None

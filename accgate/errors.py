@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
-
-from accgate.text import Key, dotted
 
 VerdictName = Literal["pass", "inconclusive", "no-reference", "regression", "error"]
 
@@ -21,7 +23,7 @@ SEVERITY: tuple[VerdictName, ...] = ("pass", "inconclusive", "no-reference", "re
 
 
 class AccgateError(Exception):
-    """An end without a verdict; the message says what is wrong, where, and the mend."""
+    """An end without a verdict; the message says what is wrong, where, and how to fix it."""
 
     exit_code = CANNOT_EVALUATE
 
@@ -49,11 +51,43 @@ class KeyFaults(BadInput):
         super().__init__(*(f"{dotted(key)}: {fault}" for key, fault in faults))
         self.faults = faults
 
+    def __reduce__(self) -> tuple[type[KeyFaults], tuple[tuple[Key, str], ...]]:
+        return type(self), self.faults  # they travel between processes
+
 
 class CannotEvaluate(AccgateError):
     """Engine, dataset or network failed, so that the evaluation could not finish."""
 
     exit_code = CANNOT_EVALUATE
+
+
+class KeyNotReady(CannotEvaluate):
+    """What a table names is not on this machine, such as an engine or weights; the key is relative to that table.
+
+    Who read the table from a file adds file and line.
+    """
+
+    def __init__(self, key: Key, fault: str) -> None:
+        super().__init__(f"{dotted(key)}: {fault}")
+        self.key, self.fault = key, fault
+
+    def __reduce__(self) -> tuple[type[KeyNotReady], tuple[Key, str]]:
+        return type(self), (self.key, self.fault)  # it travels between processes
+
+
+@contextmanager
+def writing(path: Path, fix: str = "correct that, then go on with --resume") -> Iterator[None]:
+    """Name the file or folder that cannot be written, and what to do.
+
+    Raises
+    ------
+    CannotEvaluate
+        For an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
@@ -78,3 +112,26 @@ def exit_code(verdicts: Sequence[VerdictName], *, inconclusive_passes: bool = Fa
         "regression": REGRESSION,
         "error": CANNOT_EVALUATE,
     }[worst(verdicts)]
+
+
+Key = tuple["str | int", ...]  # of a value in a table, through tables and arrays
+
+
+def dotted(key: Key) -> str:
+    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
+
+    >>> dotted(("models", "a b", "sampling", "stop", 0))
+    'models."a b".sampling.stop[0]'
+    """
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
+    return text or "(file)"
+
+
+def _quoted(part: str) -> str:
+    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
+    return json.dumps(part, ensure_ascii=not part.isprintable())

@@ -17,11 +17,11 @@ from accgate.evaluation import (
     ended_shard,
     evaluate_checks,
     join,
-    keep_union,
     refuse_own_output,
     write_shard,
+    write_union,
 )
-from accgate.guard import Rulings
+from accgate.guard import RuleSets
 from accgate.references import copy_references
 from accgate.report import forget_result, write_result
 from accgate.result import Result
@@ -36,7 +36,7 @@ OUT = Path("accgate-out")
 def run(
     config: Config | str | Path,
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
     resume: bool = False,
@@ -49,7 +49,7 @@ def run(
     ----------
     config : Config or path
         accuracy.toml, read or not.
-    rulings : Rulings, optional
+    rulings : RuleSets, optional
         On a pull request the rules of the base commit, which then decide; what the pull request's own rules say of
         the same records stands beside.
     bootstrap : bool
@@ -92,10 +92,10 @@ def evaluate(
     plan.refuse_unknown_samples()
     if shard is not None:
         begin_shard(shard, plan.shard_plan, plan.decidable, out, resume=resume)
+    watches = plan.watches(stops=shard is None)
     return evaluate_checks(
-        plan.decidable, out=out, resume=resume, observer=observer or Silent(), shard=shard, cache=cache,
-        watches=plan.watches(stops=shard is None),
-    )  # fmt: skip
+        plan.decidable, out=out, resume=resume, observer=observer or Silent(), watches=watches, shard=shard, cache=cache
+    )
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
@@ -121,7 +121,7 @@ def run_shard(
     config: Config | str | Path,
     shard: Shard,
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     out: str | Path = OUT,
     resume: bool = False,
     observer: Observer | None = None,
@@ -141,7 +141,7 @@ def merge(
     config: Config | str | Path,
     folders: Sequence[Path],
     *,
-    rulings: Rulings | None = None,
+    rulings: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
 ) -> Result:
@@ -160,7 +160,7 @@ def merge(
     forget_result(out)
     plan = plan_run(config, rulings, bootstrap=bootstrap)
     joined = join(plan.decidable, plan.shard_plan, folders)
-    keep_union(joined, out)
+    write_union(joined, out)
     return write(decide(plan, joined.evaluated), plan, out)
 
 

@@ -15,13 +15,13 @@ from accgate.planning import Check, plan_checks
 from accgate.references import (
     ReferenceFile,
     add_run,
-    check_addition,
-    check_replacement,
-    figures,
-    is_added,
+    answer_settings,
+    figures_of,
+    has_run,
     reference_path,
+    reference_to_extend,
+    replaced_figures,
     scores_of,
-    settings_told,
     write_reference,
 )
 from accgate.result import EngineInfo
@@ -51,10 +51,10 @@ def record(
         When a sample failed or an engine did; no reference is written for that check.
     """
     checks = plan_checks(config if isinstance(config, Config) else load_config(config), recording=True)
-    added = {_pair(check): check_addition(*_place(check)) for check in checks} if add else {}
+    added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
     if not add:
         for check in checks:
-            check_replacement(reference_path(*_place(check)[:-1], check.task.name), reason)
+            replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     written, problems = [], []
     for item in evaluated.checks:
@@ -67,7 +67,7 @@ def record(
         columns = {"replies": replies, "answers": _needs_answers(check)}
         if not add:
             written.append(write_reference(check.references, about, evaluation.records, reason=reason, **columns))
-        elif not (resume and is_added(added[_pair(check)], evaluation.records)):
+        elif not (resume and has_run(added[_pair(check)], evaluation.records)):
             written.append(add_run(added[_pair(check)], about, evaluation.records, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
@@ -97,7 +97,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str) 
     return ReferenceFile(
         model=check.model,
         task=check.task.name,
-        **figures(scores_of(records, check.task)),
+        **figures_of(scores_of(records, check.task)),
         date=datetime.now(timezone.utc).date().isoformat(),
         commit=commit,
         engine=info.name,
@@ -108,7 +108,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str) 
         samples_per_second=float(f"{rate:.4g}") or None,
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
-        settings=settings_told(check.planned_model.settings),
+        settings=answer_settings(check.planned_model.settings),
     )
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from accgate.config import Config, Gate
-from accgate.decision import decide_checks, summary, watch_of
+from accgate.decision import decide_checks, result_of, watch_of
 from accgate.evaluation import EvaluatedRun, Watch, plan_of, refuse_unknown_ids
-from accgate.guard import Rulings, own_samples, verdicts_beside
+from accgate.guard import RuleSets, own_samples, verdicts_beside
 from accgate.planning import Check, plan_checks
 from accgate.references import find_anchor
 from accgate.result import Result
@@ -86,13 +86,13 @@ class RunPlan:
             decided = decide_checks(part.gate, part.checks, evaluated)
             verdicts += tuple(replace(verdict, is_new=part.is_new) for verdict in decided)
         return replace(
-            summary(self.parts[0].gate, verdicts, evaluated),
+            result_of(self.parts[0].gate, verdicts, evaluated),
             rules=self.rules,
             beside=() if self.own is None else verdicts_beside(self.own, evaluated, verdicts),
         )
 
 
-def plan_run(config: Config, rulings: Rulings | None = None, *, bootstrap: bool = False) -> RunPlan:
+def plan_run(config: Config, rulings: RuleSets | None = None, *, bootstrap: bool = False) -> RunPlan:
     """Plan every check of a config by its own rules, or of a pull request by those of its base commit.
 
     Raises

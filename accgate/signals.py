@@ -11,21 +11,24 @@ from types import FrameType
 
 from accgate.errors import INTERRUPTED
 
-LAST_WORDS = 3.0  # seconds to close an engine
+PATIENCE = 3.0  # seconds to close an engine
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Ending:
-    """The command line's handler: KeyboardInterrupt, and soon the end, even where threads cannot be cut off."""
+    """The command line's handler: the first signal raises KeyboardInterrupt, the second ends the process.
 
-    def __init__(self, leave: Callable[[int], None] = os._exit, patience: float = LAST_WORDS) -> None:
-        self._leave, self._patience, self._asked = leave, patience, False
+    After `patience` seconds the process ends in any case, as a thread of an engine may not stop.
+    """
+
+    def __init__(self, leave: Callable[[int], None] = os._exit, patience: float = PATIENCE) -> None:
+        self._leave, self._patience, self._is_second = leave, patience, False
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, or when it is asked again leave now."""
-        if self._asked:
+        """Raise KeyboardInterrupt, or on a second signal leave at once."""
+        if self._is_second:
             self._leave(INTERRUPTED)
-        self._asked = True
+        self._is_second = True
         watchdog = threading.Timer(self._patience, self._leave, [INTERRUPTED])
         watchdog.daemon = True
         watchdog.start()
@@ -34,7 +37,7 @@ class Ending:
 
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """The command line's handlers of SIGINT and SIGTERM."""
+    """Handle SIGINT and SIGTERM as the command line does; threads other than the main one cannot, and do not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

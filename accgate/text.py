@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-Key = tuple["str | int", ...]  # of a value in a table, through tables and arrays
 LONGEST = 80  # characters of a value that are shown
 NOT_SET = object()
 LISTED_IDS = 5  # ids that a message lists before it only counts
@@ -102,26 +100,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
         return f"did you mean {close!r}?"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 3 else ""
     return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"
-
-
-def dotted(key: Key) -> str:
-    """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
-
-    >>> dotted(("models", "a b", "sampling", "stop", 0))
-    'models."a b".sampling.stop[0]'
-    """
-    text = ""
-    for part in key:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
-    return text or "(file)"
-
-
-def _quoted(part: str) -> str:
-    """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
-    return json.dumps(part, ensure_ascii=not part.isprintable())
 
 
 def number(value: float | None, digits: int = 2) -> str:

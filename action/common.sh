@@ -7,7 +7,7 @@ shopt -s inherit_errexit # a refusal inside $(...) ends the script
 # shellcheck disable=SC2034 # the scripts that source this use it
 readonly INSIDE=/accgate
 
-# What a workflow command's text may not hold as it is.
+# Escapes the characters that a workflow command's text may not hold.
 escaped() {
   local text=${1//%/%25}
   text=${text//$'\r'/%0D}
@@ -18,7 +18,7 @@ escaped() {
 notice() { printf '::notice title=accgate::%s\n' "$(escaped "$1")" >&2; }
 annotate() { printf '::error title=accgate::%s\n' "$(escaped "$1")" >&2; }
 
-# fail CODE MESSAGE: the message as an annotation and, once there is a work folder, for the publishing step to report.
+# fail CODE MESSAGE: writes the message as an annotation and, once there is a work folder, for the publishing step.
 fail() {
   annotate "$2"
   if [[ -n ${ACCGATE_WORK:-} ]]; then
@@ -44,7 +44,7 @@ bind() { # SOURCE TARGET [readonly]
   printf -- '--mount\ntype=bind,source=%s,target=%s%s\n' "$1" "$2" "${3:+,readonly}"
 }
 
-# The words of the labels that say whose container it is. A neighbour on this host differs in one of them.
+# The labels that say which runner a container belongs to. Another runner on this host differs in one of them.
 runner_label() { printf 'org.accgate.runner=%s' "${RUNNER_NAME:-$(uname -n)}"; }
 place_label() {
   local place
@@ -74,7 +74,7 @@ config_path() {
   printf '%s' "$path"
 }
 
-# The containers that have the token get no GPU, no model and no way to write but to what is named.
+# The containers with the token get no GPU and no model, and can write only to the named folders.
 with_token() { # NAME
   confined "$1"
   # The image of vLLM asks for every GPU; void keeps them out where the engine's default runtime is NVIDIA's.

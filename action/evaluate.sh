@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Host step 3: the container with the GPU and the models, and without any token.
 #
-# Reads: ACCGATE_WORK and the inputs as ACCGATE_*. Leaves out/, exit-code and log.txt in the work folder; never fails
-# the job by itself but for inputs that it cannot use: the publishing step decides.
+# Reads: ACCGATE_WORK and the inputs as ACCGATE_*. Writes out/, exit-code and log.txt in the work folder. It fails the
+# job only for inputs that it cannot use: otherwise the publishing step decides.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 : "${ACCGATE_ENV:=}"
@@ -41,15 +41,15 @@ env_options() {
   read -r -d '' -a variables <<<"${ACCGATE_ENV//,/ }" || true
   for variable in "${variables[@]}"; do
     [[ $variable =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] ||
-      fail 2 "env holds '$variable'; write names of variables alone, and give their values in the step's env:"
+      fail 2 "env holds '$variable'; write only names of variables, and set their values in the step's env:"
     case ${variable^^} in
       GITHUB_* | GH_* | ACCGATE_* | ACTIONS_* | INPUT_* | RUNNER_* | DOCKER_* | GIT_* | SSH_AUTH_SOCK)
-        fail 2 "env names $variable, which is not passed: no credential of GitHub's may reach the evaluating container" ;;
+        fail 2 "env names $variable, which is not passed: no credential of GitHub may reach the evaluating container" ;;
       PATH | HOME | USER | LOGNAME | LD_*) fail 2 "env names $variable, which the action sets itself" ;;
     esac
     case ${!variable:-} in
       ghp_* | gho_* | ghu_* | ghs_* | ghr_* | github_pat_*)
-        fail 2 "env names $variable, whose value looks like a token of GitHub's; no such token may reach the evaluating container" ;;
+        fail 2 "env names $variable, whose value looks like a token of GitHub; no such token may reach the evaluating container" ;;
       '') notice "the variable $variable is empty on this runner" ;;
     esac
     printf '%s\n' --env "$variable"
@@ -86,7 +86,7 @@ arguments() {
   printf '%s\n' "$command"
   if [[ $command == merge ]]; then
     for shard in "$work"/shards/*/; do
-      [[ -d $shard ]] || fail 2 "shards is '${ACCGATE_SHARDS:-}', where there is no folder of a shard; download the artifacts first"
+      [[ -d $shard ]] || fail 2 "shards is '${ACCGATE_SHARDS:-}', which holds no folder of a shard; download the artifacts first"
       printf '%s\n' "$INSIDE/shards/$(basename "$shard")"
     done
     printf '%s\n' --config
@@ -127,7 +127,7 @@ mounts() {
 take_shards() {
   [[ ${ACCGATE_COMMAND:-run} == merge ]] || return 0
   local folder=${ACCGATE_SHARDS:-}
-  [[ -n $folder && -d $folder ]] || fail 2 "command merge needs shards, the folder into which the shards' artifacts were downloaded; it is '$folder'"
+  [[ -n $folder && -d $folder ]] || fail 2 "shards is '$folder'; for command merge, name the folder into which the shards' artifacts were downloaded"
   mkdir "$work/shards"
   tar -C "$folder" -cf - . | tar -C "$work/shards" --no-same-owner -xf -
 }
@@ -145,7 +145,7 @@ take_references() {
     cmp -s "$work/recorded/$file" "$work/head/$file" && continue
     [[ $file != "$(config_path "$ACCGATE_CONFIG")" && $file != *[[:cntrl:]]* ]] || continue
     target=$GITHUB_WORKSPACE/$file
-    [[ $(realpath -m "$target") == "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || { notice "$file is behind a link and was not taken back"; continue; }
+    [[ $(realpath -m "$target") == "$(realpath "$GITHUB_WORKSPACE")/$file" ]] || { notice "$file is behind a link and was not copied back"; continue; }
     mkdir -p "$(dirname "$target")"
     cp -- "$work/recorded/$file" "$target"
     echo "recorded $file"

@@ -19,9 +19,9 @@ check_tools() {
   for tool in docker git tar find sha256sum od realpath; do
     command -v "$tool" >/dev/null || fail 3 "this runner has no $tool; the action needs bash, git, docker, coreutils, findutils and tar"
   done
-  local said
-  said=$(docker version --format '{{.Server.Version}}' 2>&1) ||
-    fail 3 "docker does not answer on this runner: $said. Is the engine running, and may $(id -un) use it? Where the runner is a pod, use the job container: route of docs/action.md"
+  local reply
+  reply=$(docker version --format '{{.Server.Version}}' 2>&1) ||
+    fail 3 "docker does not answer on this runner: $reply. Is the engine running, and may $(id -un) use it? Where the runner is a pod, use the job container: route of docs/action.md"
 }
 
 # Containers of cancelled jobs of this very runner. A runner has one job at a time, so what still runs is stale.
@@ -38,7 +38,7 @@ have_image() {
   docker image inspect "$ACCGATE_IMAGE" >/dev/null 2>&1 && return
   echo "::group::docker pull $ACCGATE_IMAGE"
   docker pull "$ACCGATE_IMAGE" ||
-    fail 3 "the image $ACCGATE_IMAGE can be neither found nor pulled; check its name, the network and docker login"
+    fail 3 "the image $ACCGATE_IMAGE is not on this runner and cannot be pulled; check its name, the network and docker login"
   echo "::endgroup::"
 }
 
@@ -54,11 +54,11 @@ probe_mounts() {
   seen=$(docker run "${options[@]}" --network none "${mounts[@]}" --entrypoint /bin/sh "$ACCGATE_IMAGE" \
     -c 'cat "$0/host" && : >"$0/container"' $INSIDE/probe 2>"$work/probe.err") || true
   if [[ $seen != "$secret" || ! -e $work/probe/container ]]; then
-    fail 3 "files of this runner do not reach its containers (bind mounts come out empty or read-only), as where the runner itself is a container or a pod. Use the job container: route of docs/action.md (Kubernetes runners). docker said: $(tail -c 500 "$work/probe.err")"
+    fail 3 "files of this runner do not reach its containers (bind mounts come out empty or read-only), as happens where the runner itself is a container or a pod. Use the job container: route of docs/action.md (Kubernetes runners). docker said: $(tail -c 500 "$work/probe.err")"
   fi
 }
 
-# The tree as it is, without .git at any depth, nor what holds logins. tar keeps links as links and follows none.
+# The tree as it is, without .git at any depth and without files of logins. tar keeps links and follows none.
 copy_head() {
   [[ -n ${GITHUB_WORKSPACE:-} && -n $(ls -A "$GITHUB_WORKSPACE" 2>/dev/null) ]] ||
     unable "the workspace is empty; run actions/checkout before accgate"
@@ -110,23 +110,23 @@ lay_base() {
     pull_request | pull_request_review) [[ -n ${ACCGATE_BASE_SHA:-} ]] || unable "the event names no base commit" ;;
     *) [[ -n ${ACCGATE_BASE_SHA:-} ]] || return 0 ;;
   esac
-  [[ $ACCGATE_BASE_SHA =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || unable "the base commit is '$ACCGATE_BASE_SHA', which is no SHA"
+  [[ $ACCGATE_BASE_SHA =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || unable "the base commit is '$ACCGATE_BASE_SHA', which is not a SHA"
   local own
   own=$(plain_git -C "$GITHUB_WORKSPACE" rev-parse --absolute-git-dir 2>/dev/null || true)
   # Only where the workspace is the repository's root: further up there may be a repository of somebody else's.
   if [[ -n $own && -e $GITHUB_WORKSPACE/.git ]] && export_base "$own" >"$work/git.err" 2>&1; then return; fi
   if fetch_base >"$work/git.err" 2>&1 && export_base "$work/git" >>"$work/git.err" 2>&1; then return; fi
-  unable "the base commit $ACCGATE_BASE_SHA, whose rules judge this pull request, cannot be fetched: $(tail -n 3 "$work/git.err" | tr '\n' ' '). Give the job the permission contents: read, or check out with fetch-depth: 0"
+  unable "the base commit $ACCGATE_BASE_SHA, whose rules decide on this pull request, cannot be fetched: $(tail -n 3 "$work/git.err" | tr '\n' ' '). Give the job the permission contents: read, or check out with fetch-depth: 0"
 }
 
-# For report/action.yml: what another job evaluated. Of a fork's artifact only the result goes on, and only where small.
+# For report/action.yml: the results of another job. Of a fork's artifact only a small result is taken.
 take_results() {
   local folder=${ACCGATE_RESULTS:-} file
-  [[ -d $folder ]] || unable "results is '$folder', which is no folder; download the evaluating job's artifact into it first"
+  [[ -d $folder ]] || unable "results is '$folder', which is not a folder; download the evaluating job's artifact into it first"
   if truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
     for file in accgate.json accgate.exit-code; do
       [[ -f $folder/$file && ! -L $folder/$file ]] || unable "the artifact holds no $file; was it uploaded from the output results?"
-      [[ $(stat --format %s "$folder/$file") -le 10000000 ]] || unable "$file of the artifact has more than 10 MB and is not read"
+      [[ $(stat --format %s "$folder/$file") -le 10000000 ]] || unable "$file in the artifact has more than 10 MB, which is too much for a result"
       cp -- "$folder/$file" "$work/out/$file"
     done
   else
@@ -137,7 +137,7 @@ take_results() {
     unable "the artifact holds no accgate.exit-code; upload the whole folder that the output results names"
 }
 
-# What the publishing step reports with exit code 3.
+# A fault that the publishing step reports with exit code 3.
 unable() {
   annotate "$1"
   printf 'accgate: %s\n' "$1" >"$work/log.txt"
@@ -165,6 +165,6 @@ if [[ -n ${ACCGATE_RESULTS:-} ]]; then take_results; fi
 if ! truth untrusted "${ACCGATE_UNTRUSTED:-}"; then
   copy_head
   lay_base
-  [[ ! -d $work/base ]] || without_links_out "$work/base" # or a link would make a rule of what the head brings
+  [[ ! -d $work/base ]] || without_links_out "$work/base" # or a link would make a rule of a file of the head
 fi
 finish

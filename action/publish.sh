@@ -5,11 +5,12 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 
-# Without the publishing container: what `record`, a shard and `publish: false` give. No guard has run, so nothing passed.
+# The outcome of `record`, a shard and `publish: false`, which need no publishing container. No guard has run, so nothing
+# passed.
 plain_outcome() {
   output passed false
   if [[ ${ACCGATE_COMMAND:-run} == record ]]; then exit "$code"; fi
-  # A verdict is judged where it is published; what could not be evaluated fails here too.
+  # The job that publishes a verdict decides on it; an evaluation that could not finish fails here too.
   case $code in 0 | 1 | 4) exit 0 ;; *) exit "$code" ;; esac
 }
 
@@ -31,7 +32,7 @@ docker ps --all --quiet --filter "label=$(runner_label)" --filter "label=$(place
 code=$(cat "$work/exit-code" 2>/dev/null || echo 3)
 [[ $code =~ ^[0-9]{1,3}$ && $code -le 255 ]] || code=3 # a shell would make 0 of 256
 [[ ! -e $work/cancelled ]] || code=130
-# The container that wrote out/ has ended. Nothing but plain files and folders goes on from there, all of them readable.
+# The container that wrote out/ has ended. Only plain files and folders are kept, all of them readable.
 chmod -R u+rwX "$work/out"
 find "$work/out" ! -type f ! -type d -delete
 rm -rf "$work/out/accgate.exit-code" "$work/out/accgate.log"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Host step 2: opens the check run on the head's commit. Fails where the event is refused, so that nothing is evaluated.
+# Host step 2: opens the check run on the head's commit. Fails if the event is refused, so that nothing is evaluated.
 #
 # Reads: ACCGATE_WORK, ACCGATE_IMAGE, ACCGATE_TOKEN, ACCGATE_CONFIG, ACCGATE_CHECK_NAME, and ACCGATE_COMMAND,
-# ACCGATE_SHARD, ACCGATE_PUBLISH and ACCGATE_HEAD_REPOSITORY, the last empty where the event is of no pull request.
+# ACCGATE_SHARD, ACCGATE_PUBLISH and ACCGATE_HEAD_REPOSITORY, the last empty if the event is not one of a pull request.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# What publishes nothing opens no check run; a fork is asked about all the same, since its models would run here.
+# A job that publishes nothing opens no check run. A fork is checked in any case, because its models would run here.
 if [[ ${ACCGATE_HEAD_REPOSITORY:=$GITHUB_REPOSITORY} == "$GITHUB_REPOSITORY" ]]; then
   if [[ ${ACCGATE_COMMAND:-run} == record || -n ${ACCGATE_SHARD:-} ]] || ! truth publish "${ACCGATE_PUBLISH:-true}"; then
     exit 0

@@ -22,7 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from accgate.engines.base import Request
-from accgate.engines.openai.engine import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
 from accgate.evaluation.assignment import Assignment, Sampling
 from accgate.evaluation.check import evaluate

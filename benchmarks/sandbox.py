@@ -17,7 +17,8 @@ import resource
 import time
 from pathlib import Path
 
-from accgate.sandbox.runner import Outcome, Sandbox
+from accgate.sandbox.limits import Outcome
+from accgate.sandbox.runner import Sandbox
 
 
 def human_eval() -> list[str]:

@@ -21,13 +21,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import Engine, Reply, Request
+from accgate.engines.base import Engine, ModelTable, Reply, Request
 from accgate.engines.ray.actors import Spec
 from accgate.engines.ray.engine import Options, RayEngine
+from accgate.engines.table import create
 from accgate.evaluation.assignment import Assignment, Sampling
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.run import Silent
-from accgate.inputs.toml import TomlFile
 from accgate.records.file import paths_of
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--address", help="of a cluster that runs; else one is started, and stopped again")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(argv)
-    nothing = TomlFile(Path("accuracy.toml"), "", {})
-    spec = Simulated("m", "simulated", "m", {}, nothing, latency=arguments.latency, slots=arguments.slots)
+    table = ModelTable("m", {}, Path())
+    spec = Simulated("simulated", table, create, latency=arguments.latency, slots=arguments.slots)
     rates = {}
     with contextlib.ExitStack() as stack:
         address = arguments.address or stack.enter_context(local_cluster(nodes=3, cpus=3)).address

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Engine, Request, create
+from accgate.engines import Engine, ModelTable, Request, create
 from accgate.engines.openai.served import free_port
 from accgate.engines.vllm.process import Log
 from accgate.engines.wire import body_of, json_bytes
 from accgate.inputs.toml import parsed_toml
-from accgate.tasks.task import Sample, Task
+from accgate.tasks.sample import Sample
+from accgate.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,8 @@ def request_of(sample: Sample, task: Task) -> Request:
 def made(arguments: argparse.Namespace, options: Sequence[str]) -> tuple[Engine, dict[str, Any]]:
     """accgate's engine, not yet started, and its options as a file of accgate has them."""
     lines = "\n".join("{} = {}".format(*option.split("=", 1)) for option in options)
-    head = f'[models.m]\nengine = "{arguments.engine}"\nmodel = {json.dumps(arguments.model)}\n[models.m.options]\n'
-    source = parsed_toml(Path("--option"), head + lines + "\n")
-    table: dict[str, Any] = source.data["models"]["m"]["options"]
-    return create("m", engine=arguments.engine, model=arguments.model, options=table, source=source), table
+    table = dict(parsed_toml(Path("--option"), lines + "\n").data)
+    return create(arguments.engine, ModelTable(arguments.model, table, Path())), table
 
 
 def chat(llm: Any, task: Task) -> Turn:

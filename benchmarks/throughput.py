@@ -38,7 +38,8 @@ from accgate.errors import AccgateError
 from accgate.evaluation.assignment import Assignment, Sampling
 from accgate.evaluation.check import evaluate
 from accgate.records.file import Record, paths_of
-from accgate.tasks.task import Sample, Task, load_task
+from accgate.tasks.sample import Sample
+from accgate.tasks.task import Task, load_task
 from benchmarks.sides import Turn, offline_side, server_side
 
 CHATS = Path(__file__).with_name("chats.toml")

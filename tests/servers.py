@@ -110,7 +110,7 @@ class Server:
 
     def __enter__(self) -> Server:
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -175,7 +175,7 @@ class Server:
             self.in_flight -= 1
 
     async def _reply(self, request: web.Request, body: Body, number: int) -> web.StreamResponse:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 120
         while self.most_in_flight < self.together and time.monotonic() < deadline:  # noqa: ASYNC110 (another thread sets it)
             await asyncio.sleep(0.002)
         while self.hold_after is not None and number > self.hold_after:  # noqa: ASYNC110

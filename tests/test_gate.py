@@ -74,7 +74,7 @@ def test_too_few_samples_for_the_target_are_inconclusive(project: Project, on_in
     assert project.run(candidate) == code
     assert project.check["verdict"] == "inconclusive"
     assert project.check["theta"] > project.check["theta_target"] == 1.0
-    assert "the target is 1" in " ".join(project.check["reasons"])
+    assert "you asked for 1" in " ".join(project.check["reasons"])
 
 
 def test_without_a_reference_there_is_no_verdict_and_nothing_is_evaluated(tmp_path: Path) -> None:

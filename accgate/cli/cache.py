@@ -1,79 +1,96 @@
-"""The command `cache`: what a cache folder holds, and removing some of it."""
+"""The command `cache`, which shows or prunes a cache folder, and the options of runs that use one."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
-import sys
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accgate.cli.common import json_option, print_note
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Cache, Kept
+    from accgate.evaluation import Cache
 
-FOLDER = "ACCGATE_CACHE"
+FOLDER = "ACCGATE_CACHE"  # the environment variable that names it
 SECONDS = {"h": 3600, "d": 86400, "w": 604800}
 BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
+def cache_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `cache`."""
+    command.add_argument("action", choices=["info", "prune"])
+    command.add_argument("--cache", metavar="DIR", help=f"the cache folder (${FOLDER})")
+    command.add_argument("--older-than", type=age, metavar="AGE", help="prune what no run used for this long: 30d, 12h")
+    command.add_argument("--max-size", type=size, metavar="SIZE", help="prune the least recently used down to this")
+    json_option(command)
+
+
+def caching_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of a run that choose its cache."""
+    either = command.add_mutually_exclusive_group()
+    either.add_argument("--cache", metavar="DIR", help=f"reuse replies of earlier runs of the same model (${FOLDER})")
+    either.add_argument("--no-cache", action="store_true", help=f"use no cache, even if {FOLDER} is set")
+
+
 def cache(arguments: argparse.Namespace) -> int:
     """Show or prune a cache folder."""
-    from accgate.evaluation import contents, prune
+    from accgate.evaluation import prune
 
-    folder = folder_of(arguments, os.environ)
+    folder = _folder_of(arguments, os.environ)
     if folder is None:
         raise BadInput(f"which folder? Name it with --cache DIR, or in the environment variable {FOLDER}")
     if not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder, so there is no cache; name another with --cache")
+        raise BadInput(f"{folder}: there is no such folder, so there is no cache; name another with --cache")
     if arguments.action == "info":
-        return _info(contents(folder), as_json=arguments.json)
+        _print_contents(folder, as_json=arguments.json)
+        return PASSED
     if arguments.older_than is None and arguments.max_size is None:
         raise BadInput("prune what? Say --older-than 30d, --max-size 10GB or both")
     try:
         files, freed = prune(folder, older_than=arguments.older_than, max_size=arguments.max_size)
     except OSError as error:
-        raise BadInput(f"{folder}: cannot be pruned: {error.strerror}; mend that") from error
+        raise BadInput(f"{folder}: cannot be pruned: {error.strerror}; check its permissions") from error
     print(f"removed {files:,} files of {freed / 1e6:,.1f} MB")
     return PASSED
 
 
-def _info(found: list[Kept], *, as_json: bool) -> int:
+def _print_contents(folder: Path, *, as_json: bool) -> None:
+    from dataclasses import asdict
+    from datetime import datetime, timezone
+
+    from accgate.evaluation import contents
+
+    caches = contents(folder)
     if as_json:
-        import json
-        from dataclasses import asdict
-
-        print(json.dumps([asdict(kept) for kept in found], indent=2))
-        return PASSED
-    for kept in found:
-        about, used = kept.about, datetime.fromtimestamp(kept.used, timezone.utc)
+        print(json.dumps([asdict(each) for each in caches], indent=2))
+        return
+    for each in caches:
+        about, used = each.about, datetime.fromtimestamp(each.used, timezone.utc)
         what = ", ".join(str(about[key]) for key in ("model", "name", "version", "hardware") if about.get(key))
-        print(f"{kept.digest[:12]}  {kept.replies:,} replies, {kept.bytes / 1e6:,.1f} MB, used {used:%Y-%m-%d}: {what}")
-    print(f"{sum(kept.replies for kept in found):,} replies, {sum(kept.bytes for kept in found) / 1e6:,.1f} MB in all")
-    return PASSED
-
-
-def folder_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Path | None:
-    """The cache folder that arguments or environment name; None where the cache is off."""
-    if getattr(arguments, "no_cache", False):
-        return None
-    if arguments.cache is not None:
-        return Path(arguments.cache)
-    return Path(environ[FOLDER]) if environ.get(FOLDER) else None
+        print(f"{each.digest[:12]}  {each.replies:,} replies, {each.bytes / 1e6:,.1f} MB, used {used:%Y-%m-%d}: {what}")
+    replies, megabytes = sum(each.replies for each in caches), sum(each.bytes for each in caches) / 1e6
+    print(f"{replies:,} replies, {megabytes:,.1f} MB in all")
 
 
 def cache_of(arguments: argparse.Namespace) -> Cache | None:
     """The cache that a run is to use; None where it is off."""
-    folder = folder_of(arguments, os.environ)
+    folder = None if arguments.no_cache else _folder_of(arguments, os.environ)
     if folder is None:
         return None
     from accgate.evaluation import Cache
 
-    return Cache(folder, say=lambda text: print(f"accgate: {text}", file=sys.stderr))
+    return Cache(folder, say=print_note)
+
+
+def _folder_of(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Path | None:
+    """The cache folder that arguments or environment name."""
+    name = environ.get(FOLDER) or None if arguments.cache is None else arguments.cache
+    return None if name is None else Path(name)
 
 
 def age(text: str) -> float:
@@ -82,7 +99,7 @@ def age(text: str) -> float:
     >>> age("12h"), age("30d")
     (43200.0, 2592000.0)
     """
-    return _measured(text, SECONDS, "12h, 30d or 4w")
+    return _amount_of(text, SECONDS, "12h, 30d or 4w")
 
 
 def size(text: str) -> int:
@@ -91,12 +108,12 @@ def size(text: str) -> int:
     >>> size("10GB"), size("1.5 MB")
     (10000000000, 1500000)
     """
-    return int(_measured(text, BYTES, "500MB or 10GB"))
+    return int(_amount_of(text, BYTES, "500MB or 10GB"))
 
 
-def _measured(text: str, units: Mapping[str, int], example: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", text.strip())
-    unit = {name.lower(): value for name, value in units.items()}.get(found[2].lower()) if found else None
-    if found is None or unit is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not such as {example}")
-    return float(found[1]) * unit
+def _amount_of(text: str, units: Mapping[str, int], example: str) -> float:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", text.strip())
+    unit = {name.lower(): value for name, value in units.items()}.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be read; write it as {example}")
+    return float(match[1]) * unit

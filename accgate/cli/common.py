@@ -1,13 +1,12 @@
-"""What several commands share: the config they are given, and where they print and write."""
+"""What several commands share: their config, and where they print and write."""
 
 from __future__ import annotations
 
 import argparse
 import errno
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.errors import BadInput, CannotEvaluate
 
@@ -15,84 +14,75 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from accgate.config import Config
-    from accgate.guard import Rulings
-    from accgate.result import Result
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no fault of the name
+CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def config_options(command: argparse.ArgumentParser) -> None:
+    """Add accuracy.toml, and the options that select from it."""
+    command.add_argument(
+        "config", nargs="?", default=CONFIG, type=Path, metavar="accuracy.toml", help=f"the config ({CONFIG})"
+    )
+    selection_options(command)
+
+
+def selection_options(command: argparse.ArgumentParser) -> None:
+    """Add --models, --tasks and --json."""
+    for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
+        command.add_argument(
+            option, action="append", default=[], metavar="NAMES", help=f"only these {what}; commas between them"
+        )
+    json_option(command)
+
+
+def json_option(command: argparse.ArgumentParser) -> None:
+    """Add --json."""
+    command.add_argument("--json", action="store_true", help="print only JSON on standard output")
+
+
+def rate_options(command: argparse.ArgumentParser) -> None:
+    """Add --alpha and --beta."""
+    command.add_argument("--alpha", type=float, default=0.05, help="type I error rate (0.05)")
+    command.add_argument("--beta", type=float, default=0.2, help="type II error rate (0.2)")
+
+
+def scale_option(command: argparse.ArgumentParser) -> None:
+    """Add --scale."""
+    command.add_argument("--scale", type=float, help="factor to points: 100 for fractions, 1 for points")
 
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config import chosen, load_config
+    from accgate.config import load_config, select
 
-    return chosen(load_config(arguments.config), names(arguments.models), names(arguments.tasks))
-
-
-def names(given: Sequence[str]) -> tuple[str, ...]:
-    """Names that may be given one by one or with commas between them."""
-    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+    return select(load_config(arguments.config), names_of(*arguments.models), names_of(*arguments.tasks))
 
 
-def rulings_of(arguments: argparse.Namespace) -> Rulings | None:
-    """The rules of the base commit, on a pull request whose base has some."""
-    from accgate.config import load_config
-    from accgate.guard import Selection, rulings
+def names_of(*texts: str) -> tuple[str, ...]:
+    """Names with commas between them, each once.
 
-    if arguments.base is None:
-        return None
-    selection = Selection(names(arguments.models), names(arguments.tasks))
-    return rulings(load_config(arguments.config), arguments.base, selection)
+    >>> names_of("mmlu, gsm8k,,mmlu", "arithmetic")
+    ('mmlu', 'gsm8k', 'arithmetic')
+    """
+    return tuple(dict.fromkeys(name for text in texts for part in text.split(",") if (name := part.strip())))
 
 
 def console(*, stderr: bool = False) -> Console:
     """Where text for people goes."""
-    from accgate.report import PlainConsole as Console
+    from accgate.report import PlainConsole
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=120)
+    plain = PlainConsole(stderr=stderr, highlight=False)
+    return plain if plain.is_terminal else PlainConsole(stderr=stderr, highlight=False, width=120)
 
 
-def observer(arguments: argparse.Namespace) -> Any:
-    """What shows the progress; None where nobody wants to see it."""
-    from accgate.report import ProgressBar
-
-    return None if arguments.quiet else ProgressBar(console(stderr=True))
+def print_note(text: str) -> None:
+    """Print a remark on standard error."""
+    print(f"accgate: {text}", file=sys.stderr)
 
 
-def reported(arguments: argparse.Namespace, result: Result) -> int:
-    """The result written for people beside accgate.json, and shown; its exit code."""
-    from accgate.report import flips_of_result, render_markdown
-    from accgate.result import HTML, NAME, REPORT
-
-    flips = flips_of_result(result, arguments.out)
-    write(str(arguments.out / REPORT), render_markdown(result, flips))
-    if arguments.html:
-        from accgate.report import html_report
-
-        write(str(arguments.out / HTML), html_report(result, flips, arguments.out))
-    show_result(arguments, result, flips)
-    if not arguments.json and not getattr(arguments, "quiet", False):  # merge has no progress to be quiet about
-        check = " CHECK" if len(result.checks) > 1 else ""
-        where = "" if arguments.out == Path("accgate-out") else f" {arguments.out / NAME}"
-        more = f"More: {arguments.out / REPORT}; `accgate explain{check}{where}` says how a verdict came about."
-        console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)
-    return result.exit_code
-
-
-def show_result(arguments: argparse.Namespace, result: Result, flips: Any = None) -> None:
-    """Show a result for people, or as JSON."""
-    if arguments.json:
-        from accgate.result import to_json
-
-        print(to_json(result))
-        return
-    from accgate.report import print_result
-
-    print_result(console(), result, flips)
-
-
-def write(name: str, text: str) -> None:
+def write(name: str | Path, text: str) -> None:
     """Write a text to a file, or with `-` to standard output.
 
     Raises
@@ -109,6 +99,6 @@ def write(name: str, text: str) -> None:
         Path(name).write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         fault = f"{name}: cannot be written: {error.strerror}"
-        if error.errno in FULL:
-            raise CannotEvaluate(f"{fault}; mend that") from error
+        if error.errno in DISK_FULL:
+            raise CannotEvaluate(f"{fault}; free some space") from error
         raise BadInput(f"{fault}; name another file") from error

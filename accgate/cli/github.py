@@ -1,105 +1,203 @@
-"""`accgate publish`, `respond` and `propose` from their arguments and the variables of GitHub Actions."""
+"""The commands of GitHub's workflows: `publish`, `respond` and `propose`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from accgate.cli.common import names_of
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
-from accgate.github import FAIL_ON, CannotPublish, Client, Event, Trees, command, mask, read_event
-from accgate.github import publication as publishing
-from accgate.github import start as started
 from accgate.text import nearest
+
+if TYPE_CHECKING:
+    from accgate.github import Client, Event
 
 TOKENS = ("ACCGATE_TOKEN", "GITHUB_TOKEN")
 
 
-def publish(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Publish a run; the job's exit code.
+def publish_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `publish`."""
+    command.add_argument("result", nargs="?", type=Path, metavar="accgate.json", help="a result; it need not exist")
+    command.add_argument("--start", action="store_true", help="before the run: refuse unsafe events, open the check")
+    command.add_argument("--state", type=Path, metavar="FILE", help="file that passes the check run on from --start")
+    _check_name_option(command)
+    command.add_argument("--config", default="accuracy.toml", metavar="PATH", help="accuracy.toml in the repository")
+    command.add_argument("--head", type=Path, default=Path(), metavar="DIR", help="files of the head commit (.)")
+    command.add_argument("--base", type=Path, metavar="DIR", help="files of the base commit, for the guard")
+    command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
+    command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
+    command.add_argument(
+        "--comment",
+        default="always",
+        choices=["always", "on-change", "on-failure", "never"],
+        help="when to write the comment (always)",
+    )
+    command.add_argument(
+        "--fail-on",
+        default="regression,inconclusive,no-reference,guard",
+        metavar="LIST",
+        help="what fails the job, or never (%(default)s)",
+    )
+    command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
+    command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
+    command.add_argument("--dry-run", action="store_true", help="print the comment instead of publishing it")
 
-    Raises
-    ------
-    BadInput
-        For arguments that cannot be used, or outside GitHub Actions.
-    """
+
+def respond_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `respond`."""
+    _check_name_option(command)
+
+
+def propose_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `propose`."""
+    command.add_argument("folder", type=Path, metavar="DIR", help="the references that record wrote, from its job")
+    command.add_argument("--head-sha", required=True, metavar="SHA", help="the commit that they were recorded at")
+    command.add_argument(
+        "--references", default="references", metavar="PATH", help="their folder in the repository (references)"
+    )
+    command.add_argument(
+        "--as",
+        dest="how",
+        default="pull-request",
+        choices=["pull-request", "commit"],
+        help="how to propose them (pull-request)",
+    )
+
+
+def _check_name_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--check-name", default="accgate", metavar="NAME", help="name of the check run (accgate)")
+
+
+def publish(arguments: argparse.Namespace) -> int:
+    """Publish a run, or with --start open its check run."""
+    from accgate import github
+
+    environ = os.environ
+    if arguments.start:
+        return _start(arguments, environ)
     if arguments.result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
-    options = publishing.Options(
+    options = github.publication.Options(
         result=arguments.result,
-        trees=Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
+        trees=github.Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
         check_name=_check_name(arguments.check_name),
         comment=arguments.comment,
         fail_on=fail_on(arguments.fail_on),
         exit_code=arguments.exit_code,
         log=arguments.log,
-        check_run_id=publishing.state_of(arguments.state),
+        check_run_id=github.publication.state_of(arguments.state),
         cancelled=arguments.cancelled,
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
     )
     mask_tokens(environ)
-    return publishing.publish(options, environ, connect=lambda event: connected(event, environ), say=_say)
+    return github.publication.publish(options, environ, connect=lambda event: client_of(event, environ), say=_say)
 
 
-def start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Refuse what must not run, and open the check run.
+def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
+    """Refuse an event that must not be evaluated, and open the check run."""
+    from accgate import github
 
-    Raises
-    ------
-    BadInput
-        For an event that must not be evaluated, or outside GitHub Actions.
-    """
     mask_tokens(environ)
-    event = read_event(environ)
+    event = github.read_event(environ)
     client = None
     try:
-        client = connected(event, environ)
-    except CannotPublish as error:
-        _say(publishing.trouble(str(error)))
-    number = started(event, client, check_name=_check_name(arguments.check_name), say=_say)
-    publishing.write_state(arguments.state, number)
+        client = client_of(event, environ)
+    except github.CannotPublish as error:
+        _say(github.publication.trouble(str(error)))
+    number = github.start(event, client, check_name=_check_name(arguments.check_name), say=_say)
+    github.publication.write_state(arguments.state, number)
     return PASSED
 
 
-def respond(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Do what a comment asks for, or leave it to the jobs that follow; the job's exit code.
+def respond(arguments: argparse.Namespace) -> int:
+    """Carry out the command of a comment, or leave it to the jobs that follow."""
+    from accgate import github
 
-    Raises
-    ------
-    BadInput
-        For arguments that cannot be used, or an event that is no comment.
-    """
-    from accgate.github import respond as responded
-
+    environ = os.environ
     name = _check_name(arguments.check_name)
     mask_tokens(environ)
     try:
-        return responded(environ, check_name=name, connect=lambda event: connected(event, environ), say=_say)
-    except CannotPublish as error:
-        return _failed("respond", error, CANNOT_EVALUATE)
+        return github.respond(environ, check_name=name, connect=lambda event: client_of(event, environ), say=_say)
+    except github.CannotPublish as error:
+        return fail_job("respond", error)
 
 
-def propose(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
-    """Propose references as a pull request or commit; the job's exit code."""
-    from accgate.github import proposal as proposing
+def propose(arguments: argparse.Namespace) -> int:
+    """Propose references as a pull request or commit."""
+    from accgate import github
 
+    environ = os.environ
     mask_tokens(environ)
     try:
-        options = proposing.Options(
+        options = github.proposal.Options(
             arguments.folder, _sha(arguments.head_sha), _folder_in_repository(arguments.references), arguments.how
         )
-        return proposing.propose(options, environ, connect=lambda event: connected(event, environ), say=_say)
-    except CannotPublish as error:
-        return _failed("propose", error, CANNOT_EVALUATE)
+        return github.proposal.propose(options, environ, connect=lambda event: client_of(event, environ), say=_say)
+    except github.CannotPublish as error:
+        return fail_job("propose", error)
     except BadInput as error:  # it can quote the references, in which the runner must find no command
-        return _failed("propose", error, error.exit_code)
+        return fail_job("propose", error, error.exit_code)
 
 
-def _failed(what: str, error: Exception, code: int) -> int:
-    _say(command("error", str(error), title=f"accgate {what}"))
+def client_of(event: Event, environ: Mapping[str, str]) -> Client:
+    """The client of an event.
+
+    Raises
+    ------
+    CannotPublish
+        When there is no token.
+    """
+    from accgate.github import CannotPublish, Client
+
+    token = next((environ[name] for name in TOKENS if environ.get(name)), "")
+    if not token:
+        raise CannotPublish(f"there is no token in {' or '.join(TOKENS)}; pass the job's github.token")
+    return Client(event.api_url, token, graphql_url=event.graphql_url)
+
+
+def mask_tokens(environ: Mapping[str, str]) -> None:
+    """Have the runner hide the token, where there is a runner."""
+    from accgate.github import mask
+
+    if environ.get("GITHUB_ACTIONS") == "true":
+        for name in TOKENS:
+            if line := mask(environ.get(name, "")):
+                _say(line)
+
+
+def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
+    """Show an error of `accgate NAME` in the job's log; returns the exit code."""
+    from accgate.github import command
+
+    _say(command("error", str(error), title=f"accgate {name}"))
     return code
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def fail_on(text: str) -> frozenset[str]:
+    """What fails the job, from a comma-separated list; `never` is nothing.
+
+    >>> sorted(fail_on("regression, guard")), fail_on("never")
+    (['guard', 'regression'], frozenset())
+    """
+    from accgate.github import FAIL_ON
+
+    names = names_of(text)
+    if names == ("never",):
+        return frozenset()
+    if not names or "never" in names:
+        raise BadInput(f"--fail-on: {text!r}: give never alone, or some of {', '.join(FAIL_ON)}")
+    if unknown := [name for name in names if name not in FAIL_ON]:
+        raise BadInput(f"--fail-on: {unknown[0]!r}: {nearest(unknown[0], (*FAIL_ON, 'never'))}")
+    return frozenset(names)
 
 
 def _sha(text: str) -> str:
@@ -115,37 +213,6 @@ def _folder_in_repository(text: str) -> str:
     return path.as_posix()
 
 
-def connected(event: Event, environ: Mapping[str, str]) -> Client:
-    """The client of an event.
-
-    Raises
-    ------
-    CannotPublish
-        When there is no token.
-    """
-    token = next((environ[name] for name in TOKENS if environ.get(name)), "")
-    if not token:
-        raise CannotPublish(f"there is no token in {' or '.join(TOKENS)}; pass the job's github.token")
-    return Client(event.api_url, token, graphql_url=event.graphql_url)
-
-
-def fail_on(text: str) -> frozenset[str]:
-    """What fails the job, from a comma-separated list; `never` is nothing.
-
-    >>> sorted(fail_on("regression, guard")), fail_on("never")
-    (['guard', 'regression'], frozenset())
-    """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if names == ["never"]:
-        return frozenset()
-    known = (*FAIL_ON, "never")
-    if not names or "never" in names:
-        raise BadInput(f"--fail-on: {text!r}: give never alone, or some of {', '.join(FAIL_ON)}")
-    if unknown := [name for name in names if name not in known]:
-        raise BadInput(f"--fail-on: {unknown[0]!r}: {nearest(unknown[0], known)}")
-    return frozenset(names)
-
-
 def _path_in_repository(text: str) -> str:
     path = Path(text)
     if path.is_absolute() or ".." in path.parts:
@@ -157,15 +224,3 @@ def _check_name(text: str) -> str:
     if not text.strip() or not text.isprintable() or len(text) > 100:
         raise BadInput(f"--check-name: {text!r}: give up to 100 printable characters")
     return text.strip()
-
-
-def mask_tokens(environ: Mapping[str, str]) -> None:
-    """Have the runner hide the token, where there is a runner."""
-    if environ.get("GITHUB_ACTIONS") == "true":
-        for name in TOKENS:
-            if line := mask(environ.get(name, "")):
-                _say(line)
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

@@ -1,69 +1,78 @@
-"""The command `history`: runs added, joined, shown, drawn, published."""
+"""The command `history`: add runs to a history, join histories, show, draw and publish them."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import sys
-from collections.abc import Callable
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import write
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
+from accgate.cli.common import CONFIG, console, json_option, print_note, write
+from accgate.cli.parser import Command, add_commands
+from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config import Config
     from accgate.history import History, Run
 
-FILE, CONFIG = Path("history.jsonl"), Path("accuracy.toml")
+FILE = Path("history.jsonl")
 
 
-def history_arguments(command: argparse.ArgumentParser, shared: argparse.ArgumentParser) -> None:
-    """The arguments of `history`, one parser for each action."""
-    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
+def history_options(command: argparse.ArgumentParser) -> None:
+    """Add the commands of `history`."""
+    add_commands(command, ACTIONS, "ACTION")
 
-    def add(name: str, text: str) -> argparse.ArgumentParser:
-        made = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", parents=[shared])
-        made.set_defaults(command="history")
-        return made
 
-    added = add("add", "append a run's result to a history")
-    _result_arguments(added)
-    added.add_argument("--file", type=Path, default=FILE, metavar="FILE", help="the history (history.jsonl)")
-    added.add_argument("--commit", metavar="SHA", help="what was judged (the commit of the config's folder)")
-    show = add("show", "each check over time")
-    _history_argument(show)
-    show.add_argument("--last", type=_count, default=20, metavar="N", help="runs in a table (20)")
-    show.add_argument("--json", action="store_true", help="print only JSON on standard output")
-    merge = add("merge", "join histories; the order does not matter")
-    merge.add_argument(
+def _add_options(command: argparse.ArgumentParser) -> None:
+    _result_options(command)
+    command.add_argument("--file", type=Path, default=FILE, metavar="FILE", help=f"the history ({FILE})")
+    command.add_argument("--commit", metavar="SHA", help="commit that was run (the commit of the config's folder)")
+
+
+def _show_options(command: argparse.ArgumentParser) -> None:
+    _history_options(command)
+    command.add_argument("--last", type=_count, default=20, metavar="N", help="runs in a table (20)")
+    json_option(command)
+
+
+def _merge_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "histories", nargs="+", type=Path, metavar="FILE", help="histories, or folders of history*.jsonl"
     )
-    merge.add_argument("--out", type=Path, required=True, metavar="FILE", help="may be one of them")
-    pushed = add("push", "add a run to the history on a branch of its own on GitHub")
-    _result_arguments(pushed)
-    pushed.add_argument("--branch", default="accgate-history", metavar="NAME", help="(accgate-history)")
-    pushed.add_argument("--page", action="store_true", help="write index.html there too, for GitHub Pages")
-    page = add("html", "write each check over time as one HTML file")
-    _history_argument(page)
-    page.add_argument("--out", default="-", metavar="FILE", help="- is standard output, the default")
-    badge = add("badge", "draw the latest run as a badge")
-    _history_argument(badge)
-    badge.add_argument("--out", metavar="FILE", help="write the SVG; - is standard output")
-    badge.add_argument("--json", action="store_true", help="print shields.io's endpoint JSON on standard output")
+    command.add_argument("--out", type=Path, required=True, metavar="FILE", help="file to write; may be one of them")
 
 
-def _result_arguments(command: argparse.ArgumentParser) -> None:
+def _push_options(command: argparse.ArgumentParser) -> None:
+    _result_options(command)
+    command.add_argument(
+        "--branch", default="accgate-history", metavar="NAME", help="branch of the history (accgate-history)"
+    )
+    command.add_argument("--page", action="store_true", help="write index.html there too, for GitHub Pages")
+
+
+def _html_options(command: argparse.ArgumentParser) -> None:
+    _history_options(command)
+    command.add_argument("--out", default="-", metavar="FILE", help="file to write; - is standard output, the default")
+
+
+def _badge_options(command: argparse.ArgumentParser) -> None:
+    _history_options(command)
+    command.add_argument("--out", metavar="FILE", help="write the SVG; - is standard output")
+    command.add_argument("--json", action="store_true", help="print shields.io's endpoint JSON on standard output")
+
+
+def _result_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("result", type=Path, metavar="accgate.json", help="a run's result")
-    command.add_argument("--config", type=Path, metavar="FILE", help="names variants and references (accuracy.toml)")
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"the config, for variants and references ({CONFIG})"
+    )
 
 
-def _history_argument(command: argparse.ArgumentParser) -> None:
-    what = "a history, or a folder of history*.jsonl (history.jsonl)"
+def _history_options(command: argparse.ArgumentParser) -> None:
+    what = f"a history, or a folder of history*.jsonl ({FILE})"
     command.add_argument("file", nargs="?", type=Path, default=FILE, metavar="FILE", help=what)
-    command.add_argument("--check", metavar="MODEL/TASK", help="only this one")
+    command.add_argument("--check", metavar="MODEL/TASK", help="only this check")
 
 
 def _count(text: str) -> int:
@@ -72,53 +81,25 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def history(arguments: argparse.Namespace) -> int:
-    """Do what the action says; what it exits with."""
-    return ACTIONS[arguments.action](arguments)
-
-
 def _add(arguments: argparse.Namespace) -> int:
     from accgate.history import add_run
     from accgate.references import commit_of
 
-    config = _config(arguments)
-    if arguments.commit is None:
-        arguments.commit = commit_of(Path() if config is None else config.folder)
-    is_new, found = add_run(arguments.file, _run(arguments, arguments.commit, config))
-    _say_notes(found)
-    print(f"{arguments.file}: {'added the run' if is_new else 'has this run already'}; {_counted(found)}")
+    config = _config_of(arguments)
+    commit = arguments.commit
+    if commit is None:
+        commit = commit_of(Path() if config is None else config.folder)
+    is_new, history = add_run(arguments.file, _run_of(arguments, commit, config))
+    _print_notes(history)
+    print(f"{arguments.file}: {_addition(history, is_new=is_new)}")
     return PASSED
 
 
-def _config(arguments: argparse.Namespace) -> Config | None:
-    """The config that is named, or the one that is there; without any, names of variants and references stay out."""
-    from accgate.config import load_config
-
-    if arguments.config is None and not CONFIG.is_file():
-        _note("there is no accuracy.toml here: variants and digests of references are left out; name one with --config")
-        return None
-    return load_config(arguments.config or CONFIG)
-
-
-def _run(arguments: argparse.Namespace, commit: str, config: Config | None) -> Run:
-    from accgate.history import run_of
-    from accgate.report import read_result
-
-    result = read_result(arguments.result)
-    return run_of(
-        result, arguments.result.read_bytes(), commit=commit, config=config, now=lambda: datetime.now(timezone.utc)
-    )
-
-
 def _show(arguments: argparse.Namespace) -> int:
-    from accgate.cli.common import console
     from accgate.history import as_rows, print_history, series_of
 
-    found = _read(arguments.file)
-    series = series_of(found.runs, arguments.check)
+    series = series_of(_read(arguments).runs, arguments.check)
     if arguments.json:
-        import json
-
         print(json.dumps(as_rows(series), indent=2))
     else:
         print_history(console(), series, last=arguments.last)
@@ -128,16 +109,16 @@ def _show(arguments: argparse.Namespace) -> int:
 def _merge(arguments: argparse.Namespace) -> int:
     from accgate.history import write_merged
 
-    found = write_merged(arguments.histories, arguments.out)
-    _say_notes(found)
-    print(f"{arguments.out}: {_counted(found)}")
+    history = write_merged(arguments.histories, arguments.out)
+    _print_notes(history)
+    print(f"{arguments.out}: {_run_count(history)}")
     return PASSED
 
 
 def _html(arguments: argparse.Namespace) -> int:
     from accgate.history import html_page
 
-    write(arguments.out, html_page(_read(arguments.file), arguments.check))
+    write(arguments.out, html_page(_read(arguments), arguments.check))
     return PASSED
 
 
@@ -148,61 +129,86 @@ def _badge(arguments: argparse.Namespace) -> int:
         raise BadInput("say --out FILE for the SVG, --json for shields.io's endpoint, or both")
     if arguments.out == "-" and arguments.json:
         raise BadInput("--json prints on standard output; write the SVG to a file")
-    badge = badge_of(_read(arguments.file).runs, arguments.check)
+    badge = badge_of(_read(arguments).runs, arguments.check)
     if arguments.out is not None:
         write(arguments.out, svg(badge))
     if arguments.json:
-        import json
-
         print(json.dumps(badge.endpoint()))
     return PASSED
 
 
 def _push(arguments: argparse.Namespace) -> int:
-    from accgate.cli.github import connected, mask_tokens
-    from accgate.github import CannotPublish, Place, command, push, read_event, refuse_other_branch
+    from accgate import github
+    from accgate.cli.github import client_of, fail_job, mask_tokens
+    from accgate.history import NAME, Addition, add_to
 
     mask_tokens(os.environ)
-    event, config = read_event(os.environ), _config(arguments)
+    event, config = github.read_event(os.environ), _config_of(arguments)
     try:
-        client = connected(event, os.environ)
-        refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""))
-        run = _run(arguments, event.head_sha, config)
-        done = push(client, event.repository, run, Place(arguments.branch, arguments.page), say=_note)
-    except CannotPublish as error:
-        print(command("error", str(error), title="accgate history"), flush=True)
-        return CANNOT_EVALUATE
-    what = "added the run" if done.is_new else "has this run already"
-    print(f"{arguments.branch}: {what}; {_counted(done.history)} at {done.sha}")
+        client = client_of(event, os.environ)
+        github.refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""))
+        run = _run_of(arguments, event.head_sha, config)
+
+        def add(content: bytes) -> Addition:
+            return add_to(content, run, name=f"{arguments.branch}:{NAME}", page=arguments.page)
+
+        sha, addition = github.push_files(client, event.repository, arguments.branch, NAME, add)
+    except github.CannotPublish as error:
+        return fail_job("history", error)
+    _print_notes(addition.history)
+    print(f"{arguments.branch}: {_addition(addition.history, is_new=bool(addition.files))} at {sha}")
     return PASSED
 
 
-def _read(path: Path) -> History:
+def _config_of(arguments: argparse.Namespace) -> Config | None:
+    """The config that is named, or the one that is here; without one, variants and reference digests are left out."""
+    from accgate.config import load_config
+
+    if arguments.config is None and not CONFIG.is_file():
+        print_note(
+            f"there is no {CONFIG} here: variants and digests of references are left out; name one with --config"
+        )
+        return None
+    return load_config(arguments.config or CONFIG)
+
+
+def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -> Run:
+    from datetime import datetime, timezone
+
+    from accgate.history import run_of
+    from accgate.report import read_result
+
+    result = read_result(arguments.result)
+    content = arguments.result.read_bytes()
+    return run_of(result, content, commit=commit, config=config, now=lambda: datetime.now(timezone.utc))
+
+
+def _read(arguments: argparse.Namespace) -> History:
     from accgate.history import read_history
 
-    found = read_history(path)
-    _say_notes(found)
-    return found
+    history = read_history(arguments.file)
+    _print_notes(history)
+    return history
 
 
-def _counted(found: History) -> str:
-    return "1 run" if len(found.lines) == 1 else f"{len(found.lines):,} runs"
+def _addition(history: History, *, is_new: bool) -> str:
+    return f"{'added the run' if is_new else 'has this run already'}; {_run_count(history)}"
 
 
-def _say_notes(found: History) -> None:
-    for note in found.notes:
-        _note(note)
+def _run_count(history: History) -> str:
+    return "1 run" if len(history.lines) == 1 else f"{len(history.lines):,} runs"
 
 
-def _note(text: str) -> None:
-    print(f"accgate: {text}", file=sys.stderr)
+def _print_notes(history: History) -> None:
+    for note in history.notes:
+        print_note(note)
 
 
-ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "add": _add,
-    "show": _show,
-    "merge": _merge,
-    "push": _push,
-    "html": _html,
-    "badge": _badge,
-}
+ACTIONS = (
+    Command("add", "append a run's result to a history", _add_options, _add),
+    Command("show", "show each check over time", _show_options, _show),
+    Command("merge", "join histories; their order does not matter", _merge_options, _merge),
+    Command("push", "add a run to the history on a branch of its own on GitHub", _push_options, _push),
+    Command("html", "write each check over time as one HTML file", _html_options, _html),
+    Command("badge", "draw the latest run as a badge", _badge_options, _badge),
+)

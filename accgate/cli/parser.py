@@ -1,18 +1,28 @@
-"""A parser whose errors are one line: what is wrong, the nearest that would be right, and where to read on."""
+"""Commands with their options, and errors of one line: what is wrong, the nearest right word, where to read on."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from accgate.errors import BAD_INPUT
+from accgate.text import nearest
+
+
+class Command(NamedTuple):  # a dataclass would load `inspect`, at every start
+    """A command of the command line; one that only has commands of its own has no `run`."""
+
+    name: str
+    help: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int] | None = None
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser, of a command and of its commands, without the usage before each error."""
+    """argparse's parser, without the usage before each error."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -27,40 +37,50 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message}{see} {self.prog} --help\n")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """The arguments; of an unknown option the nearest one is named."""
-        given = sys.argv[1:] if args is None else list(args)
-        found, unknown = self.parse_known_args(given, namespace)
+        """Parse the arguments; an unknown option ends with an error that names the nearest one."""
+        words = sys.argv[1:] if args is None else list(args)
+        arguments, unknown = self.parse_known_args(words, namespace)
         if unknown:
-            used = _used(self, given)
+            used = _parser_used(self, words)
             option = unknown[0].partition("=")[0]
             if option.startswith("-"):
-                used.error(f"there is no option {option}; {_nearest(option, used._option_string_actions)}")
+                used.error(f"there is no option {option}; {nearest(option, used._option_string_actions)}")
             used.error(f"{unknown[0]!r} is one argument too many")
-        return found
+        return arguments
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """As argparse's own, with the nearest choice in place of a page of them."""
         if action.choices is None or value in action.choices:
             return
-        hint = _nearest(str(value), map(str, action.choices))
+        hint = nearest(str(value), map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"there is no command {value!r}; {hint}")
         raise argparse.ArgumentError(action, f"there is no {value!r}; {hint}")
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    from accgate.text import nearest
+def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
+    """Add a parser for each command; what it parses has the command's `run`, and whether --debug was given."""
+    parsers = parser.add_subparsers(metavar=metavar, required=True)
+    parser.set_defaults(debug=False)
+    for command in commands:
+        text = command.help
+        made = parsers.add_parser(command.name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        # Without SUPPRESS the inner of two commands would reset what the outer one was given.
+        made.add_argument(
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+        )
+        command.add_options(made)
+        if command.run is not None:
+            made.set_defaults(run=command.run)
 
-    return nearest(word, known)
 
-
-def _used(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command that the arguments name."""
+def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of the command that the words name."""
     for action in parser._actions:  # argparse has no other way to its own arguments
         if isinstance(action, argparse._SubParsersAction):
-            for i, word in enumerate(given):
+            for i, word in enumerate(words):
                 if word in action.choices:
-                    return _used(action.choices[word], given[i + 1 :])
+                    return _parser_used(action.choices[word], words[i + 1 :])
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The command `questionnaire`: build a page on which people rate answers, or import what they rated."""
+"""The command `questionnaire`: build a page on which people rate answers, or import their ratings."""
 
 from __future__ import annotations
 
@@ -7,21 +7,53 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import console, write
+from accgate.cli.common import CONFIG, console, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.questionnaire import Question
 
-BUILDING = ("out", "model", "task", "config", "questions", "items", "seed", "show_targets", "force")
-IMPORTING = ("key", "alpha", "beta", "theta", "correction", "allow_missing", "markdown", "json")
 IMPORT = "import"
+PAGE = Path("questionnaire.html")
+TO_BUILD = ("out", "model", "task", "config", "questions", "items", "seed", "show_targets", "force")
+TO_IMPORT = ("key", "alpha", "beta", "theta", "correction", "allow_missing", "markdown", "json")
+
+
+def questionnaire_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `questionnaire`; their defaults are None, so that one in the wrong place is noticed."""
+    command.usage = (
+        "accgate questionnaire [--out FILE] [...] DIR | REFERENCE CANDIDATE\n"
+        "       accgate questionnaire import RATINGS.json... --key FILE [...]"
+    )
+    what = "a run's folder, or two files of answers; or `import` and the files that raters downloaded"
+    command.add_argument("paths", nargs="+", metavar="PATH", help=what)
+    build = command.add_argument_group("to build the page that people rate on")
+    build.add_argument("--out", type=Path, metavar="FILE", help=f"the page; its key is written beside it ({PAGE})")
+    build.add_argument("--config", type=Path, metavar="FILE", help=f"config with the run's references ({CONFIG})")
+    build.add_argument("--model", metavar="NAME", help="which model, if the run's folder has several")
+    build.add_argument("--task", metavar="NAME", help="which task, if the run's folder has several")
+    build.add_argument("--questions", type=int, metavar="N", help="number of questions to draw (20, or all)")
+    build.add_argument("--items", type=Path, metavar="FILE", help="TOML with the statements to agree or disagree with")
+    build.add_argument("--seed", type=int, help="seed of draw and order (random); it tells which side an answer is of")
+    build.add_argument("--show-targets", action="store_true", default=None, help="show the expected answers")
+    build.add_argument("--force", action="store_true", default=None, help="replace a questionnaire and its key")
+    ratings = command.add_argument_group("to import ratings")
+    ratings.add_argument("--key", type=Path, metavar="FILE", help="the .key.json that was written with the page")
+    ratings.add_argument("--alpha", type=float, help="type I error rate (0.05)")
+    ratings.add_argument("--beta", type=float, help="type II error rate (0.2)")
+    ratings.add_argument("--theta", type=float, help="drop in points (25 a level) that must be detectable")
+    ratings.add_argument(
+        "--correction", choices=["none", "holm", "bonferroni", "bh"], help="correction for several items (holm)"
+    )
+    ratings.add_argument("--allow-missing", action="store_true", default=None, help="leave out what was not rated")
+    ratings.add_argument("--markdown", metavar="FILE", help="write Markdown too; - prints only it on standard output")
+    ratings.add_argument("--json", action="store_true", default=None, help="print only JSON on standard output")
 
 
 def questionnaire(arguments: argparse.Namespace) -> int:
     """Build a questionnaire, or import its ratings and decide on them."""
     importing = arguments.paths[0] == IMPORT
-    unfit = [name for name in (BUILDING if importing else IMPORTING) if getattr(arguments, name) not in (None, False)]
+    unfit = [name for name in (TO_BUILD if importing else TO_IMPORT) if getattr(arguments, name) is not None]
     if unfit:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in unfit)
         other = "building a questionnaire" if importing else "`questionnaire import`"
@@ -30,49 +62,52 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    from accgate.questionnaire import key_json, page_html, read_wording
-    from accgate.questionnaire import questionnaire as built
+    from accgate import questionnaire
 
-    page_path = arguments.out or Path("questionnaire.html")
+    page_path = arguments.out or PAGE
     key_path = page_path.with_name(page_path.stem + ".key.json")
     if key_path.exists() and not arguments.force:
-        mend = "the ratings of its questionnaire need it: name another --out, or --force to replace it"
-        raise BadInput(f"{key_path}: exists; {mend}")
-    wording = read_wording(arguments.items)
-    reference, candidate, questions = _source(arguments)
-    made = built(
-        questions, wording, seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
-        reference=reference, candidate=candidate, count=arguments.questions, show_targets=bool(arguments.show_targets),
-    )  # fmt: skip
-    page = page_html(made.page)
-    write(str(key_path), key_json(made.key))
-    write(str(page_path), page)
-    answers, items = len(made.key.answers), len(made.key.items)
-    print(
-        f"wrote {page_path}: {len(made.key.questions)} of {len(questions)} questions, {answers} answers, {items} items"
+        fix = "the ratings of its questionnaire need it: name another --out, or --force to replace it"
+        raise BadInput(f"{key_path}: exists; {fix}")
+    wording = questionnaire.read_wording(arguments.items)
+    reference, candidate, questions = _source_of(arguments)
+    made = questionnaire.draw_questionnaire(
+        questions,
+        wording,
+        seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
+        reference=reference,
+        candidate=candidate,
+        count=arguments.questions,
+        show_targets=bool(arguments.show_targets),
     )
+    page = questionnaire.page_html(made.page)
+    write(key_path, questionnaire.key_json(made.key))
+    write(page_path, page)
+    drawn, answers, items = len(made.key.questions), len(made.key.answers), len(made.key.items)
+    print(f"wrote {page_path}: {drawn} of {len(questions)} questions, {answers} answers, {items} items")
     print(f"wrote {key_path}: tells which answer is whose; keep it from the raters until they are done")
     print(f"Next: have people open the page, then accgate questionnaire import RATINGS.json... --key {key_path}")
     return PASSED
 
 
-def _source(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
+def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
+    """Names of reference and candidate, and the questions with both answers."""
     from accgate.questionnaire import from_files, from_run
 
     paths = [Path(path) for path in arguments.paths]
     if len(paths) == 1 and paths[0].is_dir():
-        return from_run(paths[0], arguments.config or Path("accuracy.toml"), arguments.model, arguments.task)
+        return from_run(paths[0], arguments.config or CONFIG, arguments.model, arguments.task)
     if len(paths) != 2 or any(path.is_dir() for path in paths):
         raise BadInput("give a run's folder, or two files: REFERENCE and CANDIDATE, records or a reference's .toml")
     chosen = [f"--{name}" for name in ("model", "task", "config") if getattr(arguments, name) is not None]
     if chosen:
-        raise BadInput(f"{', '.join(chosen)}: for a run's folder only; two files need no such choice")
+        raise BadInput(f"{', '.join(chosen)}: for a run's folder only; leave it out for two files")
     return from_files(*paths)
 
 
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
-    from accgate.questionnaire import judgement_markdown, judgement_of, print_judgement, read_key, read_ratings
+    from accgate.questionnaire import print_survey, read_key, read_ratings, survey_markdown, survey_of
     from accgate.result import to_json
 
     if arguments.key is None:
@@ -86,16 +121,17 @@ def _import(arguments: argparse.Namespace) -> int:
     key = read_key(arguments.key)
     design = Design(
         alpha=0.05 if arguments.alpha is None else arguments.alpha,
-        beta=0.2 if arguments.beta is None else arguments.beta, theta=arguments.theta,
-    )  # fmt: skip
+        beta=0.2 if arguments.beta is None else arguments.beta,
+        theta=arguments.theta,
+    )
     ratings = read_ratings([Path(path) for path in arguments.paths[1:]], key)
-    judged = judgement_of(
+    result = survey_of(
         key, ratings, design, correction=arguments.correction or "holm", allow_missing=bool(arguments.allow_missing)
     )
     if arguments.markdown is not None:
-        write(arguments.markdown, judgement_markdown(judged))
+        write(arguments.markdown, survey_markdown(result))
     if arguments.json:
-        print(to_json(judged))
+        print(to_json(result))
     elif arguments.markdown != "-":
-        print_judgement(console(), judged)
-    return judged.exit_code
+        print_survey(console(), result)
+    return result.exit_code

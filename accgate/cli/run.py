@@ -1,53 +1,91 @@
-"""The commands that evaluate: run, whole or a shard of it, merge and record."""
+"""The commands that evaluate: `run`, whole or one shard of it, `merge` and `record`."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.cache import cache_of
-from accgate.cli.common import config_of, console, observer, reported, rulings_of, write
+from accgate.cli.cache import cache_of, caching_options
+from accgate.cli.common import CONFIG, OUT, config_of, config_options, console, names_of, selection_options, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config import Config
-    from accgate.guard import Rulings
+    from accgate.evaluation import Observer
+    from accgate.guard import RuleSets
+    from accgate.result import Result
+
+
+def run_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `run`."""
+    config_options(command)
+    _evaluation_options(command, OUT)
+    caching_options(command)
+    command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
+    _decision_options(command)
+
+
+def merge_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `merge`."""
+    command.add_argument("shards", nargs="+", type=Path, metavar="DIR", help="folder of a run with --shard")
+    command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
+    selection_options(command)
+    command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
+    _decision_options(command)
+
+
+def record_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `record`."""
+    config_options(command)
+    _evaluation_options(command, OUT / "record")
+    instead = command.add_mutually_exclusive_group()
+    instead.add_argument("--reason", metavar="TEXT", help="why a reference is replaced")
+    instead.add_argument("--add", action="store_true", help="add this run to the reference as further repeats")
+    command.add_argument("--shard", help=argparse.SUPPRESS)  # refused with the reason
+    command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
+
+
+def _evaluation_options(command: argparse.ArgumentParser, out: Path) -> None:
+    command.add_argument("--out", type=Path, default=out, metavar="DIR", help=f"folder for records and result ({out})")
+    command.add_argument("--resume", action="store_true", help="continue an unfinished run")
+    command.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def _decision_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--base",
+        type=Path,
+        metavar="FILE",
+        help="accuracy.toml of the base commit: its rules decide, for the models of this config",
+    )
+    command.add_argument("--html", action="store_true", help="write report.html beside accgate.json too")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate, decide and report; what it exits with."""
+    """Evaluate, decide and report."""
     from accgate import gate
     from accgate.report import forget_result
 
-    forget_result(arguments.out)
+    forget_result(arguments.out)  # before a config that cannot be read leaves an old verdict standing
     if arguments.shard is not None:
         return _run_shard(arguments)
-    config, rulings, bootstrap = _judging(arguments)
-    with _partly_reported(arguments.out):
+    config, rulings, bootstrap = _rules_of(arguments)
+    with _reporting_interruption(arguments.out):
         result = gate.run(
-            config, rulings=rulings, bootstrap=bootstrap, out=arguments.out, resume=arguments.resume,
-            observer=observer(arguments), cache=cache_of(arguments),
-        )  # fmt: skip
-    return reported(arguments, result)
-
-
-@contextlib.contextmanager
-def _partly_reported(out: Path) -> Iterator[None]:
-    """Of a run that is interrupted, report.md says what it evaluated; there is no accgate.json."""
-    from accgate.evaluation import Interrupted
-
-    try:
-        yield
-    except Interrupted as stopped:
-        from accgate.report import interrupted_report
-        from accgate.result import REPORT
-
-        out.mkdir(parents=True, exist_ok=True)
-        write(str(out / REPORT), interrupted_report(stopped.checks, stopped.evaluated))
-        raise
+            config,
+            rulings=rulings,
+            bootstrap=bootstrap,
+            out=arguments.out,
+            resume=arguments.resume,
+            observer=_observer_of(arguments),
+            cache=cache_of(arguments),
+        )
+    _report_result(arguments, result, quiet=arguments.quiet)
+    return result.exit_code
 
 
 def _run_shard(arguments: argparse.Namespace) -> int:
@@ -55,12 +93,17 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate.evaluation import parse_shard
 
     shard = parse_shard(arguments.shard)
-    config, rulings, _ = _judging(arguments)
-    with _partly_reported(arguments.out):
+    config, rulings, _ = _rules_of(arguments)
+    with _reporting_interruption(arguments.out):
         done = gate.run_shard(
-            config, shard, rulings=rulings, out=arguments.out, resume=arguments.resume,
-            observer=observer(arguments), cache=cache_of(arguments),
-        )  # fmt: skip
+            config,
+            shard,
+            rulings=rulings,
+            out=arguments.out,
+            resume=arguments.resume,
+            observer=_observer_of(arguments),
+            cache=cache_of(arguments),
+        )
     if arguments.json:
         from accgate.result import to_json
 
@@ -74,28 +117,22 @@ def _run_shard(arguments: argparse.Namespace) -> int:
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    """Join shards, decide and report; what it exits with."""
+    """Join shards, decide and report."""
     from accgate import gate
     from accgate.evaluation import refuse_own_output
     from accgate.report import forget_result
 
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
-    config, rulings, bootstrap = _judging(arguments)
+    config, rulings, bootstrap = _rules_of(arguments)
     result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
-    return reported(arguments, result)
-
-
-def _judging(arguments: argparse.Namespace) -> tuple[Config, Rulings | None, bool]:
-    """The config, the base's rules where a base has some, and whether it has none."""
-    rulings = rulings_of(arguments)
-    config = config_of(arguments) if rulings is None else rulings.own
-    return config, rulings, arguments.base is not None and rulings is None
+    _report_result(arguments, result)
+    return result.exit_code
 
 
 def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
-    from accgate.record import record as record_references
+    from accgate import record
     from accgate.references import commit_of
 
     if arguments.shard is not None:
@@ -103,20 +140,82 @@ def record(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     if not arguments.models:
         config = config.without_baselines()
-    written = record_references(
-        config, out=arguments.out, resume=arguments.resume, reason=arguments.reason,
-        commit=commit_of(config.folder), replies=not arguments.no_replies, add=arguments.add,
-        observer=observer(arguments),
-    )  # fmt: skip
+    paths = record.record(
+        config,
+        out=arguments.out,
+        resume=arguments.resume,
+        reason=arguments.reason,
+        commit=commit_of(config.folder),
+        replies=not arguments.no_replies,
+        add=arguments.add,
+        observer=_observer_of(arguments),
+    )
     if arguments.json:
-        import json
-
-        print(json.dumps({"references": [str(path) for path in written]}))
-    else:
-        for path in written:
-            print(f"{'added to' if arguments.add else 'recorded'} {path}")
-        if not arguments.quiet:
-            console(stderr=True).print(
-                "Next: commit it, then `accgate run` on a change.", markup=False, highlight=False
-            )
+        print(json.dumps({"references": [str(path) for path in paths]}))
+        return PASSED
+    for path in paths:
+        print(f"{'added to' if arguments.add else 'recorded'} {path}")
+    if not arguments.quiet:
+        console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
+
+
+def _rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bool]:
+    """The config, the rules of the base commit if it has any, and whether it is known to have none."""
+    if arguments.base is None:
+        return config_of(arguments), None, False
+    from accgate.config import load_config
+    from accgate.guard import Selection, rule_sets_of
+
+    selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
+    base = rule_sets_of(load_config(arguments.config), arguments.base, selection)
+    return (config_of(arguments), None, True) if base is None else (base.own, base, False)
+
+
+def _observer_of(arguments: argparse.Namespace) -> Observer | None:
+    """The progress bar; None with --quiet."""
+    from accgate.report import ProgressBar
+
+    return None if arguments.quiet else ProgressBar(console(stderr=True))
+
+
+@contextlib.contextmanager
+def _reporting_interruption(out: Path) -> Iterator[None]:
+    """Write into report.md what an interrupted run evaluated; it has no accgate.json."""
+    from accgate.evaluation import Interrupted
+
+    try:
+        yield
+    except Interrupted as interruption:
+        from accgate.report import interrupted_report
+        from accgate.result import REPORT
+
+        out.mkdir(parents=True, exist_ok=True)
+        write(out / REPORT, interrupted_report(interruption.checks, interruption.evaluated))
+        raise
+
+
+def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
+    """Write a result for people beside its accgate.json, and print it."""
+    from accgate.report import flips_of_result, render_markdown
+    from accgate.result import HTML, NAME, REPORT
+
+    flips = flips_of_result(result, arguments.out)
+    write(arguments.out / REPORT, render_markdown(result, flips))
+    if arguments.html:
+        from accgate.report import html_report
+
+        write(arguments.out / HTML, html_report(result, flips, arguments.out))
+    if arguments.json:
+        from accgate.result import to_json
+
+        print(to_json(result))
+        return
+    from accgate.report import print_result
+
+    print_result(console(), result, flips)
+    if not quiet:
+        check = " CHECK" if len(result.checks) > 1 else ""
+        where = "" if arguments.out == OUT else f" {arguments.out / NAME}"
+        more = f"More: {arguments.out / REPORT}; `accgate explain{check}{where}` explains how a check got its verdict."
+        console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)

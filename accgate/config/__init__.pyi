@@ -1,13 +1,17 @@
-from .config import Config, Gate, Judge, Model, Task, checked_config, chosen, config_schema, load_config
+from .config import Config, config_of, config_schema, load_config, select
+from .tables import EngineName, Gate, Judge, Model, Report, Sampling, TaskSettings
 
 __all__ = [
     "Config",
+    "EngineName",
     "Gate",
     "Judge",
     "Model",
-    "Task",
-    "checked_config",
-    "chosen",
+    "Report",
+    "Sampling",
+    "TaskSettings",
+    "config_of",
     "config_schema",
     "load_config",
+    "select",
 ]

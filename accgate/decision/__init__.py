@@ -1,4 +1,7 @@
-"""TODO."""
+"""Decides: which test suits the evidence of a check, and its verdict at the alpha that several checks leave it.
+
+It also says whether a running check may stop, how near it is to that, and by which path a verdict came about.
+"""
 
 import lazy_loader
 

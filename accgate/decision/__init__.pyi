@@ -1,11 +1,14 @@
 from .comparison import Verdict, compare, compare_scores, decide
-from .early import early_stop, watch_of
 from .evidence import Evidence, evidence_of
-from .run import decide_checks, summary
+from .path import Bets, SequentialPath, path_of
+from .progress import early_stop, watch_of
+from .run import decide_checks, result_of
 from .statistic import compare_statistic
 
 __all__ = [
+    "Bets",
     "Evidence",
+    "SequentialPath",
     "Verdict",
     "compare",
     "compare_scores",
@@ -14,6 +17,7 @@ __all__ = [
     "decide_checks",
     "early_stop",
     "evidence_of",
-    "summary",
+    "path_of",
+    "result_of",
     "watch_of",
 ]

@@ -1,4 +1,4 @@
-"""The verdicts of a run: `compare` for two sets of scores, `decide` for several checks together."""
+"""Verdicts: `compare` for two sets of scores, `decide` for the checks of a run together."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from accgate.decision.check import in_order, judged, settled
+from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
-from accgate.design import Design, Mean, chosen_test, sequential_test
+from accgate.decision.sequential import order_by_cluster, sequential_check
+from accgate.design import Design, Mean, choose_test, sequential_test
 from accgate.errors import BadInput
 from accgate.records import (
     LARGEST,
@@ -24,7 +25,7 @@ from accgate.records import (
     in_points,
     order_key,
 )
-from accgate.stats import Correction, TestName, adjusted_p_values, applied_share
+from accgate.stats import Correction, TestName, adjust_p_values, level_shares, share_of_alpha
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 __all__ = ["CandidateSummary", "Evidence", "ReferenceSummary", "Verdict", "compare", "compare_scores", "decide"]
@@ -103,7 +104,7 @@ def compare_scores(
     A sequential test takes samples in the fixed order, or `as_given`: a file's own order may be that in
     which replies finished, which is biased.
     """
-    unpaired = chosen_test(design.test, reference) == "two-sample"
+    unpaired = choose_test(design.test, reference) == "two-sample"
     labels = None if unpaired else cluster_labels(reference, candidate, clusters)
     if not as_given and sequential_test(design, reference) is not None:
         names = [None] * candidate.n if labels is None else [str(label) for label in labels]
@@ -132,23 +133,24 @@ def decide(
     """
     for evidence in evidences:
         check_design(evidence.design)
-        chosen_test(evidence.design.test, evidence.reference)
+        choose_test(evidence.design.test, evidence.reference)
         _check_scores(evidence)
     total = max(len(evidences), checks or 0)
-    at_worst = _decide_filled([_filled(e, e.worst) for e in evidences], correction, total)
+    at_worst = _decide_all([_fill(e, e.worst) for e in evidences], correction, total)
     if not any(e.candidate.failed for e in evidences):
         return at_worst
-    at_best = _decide_filled([_filled(e, e.best) for e in evidences], correction, total)
-    return tuple(map(_both_ways, evidences, at_worst, at_best))
+    at_best = _decide_all([_fill(e, e.best) for e in evidences], correction, total)
+    return tuple(map(_reconcile, evidences, at_worst, at_best))
 
 
-def is_settled(evidence: Evidence, *, correction: Correction, checks: int) -> bool:
+def is_decided(evidence: Evidence, *, correction: Correction, checks: int) -> bool:
     """Whether the beginning of a run of one of several checks decides it, whatever its failed samples would score."""
-    alpha = evidence.design.alpha / (1 if correction == "none" else checks)
-    cases = [_filled(evidence, score) for score in (evidence.worst, evidence.best)]
+    alpha = share_of_alpha(evidence.design.alpha, correction, checks)
+    cases = [_fill(evidence, score) for score in (evidence.worst, evidence.best)]
     if any(np.isnan(case.candidate.values).any() for case in cases):
         return False
-    return all(settled(case, alpha) for case in (cases if evidence.candidate.failed else cases[:1]))
+    tests = [sequential_check(order_by_cluster(case), alpha) for case in cases[: 2 if evidence.candidate.failed else 1]]
+    return all(test is not None and not test.result().open for test in tests)
 
 
 def check_design(design: Design) -> None:
@@ -186,23 +188,22 @@ def _check_scores(evidence: Evidence) -> None:
         raise BadInput(f"the reference's number of samples is {reference.n}; give 1 or more")
 
 
-def _filled(evidence: Evidence, score: float | None) -> Evidence:
+def _fill(evidence: Evidence, score: float | None) -> Evidence:
     if not evidence.candidate.failed:
         return evidence
     return replace(evidence, candidate=evidence.candidate.filled(math.nan if score is None else score))
 
 
-def _decide_filled(evidences: Sequence[Evidence], correction: Correction, total: int) -> tuple[Verdict, ...]:
+def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: int) -> tuple[Verdict, ...]:
     """The sequential checks each at their share of alpha; the others together, by the correction, at what is left."""
     fixed = [i for i, e in enumerate(evidences) if sequential_test(e.design, e.reference) is None]
     left = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
     verdicts = dict(zip(fixed, _decide_fixed([evidences[i] for i in fixed], correction, left, total), strict=True))
-    parts = 1 if correction == "none" else total
     for i, evidence in enumerate(evidences):
         if i not in verdicts:
-            verdict = judged(evidence, evidence.design.alpha / parts)
-            p = verdict.p_value
-            verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p * parts))
+            verdict = decide_check(evidence, share_of_alpha(evidence.design.alpha, correction, total))
+            p, times = verdict.p_value, 1 if correction == "none" else total
+            verdicts[i] = replace(verdict, p_adjusted=None if p is None else min(1.0, p * times))
     return tuple(verdicts[i] for i in range(len(evidences)))
 
 
@@ -217,12 +218,12 @@ def _decide_fixed(evidences: Sequence[Evidence], correction: Correction, count: 
     undecided = count - len(evidences)
     levels = np.array([e.design.alpha for e in evidences])
     levels = share_left * np.append(levels, np.full(undecided, levels.min(initial=0.5)))
-    first = [judged(e, e.design.alpha) for e in evidences]
+    first = [decide_check(e, e.design.alpha) for e in evidences]
     p_values = np.array([1.0 if v.p_value is None else v.p_value for v in first] + [1.0] * undecided)
-    adjusted = np.minimum(adjusted_p_values(p_values, correction, levels=levels) / share_left, 1.0)
-    shares = applied_share(p_values / levels, correction) * share_left
+    adjusted = np.minimum(adjust_p_values(p_values, correction, levels=levels) / share_left, 1.0)
+    shares = level_shares(p_values / levels, correction) * share_left
     return [
-        replace(v if share == 1.0 else judged(e, float(e.design.alpha * share)), p_adjusted=_p(v, p))
+        replace(v if share == 1.0 else decide_check(e, float(e.design.alpha * share)), p_adjusted=_p(v, p))
         for e, v, share, p in zip(evidences, first, shares, adjusted, strict=False)
     ]
 
@@ -231,13 +232,13 @@ def _p(verdict: Verdict, p_adjusted: float) -> float | None:
     return None if verdict.p_value is None else float(p_adjusted)
 
 
-def _both_ways(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
+def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdict:
     """The verdict of a check with failed samples: the worst case's figures where both cases agree.
 
     Of a run that stopped early, samples past its end do not count: they may or may not have finished.
     """
     used = max(at_worst.n, at_best.n)
-    failed = int(np.isnan(in_order(evidence).candidate.values[:used]).any(axis=1).sum())
+    failed = int(np.isnan(order_by_cluster(evidence).candidate.values[:used]).any(axis=1).sum())
     summary = replace(at_worst.candidate, errors=failed)
     if not failed:
         return at_worst

@@ -1,21 +1,55 @@
-"""What the records of a check say: the evidence that it is decided on, whole or as far as a run has come."""
+"""The evidence that a check is decided on: its scores, those of its reference, and its design."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Literal
 
 from accgate import metrics
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
-from accgate.planning import Check
 from accgate.records import Codes, Record, Scores, clusters_of
-from accgate.references import scores_of
-from accgate.tasks import Sample
+from accgate.stats import Rows
+
+if TYPE_CHECKING:
+    from accgate.planning import Check
+    from accgate.tasks import Sample
+
+
+@dataclass(frozen=True)
+class SampleStatistic:
+    """A statistic that is no mean of scores, with its data of each sample on both sides, row by row."""
+
+    function: Callable[[Rows], float]
+    reference: Rows
+    candidate: Rows
+    method: Literal["influence", "bootstrap"] = "influence"
+    name: str = "statistic"
+    higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The data that one check is decided on.
+
+    A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
+    metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
+    candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
+    With a `statistic` its value is tested, and not the scores' mean.
+    """
+
+    candidate: Scores
+    reference: Scores | Mean | Target
+    design: Design
+    model: str | None = None
+    task: str | None = None
+    worst: float | None = 0.0
+    best: float | None = 100.0
+    clusters: Codes | None = None
+    n_max: int | None = None
+    binary: bool = True
+    statistic: SampleStatistic | None = None
 
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
@@ -26,6 +60,8 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     BadInput
         When a sample has no record, or an uneven number of repeats.
     """
+    from accgate.references import scores_of
+
     assert check.reference is not None
     samples: Sequence[Sample] = check.task.samples
     if stopped:
@@ -47,18 +83,18 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
         best=metric.best if bracketed else None,
         clusters=clusters_of(reference, candidate, None) if isinstance(reference, Scores) else None,
         n_max=len(check.task.samples),
-        binary=not isinstance(check.reference, Scores) or bool(np.isin(check.reference.averaged(), (0.0, 100.0)).all()),
+        binary=not isinstance(check.reference, Scores) or check.reference.has_binary_means,
         statistic=statistic,
     )
 
 
 def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> SampleStatistic | None:
-    """What the task's statistic needs of both sides; None where a sample failed, so that there is none.
+    """The task's statistic and its data of both sides; None where a sample failed, so that it has no value.
 
     Raises
     ------
     BadInput
-        When the records of a side lack what it needs.
+        When the records of a side lack a value that it needs.
     """
     assert check.task.aggregate is not None
     assert check.recorded is not None
@@ -66,19 +102,15 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
         return None
     aggregate = metrics.aggregate(check.task.aggregate, **check.task.aggregate_options)
     wanted = set(ids)
-    known = [record for record in check.recorded.records() if record.id in wanted]
+    recorded = [record for record in check.recorded.records() if record.id in wanted]
     try:
-        candidate, reference = aggregate.encode(records, known)
+        candidate, reference = aggregate.encode(records, recorded)
     except metrics.UnusableRecords as error:
         raise BadInput(f"{check.model} / {check.task.name}: {error}") from error
     method: Literal["influence", "bootstrap"] = "bootstrap" if check.design.test == "bootstrap" else "influence"
+    higher = check.task.metric.higher_is_better
     return SampleStatistic(
-        aggregate.statistic,
-        reference,
-        candidate,
-        method,
-        aggregate.name,
-        higher_score_is_better=check.task.metric.higher_is_better,
+        aggregate.statistic, reference, candidate, method, aggregate.name, higher_score_is_better=higher
     )
 
 
@@ -88,41 +120,3 @@ def whole_clusters(samples: Sequence[Sample], count: int) -> Sequence[Sample]:
         while count and samples[count - 1].cluster == samples[count].cluster:
             count -= 1
     return samples[:count]
-
-
-Rows = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class SampleStatistic:
-    """A statistic that is no mean of scores: what it needs of each sample on both sides, row by row."""
-
-    function: Callable[[Rows], float]
-    reference: Rows
-    candidate: Rows
-    method: Literal["influence", "bootstrap"] = "influence"
-    name: str = "statistic"
-    higher_score_is_better: bool = True  # of the single scores, whatever the statistic's direction
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What one check is decided on.
-
-    A candidate's failed samples are NaN; `worst` and `best` are the scores that bracket them, None where the
-    metric has no bounds. `clusters` has the cluster of each of the candidate's samples, as a number. With `n_max` the
-    candidate holds the first samples of a run of that many. `binary` False says that scores between 0 and 100 may come.
-    With a `statistic` that is decided on, and not the scores' mean.
-    """
-
-    candidate: Scores
-    reference: Scores | Mean | Target
-    design: Design
-    model: str | None = None
-    task: str | None = None
-    worst: float | None = 0.0
-    best: float | None = 100.0
-    clusters: Codes | None = None
-    n_max: int | None = None
-    binary: bool = True
-    statistic: SampleStatistic | None = None

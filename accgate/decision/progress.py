@@ -1,18 +1,66 @@
-"""How a check stands while it runs: what its scores are held against, and how near a decision is."""
+"""A check while it runs: whether it may stop, how near that is, and what its scores are compared with."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from accgate.decision.check import in_order, largest_difference, oriented_difference, sequential_units
-from accgate.decision.evidence import Evidence
-from accgate.design import sequential_test
-from accgate.evaluation import Limits
-from accgate.records import Scores
-from accgate.stats import FEWEST_CHANGES, Units, lost_sums
+from accgate.decision.comparison import is_decided
+from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
+from accgate.decision.sequential import Rates, difference_of, order_by_cluster, sequential_check
+from accgate.design import FEWEST_CLUSTERS, oriented, sequential_test
+from accgate.evaluation import Comparison, Limits, Watch
+from accgate.planning import Check
+from accgate.records import Record, Scores
+from accgate.stats import FEWEST_CHANGES, SEQUENTIAL_TESTS, Correction, Units, lost_sums, share_of_alpha
+
+
+class EarlyStop:
+    """Whether the beginning of a check decides it, at this alpha; it remembers the latest records it was given."""
+
+    def __init__(self, check: Check, *, correction: Correction, checks: int) -> None:
+        self._check, self._correction, self._checks = check, correction, checks
+        self._latest: Sequence[Record] = ()
+
+    def __call__(self, records: Sequence[Record]) -> bool:
+        """Whether it is decided, whatever its failed samples would score."""
+        self._latest = records
+        evidence = self._evidence()
+        return evidence is not None and is_decided(evidence, correction=self._correction, checks=self._checks)
+
+    def limits(self) -> Limits | None:
+        """How near the latest records are to a decision; None where nothing tells."""
+        evidence, alpha = self._evidence(), share_of_alpha(self._check.design.alpha, self._correction, self._checks)
+        return None if evidence is None else limits_of(evidence, alpha)
+
+    def _evidence(self) -> Evidence | None:
+        if not whole_clusters(self._check.task.samples, len(self._latest) // self._check.repeats):
+            return None
+        return evidence_of(self._check, self._latest, stopped=True)
+
+
+def early_stop(check: Check, *, correction: Correction, checks: int) -> EarlyStop | None:
+    """The rule that stops the evaluation of a check early; None where its test takes all samples."""
+    clusters = {sample.cluster for sample in check.task.samples if sample.cluster is not None}
+    few = bool(clusters) and len(clusters) < FEWEST_CLUSTERS
+    if check.test not in SEQUENTIAL_TESTS or few or not isinstance(check.reference, Scores):
+        return None
+    return EarlyStop(check, correction=correction, checks=checks)
+
+
+def watch_of(check: Check, *, correction: Correction, checks: int, stops: bool = True) -> Watch:
+    """The rule that may end the evaluation of a check early, unless not `stops`, and the scores to compare with."""
+    stop = early_stop(check, correction=correction, checks=checks) if stops else None
+    reference = check.reference if check.task.aggregate is None else None
+    scores: Mapping[str, float] | float | None = None
+    if isinstance(reference, Scores):
+        scores = dict(zip(reference.ids, map(float, reference.averaged()), strict=True))
+    elif reference is not None:
+        scores = reference.mean
+    return Watch(stop, Comparison(scores) if stop is None else Comparison(scores, stop.limits))
 
 
 def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
@@ -31,33 +79,32 @@ def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
     (100, -4.0, 0.0625, 2.0)
     """
     design = evidence.design
-    test = sequential_test(design, evidence.reference)
-    if test is None or not isinstance(evidence.reference, Scores) or design.theta is None or not evidence.candidate.n:
+    is_sequential = sequential_test(design, evidence.reference) is not None and isinstance(evidence.reference, Scores)
+    if not is_sequential or design.theta is None or not evidence.candidate.n:
         return None
-    evidence = in_order(evidence)
-    difference = oriented_difference(evidence)
-    if np.isnan(difference).any():
+    evidence = order_by_cluster(evidence)
+    if np.isnan(difference_of(evidence)).any():
         return None
-    units = sequential_units(evidence, difference)
-    if not len(units.totals):
+    check = sequential_check(evidence, alpha)
+    if check is None or not len(check.units.totals):
         return None
-    if test == "group-sequential":
-        near = _group_sequential(units, theta=design.theta, alpha=alpha, beta=design.beta)
-    elif test == "e-process":
-        bound = largest_difference(evidence)
-        near = _e_process(units, bound=bound, theta=design.theta, alpha=alpha, beta=design.beta)
+    units = check.units
+    if check.test == "group-sequential":
+        near = _group_sequential(units, check.rates)
+    elif check.test == "e-process":
+        near = _e_process(units, check.rates, check.bound)
     else:
-        near = _gsprt(units, design.discordance, theta=design.theta, alpha=alpha, beta=design.beta)
-    sign = 1.0 if design.higher_is_better else -1.0
+        near = _gsprt(units, check.rates, check.discordance)
+    n, higher = int(units.sizes.sum()), design.higher_is_better
     return Limits(
-        n=int(units.sizes.sum()),
+        n=n,
         n_max=units.n_max,
-        difference=sign * float(units.totals.sum() / units.sizes.sum()),
+        difference=oriented(float(units.totals.sum() / n), higher),
         p_value=near.p_value,
         allowed=max(near.allowed, 0.0),
-        passes=None if math.isnan(near.passes) else sign * near.passes / int(units.sizes.sum()),
+        passes=None if math.isnan(near.passes) else oriented(near.passes / n, higher),
         share=near.share,
-        higher_is_better=design.higher_is_better,
+        higher_is_better=higher,
         next_n=near.next_n,
     )
 
@@ -73,35 +120,36 @@ class _Near:
     next_n: int | None = None
 
 
-def _gsprt(units: Units, discordance: float | None, *, theta: float, alpha: float, beta: float) -> _Near:
+def _gsprt(units: Units, rates: Rates, discordance: float | None) -> _Near:
     from accgate.stats import Passing, gsprt_test, schedule
 
-    result = gsprt_test(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-    plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-    passing, events = Passing(units, plan, theta, beta), units.events[units.events <= plan.last]
+    result = gsprt_test(units, discordance=discordance, **rates)
+    plan = schedule(units, discordance=discordance, **rates)
+    passing, events = Passing(units, plan, rates["theta"], rates["beta"]), units.events[units.events <= plan.last]
     allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
     return _Near(result.p_value, allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last))
 
 
-def _group_sequential(units: Units, *, theta: float, alpha: float, beta: float) -> _Near:
+def _group_sequential(units: Units, rates: Rates) -> _Near:
     from accgate.stats import LOOKS, group_design, group_sequential_test, next_look
 
-    result = group_sequential_test(units, theta=theta, alpha=alpha, beta=beta)
-    look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, beta), theta=theta, alpha=alpha)
+    theta, alpha = rates["theta"], rates["alpha"]
+    result = group_sequential_test(units, **rates)
+    look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, rates["beta"]), theta=theta, alpha=alpha)
     changed, total = int(look.changed[0]), float(units.totals.sum())
     enough = changed > 0 and (units.exact or changed >= FEWEST_CHANGES)
     scale, steps = units.lattice()
-    judged = scale * float(steps.sum() - 2 * lost_sums(units, steps)[-1]) if changed else 0.0  # the sum it judges
-    passes = total + math.ceil((-float(look.most[0]) - judged) / (2.0 * scale)) * 2.0 * scale
+    walk = scale * float(steps.sum() - 2 * lost_sums(units, steps)[-1]) if changed else 0.0  # the sum that it tests
+    passes = total + math.ceil((-float(look.most[0]) - walk) / (2.0 * scale)) * 2.0 * scale
     drop = theta * int(units.sizes.sum())
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0)
     return _Near(result.p_value, float(look.spent[0]) if enough else 0.0, passes, share, int(look.n[0]))
 
 
-def _e_process(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> _Near:
+def _e_process(units: Units, rates: Rates, bound: float) -> _Near:
     from accgate.stats import betting_path
 
-    path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
+    path = betting_path(units.totals, units.planned, bound=bound, **rates)
     assert path.log_sound is not None
-    share = min(max(float(path.log_sound[-1]) / -math.log(beta), 0.0), 1.0)
-    return _Near(path.p_value, alpha, math.nan, share)
+    share = min(max(float(path.log_sound[-1]) / -math.log(rates["beta"]), 0.0), 1.0)
+    return _Near(path.p_value, rates["alpha"], math.nan, share)

@@ -7,90 +7,109 @@ from dataclasses import replace
 
 from accgate._version import __version__
 from accgate.config import Gate
-from accgate.decision.comparison import CandidateSummary, Evidence, ReferenceSummary, Verdict, decide
-from accgate.decision.evidence import evidence_of
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence, evidence_of
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation import EvaluatedCheck, EvaluatedRun, failures
 from accgate.planning import Check
-from accgate.references import changes, drift_of
+from accgate.references import drift_of, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 
 def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> tuple[Verdict, ...]:
     """Verdicts in the order of the checks; one without evidence is `no-reference` or `error`, with the reason."""
     own = {(check.model, check.task.name) for check in checks}
     done = {key: item for item in evaluated.checks if (key := (item.check.model, item.check.task.name)) in own}
-    decidable: dict[tuple[str, str], Evidence] = {}
+    evidences: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
         if item.evaluation is None or not item.evaluation.complete:
             continue
         try:
-            decidable[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
+            evidences[key] = evidence_of(item.check, item.evaluation.records, stopped=item.evaluation.stopped)
         except BadInput as error:
             if item.check.task.aggregate is None:
                 raise
             done[key] = replace(item, problem=str(error))  # the records lack what its statistic needs
-    decided = decide(list(decidable.values()), correction=gate.correction, checks=len(checks))
-    verdicts = dict(zip(decidable, decided, strict=True))
+    decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks))
+    verdicts = dict(zip(evidences, decided, strict=True))
     return tuple(
-        _annotated(verdicts[key], decidable[key], check, gate, evaluated.engines.get(check.model))
+        _annotate(verdicts[key], evidences[key], check, gate, evaluated.engines.get(check.model))
         if (key := (check.model, check.task.name)) in verdicts
-        else _undecided(check, done.get(key))
+        else _verdict_without_evidence(check, done.get(key))
         for check in checks
     )
 
 
-def _annotated(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, info: EngineInfo | None) -> Verdict:
-    """The verdict with what the reader should know of how it came about, and how far the run is from the anchor."""
+def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, info: EngineInfo | None) -> Verdict:
+    """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
     temperature = check.planned_model.settings.sampling.temperature
     notes = [*verdict.reasons, *check.notes]
     recorded = 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
-        notes.append(
-            f"at temperature {temperature:g} pairing holds only for averages: {_more(check.repeats, recorded)}"
-        )
+        advice = _repeats_advice(check.repeats, recorded)
+        notes.append(f"at temperature {temperature:g} pairing holds only for averages: {advice}")
     drift = None
     if check.task.aggregate is None:  # an anchor keeps scores, and no statistic
         drift = drift_of(
-            check.references, check.baseline, check.task.name, evidence.candidate, clusters=evidence.clusters,
-            higher_is_better=check.design.higher_is_better, alpha=gate.drift_alpha,
-        )  # fmt: skip
-    changed = () if check.recorded is None else changes(check.recorded.about, check.planned_model.settings, info)
+            check.references,
+            check.baseline,
+            check.task.name,
+            evidence.candidate,
+            clusters=evidence.clusters,
+            higher_is_better=check.design.higher_is_better,
+            alpha=gate.drift_alpha,
+        )
+    changed = (
+        () if check.recorded is None else setting_changes(check.recorded.about, check.planned_model.settings, info)
+    )
     return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
 
 
-def _more(repeats: int, recorded: int) -> str:
-    """How run and reference come to four repeats each."""
+def _repeats_advice(repeats: int, recorded: int) -> str:
+    """How run and reference get four repeats each."""
     if repeats >= 4:
-        counted = "1 repeat" if recorded == 1 else f"{recorded} repeats"
-        return f"the reference has {counted} of each sample; add runs with `accgate record --add`"
+        count = "1 repeat" if recorded == 1 else f"{recorded} repeats"
+        return f"the reference has {count} of each sample; add runs with `accgate record --add`"
     return "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
 
 
-def _undecided(check: Check, item: EvaluatedCheck | None) -> Verdict:
+def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verdict:
     design, n = check.design, len(check.task.samples)
+    verdict = Verdict(
+        model=check.model,
+        task=check.task.name,
+        verdict="no-reference",
+        test=None,
+        n=0,
+        reference=ReferenceSummary(None, None),
+        candidate=CandidateSummary(None, 0),
+        alpha=design.alpha,
+        beta=design.beta,
+        theta_target=design.theta,
+        reasons=check.notes,
+        higher_is_better=design.higher_is_better,
+    )
     if item is None:
-        return Verdict(
-            check.model, check.task.name, "no-reference", None, 0, ReferenceSummary(None, None),
-            CandidateSummary(None, 0), design.alpha, design.beta, theta_target=design.theta,
-            reasons=check.notes, higher_is_better=design.higher_is_better,
-        )  # fmt: skip
+        return verdict
     failed = len(item.evaluation.failed) if item.evaluation else 0
-    reason = item.problem or failures(item, "more than max_failed allows")
-    return Verdict(
-        check.model, check.task.name, "error", None, n, ReferenceSummary(check.reference_mean, check.reference_n),
-        CandidateSummary(None, n, failed), design.alpha, design.beta, theta_target=design.theta,
-        reasons=(reason,), higher_is_better=design.higher_is_better,
-    )  # fmt: skip
+    return replace(
+        verdict,
+        verdict="error",
+        n=n,
+        reference=ReferenceSummary(check.reference_mean, check.reference_n),
+        candidate=CandidateSummary(None, n, failed),
+        reasons=(item.problem or failures(item, "more than max_failed allows"),),
+    )
 
 
-def summary(gate: Gate, verdicts: tuple[Verdict, ...], evaluated: EvaluatedRun) -> Result:
-    """The run's verdict and totals."""
+def result_of(gate: Gate, verdicts: tuple[Verdict, ...], evaluated: EvaluatedRun) -> Result:
+    """The result of a run: its verdict and its totals."""
     names = [verdict.verdict for verdict in verdicts]
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     records = [record for e in evaluations for record in (*e.records, *e.beyond)]
-    asked = [record for record in records if not record.cached]
+    fresh = [record for record in records if not record.cached]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=gate.on_inconclusive == "warn"),
@@ -100,11 +119,11 @@ def summary(gate: Gate, verdicts: tuple[Verdict, ...], evaluated: EvaluatedRun) 
         correction=gate.correction,
         on_inconclusive=gate.on_inconclusive,
         samples=len(records),
-        prompt_tokens=sum(r.prompt_tokens or 0 for r in asked),
-        completion_tokens=sum(r.completion_tokens or 0 for r in asked),
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in fresh),
+        completion_tokens=sum(r.completion_tokens or 0 for r in fresh),
         engines=dict(evaluated.engines),
         started=evaluated.started,
         seconds=evaluated.seconds,
         shards=evaluated.shards,
-        cached=len(records) - len(asked),
+        cached=len(records) - len(fresh),
     )

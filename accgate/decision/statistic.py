@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from accgate.decision.check import filled_in
+from accgate.decision.check import verdict_of, with_statistic
 from accgate.decision.comparison import check_design
-from accgate.design import Design
+from accgate.design import Design, oriented
 from accgate.errors import BadInput
 from accgate.stats import Rows, StatisticUndefined
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
@@ -67,21 +67,37 @@ def compare_statistic(
 
     design = Design("auto", alpha, beta, None, theta, higher_is_better)
     check_design(design)
-    known, found = np.asarray(reference), np.asarray(candidate)
-    if known.shape != found.shape or not len(known):
-        raise BadInput(f"the sides have the shapes {known.shape} and {found.shape}; give the same samples, row by row")
+    before, after = np.asarray(reference), np.asarray(candidate)
+    if before.shape != after.shape or not len(before):
+        raise BadInput(f"the sides have the shapes {before.shape} and {after.shape}; give the same samples, row by row")
     try:
         result = statistic_test(
-            known, found, statistic, alpha=alpha, beta=beta, higher_is_better=higher_is_better, clusters=clusters,
-            method=method, resamples=resamples, seed=seed,
-        )  # fmt: skip
+            before,
+            after,
+            lambda rows: oriented(float(statistic(rows)), higher_is_better),
+            alpha=alpha,
+            beta=beta,
+            clusters=clusters,
+            method=method,
+            resamples=resamples,
+            seed=seed,
+        )
     except (StatisticUndefined, ValueError) as error:
         raise BadInput(f"the statistic cannot be compared: {error}") from error
-    n, value = len(found), float(statistic(known))
-    difference = result.difference if higher_is_better else -result.difference
+    n = len(after)
     blank = Verdict(
-        None, None, "error", method, n, ReferenceSummary(value, n), CandidateSummary(value + difference, n),
-        alpha, beta, alpha_applied=alpha, p_adjusted=result.p_value, theta_target=theta,
+        model=None,
+        task=None,
+        verdict="error",
+        test=method,
+        n=n,
+        reference=ReferenceSummary(None, n),
+        candidate=CandidateSummary(None, n),
+        alpha=alpha,
+        beta=beta,
+        alpha_applied=alpha,
+        p_adjusted=result.p_value,
+        theta_target=theta,
         higher_is_better=higher_is_better,
-    )  # fmt: skip
-    return filled_in(blank, result, design)
+    )
+    return verdict_of(with_statistic(blank, float(statistic(before)), result), result, design)

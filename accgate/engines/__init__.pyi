@@ -1,26 +1,21 @@
-from . import recorded
-from .base import Engine, LogProbs, Reply, Request, RequestFailed, Scorer, cpu_name
-from .llamacpp import NoModel, found_model, model_path
+from .base import Engine, LogProbs, ModelTable, Reply, Request, RequestFailed, Scorer, cpu_name
 from .openai.options import url_fault
-from .operational import parted
 from .recorded import replayed
-from .table import create, unchecked
+from .table import check_options, create, model_file, split_options
 
 __all__ = [
     "Engine",
     "LogProbs",
-    "NoModel",
+    "ModelTable",
     "Reply",
     "Request",
     "RequestFailed",
     "Scorer",
+    "check_options",
     "cpu_name",
     "create",
-    "found_model",
-    "model_path",
-    "parted",
-    "recorded",
+    "model_file",
     "replayed",
-    "unchecked",
+    "split_options",
     "url_fault",
 ]

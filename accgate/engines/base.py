@@ -13,6 +13,16 @@ from accgate.result import EngineInfo
 
 
 @dataclass(frozen=True)
+class ModelTable:
+    """A model's table as its engine reads it: relative paths start from `folder`, `extra` is that of its sampling."""
+
+    model: str
+    options: Mapping[str, Any]
+    folder: Path
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Request:
     """One prompt to complete. `id` and `repeat` identify the sample; an engine that asks a model ignores them.
 
@@ -92,8 +102,8 @@ class Engine(Protocol):
 
         Raises
         ------
-        BadInput
-            When options do not fit the engine.
+        KeyFaults
+            When options do not fit what was loaded or reached; keys are relative to the model's table.
         CannotEvaluate
             When the model cannot be loaded or reached.
         """
@@ -139,7 +149,7 @@ class Scorer(Protocol):
 def cpu_name() -> str:
     """The processor's name, as the operating system gives it."""
     try:
-        found = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+        match = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
-        found = None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+        match = None
+    return match[1].strip() if match else platform.processor() or platform.machine()

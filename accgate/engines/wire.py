@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from accgate.engines.base import Reply, Request
+from accgate.text import clip
 
 
 class MalformedReply(ValueError):
@@ -61,11 +62,11 @@ def reply_of(body: Any) -> Reply:
     return Reply(text, finish_reason, prompt_tokens, completion_tokens, logprobs=_logprobs(choice.get("logprobs")))
 
 
-def _logprobs(given: Any) -> tuple[float, ...] | None:
+def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
     """The reply's log-probabilities, as a chat gives them or a completion; None where there are none."""
-    if not isinstance(given, dict):
+    if not isinstance(logprobs, dict):
         return None
-    content, values = given.get("content"), given.get("token_logprobs")
+    content, values = logprobs.get("content"), logprobs.get("token_logprobs")
     if isinstance(content, list):
         values = [token.get("logprob") if isinstance(token, dict) else None for token in content]
     if not isinstance(values, list) or not all(isinstance(value, (int, float)) for value in values):
@@ -103,8 +104,8 @@ def json_value(raw: bytes) -> Any:
 
 def error_text(body: Any) -> str:
     """The message of an error body, however the server wraps it, in one short line."""
-    found = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(found, dict):
-        found = found.get("message", found)
-    text = " ".join(str(found).split())
-    return text if len(text) <= 300 else text[:297] + "..."
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        error = error.get("message", error)
+    text = " ".join(str(error).split())
+    return clip(text, 300)

@@ -1,21 +1,21 @@
 from .assignment import Comparison, Evaluation, Limits, Observer, Watch
 from .cache.engine import Cache
-from .cache.store import Kept, contents, prune
+from .cache.store import CacheEntry, contents, prune
 from .run import EvaluatedCheck, EvaluatedRun, Interrupted, Silent, evaluate_checks, failures, refuse_unknown_ids
-from .sample import rescored
-from .shards.merge import join, keep_union, refuse_own_output
+from .sample import rescore
+from .shards.merge import join, refuse_own_output, write_union
 from .shards.run import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
 from .shards.shard import Shard, parse_shard
 
 __all__ = [
     "SHARD",
     "Cache",
+    "CacheEntry",
     "Comparison",
     "EvaluatedCheck",
     "EvaluatedRun",
     "Evaluation",
     "Interrupted",
-    "Kept",
     "Limits",
     "Observer",
     "Shard",
@@ -28,12 +28,12 @@ __all__ = [
     "evaluate_checks",
     "failures",
     "join",
-    "keep_union",
     "parse_shard",
     "plan_of",
     "prune",
     "refuse_own_output",
     "refuse_unknown_ids",
-    "rescored",
+    "rescore",
     "write_shard",
+    "write_union",
 ]

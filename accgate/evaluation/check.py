@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from accgate.engines import Engine
-from accgate.errors import CannotEvaluate
+from accgate.errors import writing
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
 from accgate.evaluation.interruption import GRACE, Stop
 from accgate.evaluation.resume import settings_of
@@ -22,7 +21,7 @@ async def evaluate(
     assignment: Assignment,
     paths: RecordPaths,
     *,
-    kept: Sequence[Record] = (),
+    earlier: Sequence[Record] = (),
     observer: Observer,
     stop_rule: StopRule | None = None,
     scoring: Scoring | None = None,
@@ -30,12 +29,12 @@ async def evaluate(
     grace: float = GRACE,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Ask what is not kept, score it and write it down.
+    """Ask what no earlier run answered, score it and write it down.
 
     Stops early, with `complete` False, once more than `max_failed` of the records have failed: the check is an
     error whatever follows. Stops early with `stopped` once `stop_rule` says that the finished beginning of the order
-    decides; answers still awaited are then dropped, since those that come first are no random subset. Once `stop` is
-    asked for, nothing more is asked, and what is in flight has `grace` seconds to finish.
+    decides; answers still awaited are then dropped, since those that come first are no random subset. Once a stop is
+    requested, no further sample is asked, and requests in flight have `grace` seconds to finish.
 
     Raises
     ------
@@ -43,9 +42,9 @@ async def evaluate(
         When the engine or the disk fails for good; finished records are kept.
     """
     task = assignment.task
-    _begin(assignment, paths, kept)
-    writer = RecordWriter(paths.records, kept)
-    records = _in_order(assignment, kept)
+    _write_start(assignment, paths, earlier)
+    writer = RecordWriter(paths.records, earlier)
+    records = _in_order(assignment, earlier)
     open_places = (place for place, record in enumerate(records) if record is None)  # each is asked for once
     failed, most_failed = 0, assignment.most_failed
     prefix = None if stop_rule is None else _Prefix(stop_rule, records, assignment.repeats)
@@ -55,7 +54,7 @@ async def evaluate(
     async def work() -> None:
         nonlocal failed
         for place in open_places:
-            if failed > most_failed or decided.is_set() or stop.asked:
+            if failed > most_failed or decided.is_set() or stop.requested:
                 return
             sample, repeat = task.samples[place // assignment.repeats], place % assignment.repeats
             record = await ask(engine, assignment, sample, repeat, clock, scoring)
@@ -66,80 +65,69 @@ async def evaluate(
             if prefix is not None and not decided.is_set() and prefix.decides():
                 decided.set()
 
-    observer.started(assignment.model, task.name, assignment.total, kept)
+    observer.started(assignment.model, task.name, assignment.total, earlier)
     began = clock()
     try:
         with writer:
-            if prefix is not None and kept and prefix.decides():
+            if prefix is not None and earlier and prefix.decides():
                 decided.set()
             workers = [asyncio.create_task(work()) for _ in range(engine.concurrency)]
             await _until_decided(workers, decided, stop, grace)
     finally:
         observer.ended()
     seconds, finished = clock() - began, [record for record in records if record is not None]
-    asked = len(finished) - len(kept)
+    new = len(finished) - len(earlier)
     settings = dict(settings_of(assignment))
-    if not any(record.cached for record in finished):  # what was not asked took no time
-        settings[MEASURED] = {"records": asked, "seconds": round(seconds, 6)}
-    if decided.is_set() and prefix is not None:
-        _end(paths, {**settings, STOPPED: sum(record.score is not None for record in finished)})
-        used = prefix.judged
-        return Evaluation(
-            tuple(finished[:used]),
-            failed <= most_failed,
-            stopped=True,
-            beyond=tuple(finished[used:]),
-            asked=asked,
-            seconds=seconds,
-        )
-    _end(paths, settings)
-    interrupted = stop.asked and len(finished) < assignment.total
-    return Evaluation(tuple(finished), failed <= most_failed and not interrupted, asked=asked, seconds=seconds)
+    if not any(record.cached for record in finished):  # a cached reply took no time
+        settings[MEASURED] = {"records": new, "seconds": round(seconds, 6)}
+    used = prefix.used if prefix is not None and decided.is_set() else None
+    if used is not None:
+        settings[STOPPED] = sum(record.score is not None for record in finished)
+    with writing(paths.settings):
+        write_settings(paths, settings)
+    interrupted = used is None and stop.requested and len(finished) < assignment.total
+    return Evaluation(
+        tuple(finished[:used]),
+        complete=failed <= most_failed and not interrupted,
+        stopped=used is not None,
+        beyond=() if used is None else tuple(finished[used:]),
+        asked=new,
+        seconds=seconds,
+    )
 
 
-def _begin(assignment: Assignment, paths: RecordPaths, kept: Sequence[Record]) -> None:
+def _write_start(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]) -> None:
     """Write what stands beside the records: prompts and settings."""
     samples = assignment.task.samples
-    try:
-        if not kept:  # records of an earlier run must never stand beside the settings of this one
+    with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
+        if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
         write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
         write_settings(paths, settings_of(assignment))
-    except OSError as error:
-        raise CannotEvaluate(f"{paths.settings.parent}: cannot be written: {error.strerror}; mend that") from error
 
 
-def _end(paths: RecordPaths, settings: Mapping[str, Any]) -> None:
-    """Write what is known of the run at its end."""
-    try:
-        write_settings(paths, settings)
-    except OSError as error:
-        cause = f"{paths.settings}: cannot be written: {error.strerror}"
-        raise CannotEvaluate(f"{cause}; mend that, then go on with --resume") from error
-
-
-def _in_order(assignment: Assignment, kept: Sequence[Record]) -> list[Record | None]:
-    """A place for each record in the fixed order, with those kept of an earlier run in theirs."""
+def _in_order(assignment: Assignment, earlier: Sequence[Record]) -> list[Record | None]:
+    """A place for each record in the fixed order, those of an earlier run included."""
     records: list[Record | None] = [None] * assignment.total
-    if kept:
+    if earlier:
         place = {sample.id: number * assignment.repeats for number, sample in enumerate(assignment.task.samples)}
-        for record in kept:
+        for record in earlier:
             records[place[record.id] + record.repeat] = record
     return records
 
 
 class _Prefix:
-    """The finished beginning of the order, and whether it decides; asked again when it has grown by a fiftieth."""
+    """The finished beginning of the order, and whether it decides; looked at again when it has grown by a fiftieth."""
 
     def __init__(self, stop_rule: StopRule, records: Sequence[Record | None], repeats: int) -> None:
         self._stop_rule, self._records, self._repeats = stop_rule, records, repeats
         self._finished = 0
-        self._asked = 0
+        self._used = 0
 
     @property
-    def judged(self) -> int:
-        """Number of records in the beginning that was judged last."""
-        return self._asked * self._repeats
+    def used(self) -> int:
+        """Number of records in the beginning that the stop rule saw last."""
+        return self._used * self._repeats
 
     def decides(self) -> bool:
         """Whether what is finished now decides."""
@@ -147,21 +135,21 @@ class _Prefix:
             self._finished += 1
         samples = self._finished // self._repeats
         all_there = self._finished == len(self._records)
-        if all_there or samples < self._asked + max(1, self._asked // 50):
+        if all_there or samples < self._used + max(1, self._used // 50):
             return False
-        self._asked = samples
-        return self._stop_rule([record for record in self._records[: self.judged] if record is not None])
+        self._used = samples
+        return self._stop_rule([record for record in self._records[: self.used] if record is not None])
 
 
 async def _until_decided(
     workers: Sequence[asyncio.Task[None]], decided: asyncio.Event, stop: Stop, grace: float
 ) -> None:
-    """Wait for all, until the check is decided or `grace` seconds after a stop was asked for; then cancel."""
+    """Wait for all, until the check is decided or `grace` seconds after a stop was requested; then cancel."""
     watches = [asyncio.create_task(decided.wait()), asyncio.create_task(stop.wait())]
     everyone = asyncio.create_task(_all_or_first_error(workers))
     try:
         await asyncio.wait([*watches, everyone], return_when=asyncio.FIRST_COMPLETED)
-        if stop.asked and not decided.is_set():
+        if stop.requested and not decided.is_set():
             await asyncio.wait([watches[0], everyone], timeout=grace, return_when=asyncio.FIRST_COMPLETED)
         if not everyone.done():
             everyone.cancel()

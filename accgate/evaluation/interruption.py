@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: asked once, an evaluation ends in order; asked twice, at once."""
+"""Ctrl-C and SIGTERM: the first ends an evaluation in order, the second at once."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def grace_of(environ: Mapping[str, str]) -> float:
 
 
 class Stop:
-    """Whether an evaluation was asked to stop. A signal may ask for it while no event loop turns."""
+    """A request to stop an evaluation. A signal may make it while no event loop runs."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
 
-    def ask(self) -> None:
-        """Ask for it."""
-        self.asked = True
+    def request(self) -> None:
+        """Request a graceful stop."""
+        self.requested = True
         if self._loop is not None and self._event is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self) -> None:
-        """Return once it is asked for."""
+        """Return once a stop is requested."""
         if self._event is None:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
-        if not self.asked:
+        if not self.requested:
             await self._event.wait()
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Stop]:
-    """A `Stop` that the first signal asks for; the second does what it would have done without this.
+    """A `Stop` that the first signal requests; the second does what it would do without this.
 
     Only signals that raise KeyboardInterrupt are taken over, and only in the main thread: a program that uses accgate
     as a library keeps handlers of its own.
@@ -64,8 +64,8 @@ def interruptible() -> Iterator[Stop]:
     before = dict(taken)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if not stop.asked:
-            stop.ask()
+        if not stop.requested:
+            stop.request()
             return
         handler = before[signal.Signals(number)]
         assert callable(handler)

@@ -33,7 +33,7 @@ def _scored_records(paths: RecordPaths) -> list[Record]:
     return [record for record in read_records(paths.records) if record.score is not None]
 
 
-def kept_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
+def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
     """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
 
     Raises

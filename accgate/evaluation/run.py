@@ -11,13 +11,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.engines import Engine, parted, replayed
+from accgate.engines import Engine, replayed, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
-from accgate.evaluation.resume import kept_records, refuse_unfinished
-from accgate.evaluation.scorers import Scorers, lacking
+from accgate.evaluation.resume import refuse_unfinished, resumable_records
+from accgate.evaluation.scoring import Scorers, missing_ability
 from accgate.evaluation.shards import Shard, samples_digest
 from accgate.planning import Check, PlannedModel
 from accgate.records import OPERATIONAL, PLAN, Record, paths_of
@@ -72,8 +72,8 @@ def evaluate_checks(
 ) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
 
-    `watches` may stop the evaluation of a (model, task) as soon as it is decided; of a `shard` only its samples are asked.
-    What a `cache` holds of the same model is not asked again.
+    `watches` may stop the evaluation of a (model, task) as soon as it is decided. With a `shard` only its samples are
+    asked. Replies that a `cache` has of the same model are not asked again.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def evaluate_checks(
         When SIGINT or SIGTERM came and what was in flight has finished.
     """
     began, clock = datetime.now(timezone.utc), time.monotonic()
-    made = {name: model.engine() for name, model in models_of(checks).items()}
-    if unable := [fault for check in checks if (fault := lacking(made[check.model], check))]:
+    engines = {name: model.engine() for name, model in models_of(checks).items()}
+    if unable := [fault for check in checks if (fault := missing_ability(engines[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
     if not resume:
         for check in checks:
@@ -92,21 +92,19 @@ def evaluate_checks(
     with interruptible() as stop:
         run = _Run(out, resume, observer, watches or {}, shard, cache, stop)
         try:
-            asyncio.run(run.all_models(made, checks))
+            asyncio.run(run.all_models(engines, checks))
         finally:
             if cache is not None:
                 cache.close()
-    if stop.asked:
+    if stop.requested:
         raise Interrupted(checks, run.evaluated)
-    return EvaluatedRun(
-        tuple(run.evaluated), run.infos, started=began.isoformat(timespec="seconds"),
-        seconds=round(time.monotonic() - clock, 3),
-    )  # fmt: skip
+    seconds = round(time.monotonic() - clock, 3)
+    return EvaluatedRun(tuple(run.evaluated), run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What all checks of a run share, and what has come of them so far."""
+    """What all checks of a run share, and those evaluated so far."""
 
     out: Path
     resume: bool
@@ -126,10 +124,11 @@ class _Run:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
             try:
-                if not await _started(engine, self.stop):
-                    return
+                with waiting[0].planned_model.locating():
+                    if not await _start(engine, self.stop):
+                        return
                 self.infos[name] = engine.describe()
-                while waiting and not self.stop.asked:
+                while waiting and not self.stop.requested:
                     self.evaluated.append(await self.check(engine, waiting[0], scorers))
                     waiting.pop(0)
             except CannotEvaluate as error:
@@ -140,41 +139,41 @@ class _Run:
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck:
         info = self.infos[check.model]
         assignment = assignment_of(check, info, self.shard)
-        if lacking := missing_records(engine, assignment.task):
-            return EvaluatedCheck(check, problem=lacking)
+        if missing_ability := missing_records(engine, assignment.task):
+            return EvaluatedCheck(check, problem=missing_ability)
         paths = paths_of(self.out, check.model, check.task.name)
-        kept = kept_records(assignment, paths, resume=self.resume)
+        earlier = resumable_records(assignment, paths, resume=self.resume)
         watch = self.watches.get((check.model, check.task.name), Watch())
-        asked = engine if self.cache is None else self.cache.before(engine, check, info)
+        answering = engine if self.cache is None else self.cache.before(engine, check, info)
         scoring = await scorers.of(check)
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
-        done = await evaluate(
-            asked,
+        evaluation = await evaluate(
+            answering,
             assignment,
             paths,
-            kept=kept,
+            earlier=earlier,
             observer=self.observer,
             stop_rule=watch.stop_rule,
             scoring=scoring,
             stop=self.stop,
             grace=grace_of(os.environ),
         )
-        return EvaluatedCheck(check, done)
+        return EvaluatedCheck(check, evaluation)
 
 
-async def _started(engine: Engine, stop: Stop) -> bool:
+async def _start(engine: Engine, stop: Stop) -> bool:
     """Start an engine; False where the run was asked to stop before it was up."""
-    starting, asked = asyncio.create_task(engine.start()), asyncio.create_task(stop.wait())
+    starting, stopping = asyncio.create_task(engine.start()), asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait([starting, asked], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             await starting
     finally:
-        for task in (starting, asked):
+        for task in (starting, stopping):
             task.cancel()
-        await asyncio.gather(starting, asked, return_exceptions=True)
-    return not stop.asked
+        await asyncio.gather(starting, stopping, return_exceptions=True)
+    return not stop.requested
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
@@ -204,9 +203,9 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
 
 
 def missing_records(engine: Engine, task: Task) -> str | None:
-    """What a recording lacks of a task's samples; None where it has them all.
+    """Which of a task's samples a recording lacks; None where it has them all.
 
-    What was left out is no failed sample, and a test that stops early would never come to look for it.
+    A sample that was left out is no failed sample, and a test that stops early might never look for it.
     """
     recording = replayed(engine)
     if recording is None:
@@ -219,10 +218,10 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
 
 def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
-    """What is evaluated of a check: all of it, or a shard's part, with the settings that tell two runs apart."""
+    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart."""
     model = check.planned_model.settings
     sampling = Sampling(**asdict(model.sampling))
-    answering, operational = parted(model.engine, model.options)
+    answering, operational = split_options(model.engine, model.options)
     settings = {
         "engine": asdict(info),
         "model": model.model,
@@ -240,14 +239,14 @@ def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) ->
 
 
 def failures(item: EvaluatedCheck, consequence: str) -> str:
-    """What failed in an evaluation, in words, with the mend."""
+    """How many samples of an evaluation failed, why the first did, and what to do."""
     assert item.evaluation is not None
     failed = item.evaluation.failed
     total = len(item.check.task.samples) * item.check.repeats
     first = failed[0].error if failed else "none"
     return (
         f"{len(failed)} of {total} samples failed, {consequence}; the first: {first}. "
-        "Mend the cause, then go on with --resume"
+        "Correct the cause, then go on with --resume"
     )
 
 

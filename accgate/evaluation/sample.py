@@ -1,4 +1,4 @@
-"""One sample asked and its reply scored."""
+"""One sample: the request, the reply, and its score."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from accgate.engines import Engine, Reply, Request, RequestFailed, replayed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
-from accgate.evaluation.scoring import NotScored, Scoring, scored
+from accgate.evaluation.scoring import NotScored, Scoring, score_of
 from accgate.metrics import perplexity
 from accgate.records import Record
-from accgate.tasks import ForeignTask, Sample, Task, chosen, continuation
+from accgate.tasks import HarnessTask, Sample, Task, continuation, likeliest_option
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
-    """What came of asking once."""
+class _Answer:
+    """The reply to one request, the answer read from it, and its score."""
 
     reply: Reply
     answer: str | None
@@ -41,82 +41,95 @@ async def ask(
     error: str | None = None
     attacked: float | tuple[float | None, ...] | None = None
     try:
-        done = await _answered(engine, assignment, sample, repeat, sample.user, scoring)
+        done = await _answer(engine, assignment, sample, repeat, sample.user, scoring)
         if replayed(engine) is not None:
             attacked = done.reply.attacked
         elif sample.attacked:
-            attacked = await _attacked(engine, assignment, sample, repeat, scoring, done.score)
+            attacked = await _scores_under_attack(engine, assignment, sample, repeat, scoring, done.score)
     except (RequestFailed, NotScored) as failure:
-        done, error = _Answered(Reply(None), None, None), str(failure) or "no reply"
+        done, error = _Answer(Reply(None), None, None), str(failure) or "no reply"
     if done.score is None and error is None:
         error = "no answer in the reply, and the metric has no worst score"
     reply = done.reply
     return Record(
-        id=sample.id, repeat=repeat, score=done.score, target=sample.target, answer=done.answer, reply=reply.text,
-        finish_reason=reply.finish_reason, prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens, seconds=round(clock() - began, 4), error=error,
-        cluster=sample.cluster, group=sample.group, label=sample.label, confidence=done.confidence, attacked=attacked,
+        id=sample.id,
+        repeat=repeat,
+        score=done.score,
+        target=sample.target,
+        answer=done.answer,
+        reply=reply.text,
+        finish_reason=reply.finish_reason,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        seconds=round(clock() - began, 4),
+        error=error,
+        cluster=sample.cluster,
+        group=sample.group,
+        label=sample.label,
+        confidence=done.confidence,
+        attacked=attacked,
         cached=reply.cached or None,
-    )  # fmt: skip
+    )
 
 
-async def _answered(
+async def _answer(
     engine: Engine, assignment: Assignment, sample: Sample, repeat: int, user: str, scoring: Scoring
-) -> _Answered:
+) -> _Answer:
     task, request = assignment.task, _request(assignment, sample, repeat, user)
     if replayed(engine) is None:
-        if isinstance(task, ForeignTask):
-            return await _foreign(engine, task, sample, repeat)
+        if isinstance(task, HarnessTask):
+            return await _by_lm_eval(engine, task, sample, repeat)
         if task.metric.kind == "likelihood":
-            return await _surprise(engine, task, sample, request)
+            return await _perplexity(engine, task, sample, request)
         if task.by_likelihood:
-            return await _likeliest(engine, task, sample, request)
+            return await _likeliest_option(engine, task, sample, request)
     reply = await engine.complete(request)
     answer = None if reply.text is None else task.answer(reply.text)
     if reply.score is not None:
-        return _Answered(reply, answer, _in_range(task, sample, reply.score), reply.confidence)
+        return _Answer(reply, answer, _in_range(task, sample, reply.score), reply.confidence)
     if task.by_likelihood and answer is not None:
         answer = answer.partition(SEPARATOR)[0]
     if answer is None:
-        return _Answered(reply, None, task.metric.worst, _confidence(task, reply))
-    return _Answered(reply, answer, await scoring.points(task, sample, answer, repeat=repeat), _confidence(task, reply))
+        return _Answer(reply, None, task.metric.worst, _confidence(task, reply))
+    return _Answer(reply, answer, await scoring.points(task, sample, answer, repeat=repeat), _confidence(task, reply))
 
 
-async def _surprise(engine: Any, task: Task, sample: Sample, request: Request) -> _Answered:
-    """How surprising the target is after the prompt."""
-    found = await engine.score(request, sample.target)
-    per = task.metric_options.get("per", "token")
-    score = perplexity(found.total, tokens=len(found.tokens), text=sample.target, per=per)
-    reply = Reply(None, prompt_tokens=len(found.tokens), completion_tokens=0, cached=found.cached)
-    return _Answered(reply, None, score)
+async def _perplexity(engine: Any, task: Task, sample: Sample, request: Request) -> _Answer:
+    """The target's perplexity after the prompt."""
+    likelihood = await engine.score(request, sample.target)
+    per, tokens = task.metric_options.get("per", "token"), len(likelihood.tokens)
+    score = perplexity(likelihood.total, tokens=tokens, text=sample.target, per=per)
+    reply = Reply(None, prompt_tokens=tokens, completion_tokens=0, cached=likelihood.cached)
+    return _Answer(reply, None, score)
 
 
-async def _foreign(engine: Engine, task: ForeignTask, sample: Sample, repeat: int) -> _Answered:
+async def _by_lm_eval(engine: Engine, task: HarnessTask, sample: Sample, repeat: int) -> _Answer:
     """What lm-eval asks, and how it scores the answers."""
     from accgate.tasks import responses_of
 
-    asked = task.asked[sample.id]
-    responses, replies = await responses_of(engine, asked.requests, sample.id, repeat)
-    points, answer = task.lm_eval.points(asked, responses), task.lm_eval.answer(asked, responses)
-    return _Answered(replies[0] if replies else Reply(answer), answer, points)
+    question = task.documents[sample.id]
+    responses, replies = await responses_of(engine, question.requests, sample.id, repeat)
+    points, answer = task.lm_eval.points(question, responses), task.lm_eval.answer(question, responses)
+    return _Answer(replies[0] if replies else Reply(answer), answer, points)
 
 
 SEPARATOR = ": "  # between label and text, in the reply of a choice by likelihood
 
 
-async def _likeliest(engine: Any, task: Task, sample: Sample, request: Request) -> _Answered:
+async def _likeliest_option(engine: Any, task: Task, sample: Sample, request: Request) -> _Answer:
     """The option that the model finds likeliest after the prompt."""
     assert task.choices is not None
     texts = [continuation(task.choices, option) for option in sample.options]
-    found = await asyncio.gather(*(engine.score(request, text) for text in texts))
-    choice = chosen(task.choices, sample.options, [each.total for each in found], [len(each.tokens) for each in found])
+    scores = await asyncio.gather(*(engine.score(request, text) for text in texts))
+    totals, tokens = [each.total for each in scores], [len(each.tokens) for each in scores]
+    choice = likeliest_option(task.choices, sample.options, totals, tokens)
     text = next(option.text for option in sample.options if option.label == choice.label)
-    cached = all(each.cached for each in found)
+    cached = all(each.cached for each in scores)
     reply = Reply(f"{choice.label}{SEPARATOR}{text}", completion_tokens=0, cached=cached)
-    return _Answered(reply, choice.label, scored(task, sample, choice.label), choice.confidence)
+    return _Answer(reply, choice.label, score_of(task, sample, choice.label), choice.confidence)
 
 
-async def _attacked(
+async def _scores_under_attack(
     engine: Engine, assignment: Assignment, sample: Sample, repeat: int, scoring: Scoring, score: float | None
 ) -> float | tuple[float | None, ...] | None:
     """The score after each attack, None where none was made: one number for one attack."""
@@ -124,9 +137,10 @@ async def _attacked(
     right = score is not None and score == task.metric.best
     after: list[float | None] = []
     for attack, user in zip(task.attacks, sample.attacked, strict=True):
-        asked = right or attack.ask == "all"
-        done = await _answered(engine, assignment, sample, repeat, user, scoring) if asked else None
-        after.append(None if done is None else done.score)
+        if right or attack.ask == "all":
+            after.append((await _answer(engine, assignment, sample, repeat, user, scoring)).score)
+        else:
+            after.append(None)
     return after[0] if len(after) == 1 else tuple(after)
 
 
@@ -167,8 +181,8 @@ def _confidence(task: Task, reply: Reply) -> float | None:
                 'server that has logprobs, or ask the model itself: by = "reply"'
             )
         return math.exp(sum(reply.logprobs) / len(reply.logprobs)) if reply.logprobs else 0.0
-    found = re.findall(task.confidence.regex, reply.text or "")
-    share = _share(found[-1]) if found else None
+    matches = re.findall(task.confidence.regex, reply.text or "")
+    share = _share(matches[-1]) if matches else None
     if share is None:
         raise NotScored(f"the reply gives no confidence: {(reply.text or '')[-80:]!r}")
     return share
@@ -188,7 +202,7 @@ def _share(text: str) -> float | None:
     return value if 0.0 <= value <= 1.0 else None
 
 
-def rescored(task: Task, sample: Sample, record: Record) -> Record:
+def rescore(task: Task, sample: Sample, record: Record) -> Record:
     """A record as this task scores its reply; one without a reply keeps its score.
 
     Raises
@@ -202,7 +216,7 @@ def rescored(task: Task, sample: Sample, record: Record) -> Record:
         raise BadInput("not evaluated: its scores need more than the recorded replies")
     answer = record.answer if task.by_likelihood else task.answer(record.reply)
     try:
-        score = task.metric.worst if answer is None else scored(task, sample, answer)
+        score = task.metric.worst if answer is None else score_of(task, sample, answer)
     except NotScored as error:
         return replace(record, answer=answer, score=None, error=str(error))
     return replace(record, answer=answer, score=score)

@@ -1,26 +1,25 @@
 from . import proposal, publication
+from .api.answers import CannotPublish
 from .api.client import Client
-from .api.failures import CannotPublish
-from .commands import command, mask
+from .branch import push_files, refuse_other_branch
 from .event import Event, read_event
-from .history_branch import Place, push, refuse_other_branch
-from .opening import start
 from .outcome import FAIL_ON
+from .publication import start
 from .response import respond
-from .trees import Trees
+from .rules import Trees
+from .runner import command, mask
 
 __all__ = [
     "FAIL_ON",
     "CannotPublish",
     "Client",
     "Event",
-    "Place",
     "Trees",
     "command",
     "mask",
     "proposal",
     "publication",
-    "push",
+    "push_files",
     "read_event",
     "refuse_other_branch",
     "respond",

@@ -1,4 +1,4 @@
-"""Remarks on the lines of accuracy.toml: checks that did not pass, rules that changed, and faults of the file."""
+"""Annotations on lines of accuracy.toml: checks that did not pass, rules that changed, and faults of the file."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from accgate.config import load_config
 from accgate.errors import AccgateError
 from accgate.github.check_runs import Annotation, Level
 from accgate.github.outcome import Outcome
-from accgate.github.trees import Trees
+from accgate.github.rules import Trees
 from accgate.guard import Guard
 from accgate.verdict import Verdict, name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
-HEAD_INSIDE = "/accgate/head"  # where the evaluating container has the tree
-MOST = 200  # annotations; past that nobody reads them, and each 50 are a request
+HEAD_INSIDE = "/accgate/head"  # the tree inside the evaluating container
+MOST = 200  # annotations; nobody reads more, and every 50 take a request
 
 
-def remarks_on(outcome: Outcome, guard: Guard | None, trees: Trees) -> tuple[Annotation, ...]:
-    """The remarks of a run, the most important first."""
-    found = [*_faults(outcome, trees), *_verdicts(outcome, trees), *_changes(guard, trees)]
-    return tuple(found[:MOST])
+def annotations_of(outcome: Outcome, guard: Guard | None, trees: Trees) -> tuple[Annotation, ...]:
+    """The annotations of a run, the most important first."""
+    return tuple([*_faults(outcome, trees), *_verdicts(outcome, trees), *_changes(guard, trees)][:MOST])
 
 
 def _verdicts(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
@@ -52,15 +51,15 @@ def _changes(guard: Guard | None, trees: Trees) -> Iterator[Annotation]:
 
 
 def _faults(outcome: Outcome, trees: Trees) -> Iterator[Annotation]:
-    """What accgate's own messages say of files in the head's tree."""
-    for found in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
-        name = in_repository(found["path"], trees)
+    """The faults of files in the head's tree, from accgate's own messages."""
+    for fault in FAULT.finditer("" if outcome.failure is None else outcome.failure.log):
+        name = in_repository(fault["path"], trees)
         if not PurePosixPath(name).is_absolute():
-            yield Annotation(name, int(found["line"]), "failure", "accgate: bad input", found["message"])
+            yield Annotation(name, int(fault["line"]), "failure", "accgate: bad input", fault["message"])
 
 
 def in_repository(text: str, trees: Trees) -> str:
-    """A text with the paths of the head's tree, here and in the evaluating container, as they are in the repository.
+    """A text in which paths of the head's tree, here or in the evaluating container, are those of the repository.
 
     >>> from pathlib import Path
     >>> in_repository("/accgate/head/accuracy.toml:2: gate", Trees(Path("head"), None, "accuracy.toml"))

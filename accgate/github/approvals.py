@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from accgate.github.api import CannotPublish, CannotRead, Client, NotFound
+from accgate.github.api import CannotPublish, CannotRead, Client, NotFound, promised
 from accgate.github.check_runs import check_runs
 from accgate.github.event import Event
 
@@ -36,13 +36,13 @@ class Approval:
 def find_approval(client: Client, event: Event, check_name: str) -> Approval | None:
     """The approval of `event.head_sha` by somebody with write permission who is not the pull request's author.
 
-    A review counts that approves this commit and is its writer's last word. The label `accgate-approved` counts where
-    it was set after the check run `check_name` first looked at this commit, and no force push lies in between.
+    A review counts if it approves this commit and is its writer's last one. The label `accgate-approved` counts if it
+    was set after the check run `check_name` first started on this commit, with no force push in between.
 
     Raises
     ------
     CannotRead
-        Where anything that decides about it cannot be read.
+        When anything that the decision needs cannot be read.
     """
     if event.number is None:
         return None
@@ -56,7 +56,7 @@ def fork_is_allowed(client: Client, event: Event) -> str | None:
     Raises
     ------
     CannotRead
-        Where that cannot be read.
+        When that cannot be read.
     """
     path = f"/repos/{event.repository}/actions/runs/{event.run_id}"
     with _reading(f"the approvals of run {event.run_id}"):
@@ -70,11 +70,10 @@ def fork_is_allowed(client: Client, event: Event) -> str | None:
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
     try:
-        yield
+        with promised(what):
+            yield
     except CannotPublish as error:
         raise CannotRead(f"{what} cannot be read: {error}") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CannotRead(f"{what} cannot be read: the answer lacks what GitHub's API promises") from error
 
 
 def _by_review(client: Client, event: Event) -> Approval | None:
@@ -113,13 +112,13 @@ def _by_label(client: Client, event: Event, check_name: str) -> Approval | None:
 
 
 def first_look(client: Client, event: Event, check_name: str) -> datetime | None:
-    """When the check first looked at the head commit: it was there by then."""
+    """When the check first started on the head commit, which was there by then."""
     started = [run["started_at"] for run in check_runs(client, event, check_name) if run["started_at"]]
     return min(map(moment, started), default=None)
 
 
 def moved_since(events: Iterable[Mapping[str, Any]], since: datetime) -> bool:
-    """Whether these events of a pull request say that its branch or base was elsewhere at or after that moment."""
+    """Whether events of a pull request moved its branch or changed its base at or after that moment."""
     return any(row["event"] in MOVES and moment(row["created_at"]) >= since for row in events)
 
 
@@ -128,7 +127,7 @@ def _may(client: Client, event: Event, user: dict[str, Any]) -> bool:
 
 
 def is_writer(client: Client, event: Event, user: Mapping[str, Any]) -> bool:
-    """Whether a user, as the API writes one, is a person and may write to the repository."""
+    """Whether a user of the API is a person who may write to the repository."""
     login = user["login"]
     if user.get("type", "User") != "User" or login.endswith("[bot]"):
         return False

@@ -1,4 +1,4 @@
-"""References that another job left: hostile data, of which only what a reference store has is taken."""
+"""References in an artifact of another job: hostile data, of which only the files of a reference store are taken."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from urllib.parse import unquote
 
 from accgate.errors import BadInput
 from accgate.records import file_name
-from accgate.references import Reference, anchor_beside, figures, find_reference, reference_path
+from accgate.references import Reference, anchor_beside, figures_of, find_reference, reference_path
 
 MOST_FILES = 2_000
 FILE_LIMIT = 25_000_000  # bytes
 TOTAL_LIMIT = 100_000_000  # bytes
 UNPACKED_LIMIT = 250_000_000  # bytes of replies
-_MEND = "upload the references folder of `record` and nothing else"
+_FIX = "upload the references folder of `record` and nothing else"
 _KINDS = (".anchor.scores.csv", ".scores.csv", ".replies.jsonl.gz", ".anchor.toml", ".toml")  # the longer ones first
 
 
 def stored_files(folder: Path) -> dict[str, bytes]:
-    """The files of a reference store in a folder by MODEL/FILE; other plain files are left where they are.
+    """The files of a reference store in a folder by MODEL/FILE; other plain files are ignored.
 
     Raises
     ------
     BadInput
-        For what is neither a plain file nor a folder, for more or larger files than references have, and where there
-        is no reference at all.
+        For anything but plain files and folders, for more or larger files than references have, and for a folder
+        without a reference.
     """
     files: dict[str, bytes] = {}
     total = 0
     for number, path in enumerate(_plain_files(folder), 1):
         if number > MOST_FILES:
-            raise BadInput(f"{folder}: holds more than {MOST_FILES:,} files; {_MEND}")
+            raise BadInput(f"{folder}: holds more than {MOST_FILES:,} files; {_FIX}")
         name = path.relative_to(folder).as_posix()
         if not is_stored(name):
             continue
@@ -52,7 +52,7 @@ def stored_files(folder: Path) -> dict[str, bytes]:
             )
         files[name] = path.read_bytes()
     if not any(name.endswith(".toml") for name in files):
-        raise BadInput(f"{folder}: holds no reference; {_MEND}")
+        raise BadInput(f"{folder}: holds no reference; {_FIX}")
     return files
 
 
@@ -70,36 +70,36 @@ def is_stored(name: str) -> bool:
 
 
 def check_references(folder: Path, changed: Collection[str], *, reason: str) -> None:
-    """Refuses references that do not stand where `record` writes them, or whose scores or reason are not theirs.
+    """Refuse references in places where `record` does not write them, with another reason, or with other scores.
 
-    `changed` are paths that `stored_files` gave; the references to which they belong are read.
+    `changed` are paths from `stored_files`; the references to which they belong are read.
 
     Raises
     ------
     BadInput
-        Saying which file, and what is wrong with it.
+        Which file, and what is wrong with it.
     """
     for model, task in sorted({(name.split("/")[0], _stem(name)) for name in changed}):
         path = folder / model / f"{task}.toml"
-        found = find_reference(folder, unquote(model), unquote(task))
-        if found is None or found.path != path:
-            raise BadInput(f"{path}: is missing, but files beside it changed; {_MEND}")
-        about = found.about
+        reference = find_reference(folder, unquote(model), unquote(task))
+        if reference is None or reference.path != path:
+            raise BadInput(f"{path}: is missing, but files beside it changed; {_FIX}")
+        about = reference.about
         if reference_path(folder, about.model, about.variant, about.task) != path:
-            raise BadInput(f"{path}: is not the place of a reference of {about.model} for task {about.task}; {_MEND}")
-        if found.scores is None:
-            raise BadInput(f"{path}: has no scores, which `record` writes; {_MEND}")
+            raise BadInput(f"{path}: is not the place of a reference of {about.model} for task {about.task}; {_FIX}")
+        if reference.scores is None:
+            raise BadInput(f"{path}: has no scores, which `record` writes; {_FIX}")
         anchor = anchor_beside(path)
         if anchor is not None and (anchor.about.model, anchor.about.task) != (about.model, about.task):
-            raise BadInput(f"{anchor.path}: is of another model or task than {path.name}; {_MEND}")
+            raise BadInput(f"{anchor.path}: is of another model or task than {path.name}; {_FIX}")
         if f"{model}/{task}.toml" not in changed:
-            raise BadInput(f"{path}: is as it was, but files beside it changed; {_MEND}")
+            raise BadInput(f"{path}: is unchanged, but files beside it changed; {_FIX}")
         if about.reason != reason:
-            raise BadInput(f"{path}: was recorded for another reason than the comment gives; record it again")
-        for key, value in figures(found.scores).items():
+            raise BadInput(f"{path}: was recorded for another reason than the one in the comment; record it again")
+        for key, value in figures_of(reference.scores).items():
             if not _same(getattr(about, key), value):
                 raise BadInput(f"{path}: {key}: does not follow from the scores; record it again")
-        _check_replies(found)
+        _check_replies(reference)
 
 
 def git_sha(content: bytes) -> str:
@@ -111,12 +111,12 @@ def git_sha(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _same(said: float | None, value: float | None) -> bool:
-    return said == value or (said is not None and value is not None and math.isclose(said, value, rel_tol=1e-9))
+def _same(left: float | None, right: float | None) -> bool:
+    return left == right or (left is not None and right is not None and math.isclose(left, right, rel_tol=1e-9))
 
 
 def _stem(name: str) -> str:
-    """The task's name in a path, as the file's name has it."""
+    """The task's name in a path, as it is written in the file's name."""
     file = name.rsplit("/", maxsplit=1)[-1]
     return file.removesuffix(next(kind for kind in _KINDS if file.endswith(kind)))
 
@@ -134,11 +134,11 @@ def _plain_files(folder: Path) -> Iterator[Path]:
         elif stat.S_ISREG(mode):
             yield Path(entry.path)
         else:
-            raise BadInput(f"{entry.path}: is a link, or no plain file; {_MEND}")
+            raise BadInput(f"{entry.path}: is a link or another special file; {_FIX}")
 
 
 def _check_replies(reference: Reference) -> None:
-    """Whether the sidecar of replies can be read as the report will, and does not swell beyond measure."""
+    """Refuse replies that the report could not read, or that unpack to more than the limit."""
     path = reference.replies_path
     if not path.exists():
         return

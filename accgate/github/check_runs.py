@@ -1,4 +1,4 @@
-"""The check run on the head commit: opened when the gate starts, finished with what it decided."""
+"""The check run on the head commit: opened when the gate starts, and finished with its conclusion."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from accgate.github.api import CannotReach, Client, NotFound, Uncertain, Unreadable, number_at
 from accgate.github.event import Event
+from accgate.text import clip
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled", "skipped", "timed_out", "action_required"]
 Level = Literal["notice", "warning", "failure"]
@@ -32,14 +33,17 @@ class Annotation:
 
 
 def open_check_run(client: Client, event: Event, *, name: str, title: str, summary: str) -> int:
-    """Opens a check run, in progress on the head commit; its id.
+    """Open a check run in progress on the head commit; its id.
 
     Raises
     ------
     CannotPublish
-        Where GitHub could not be asked or told.
+        When GitHub could not be reached, or refused.
     """
-    body = {"status": "in_progress", "output": {"title": _cut(title), "summary": _cut(summary)}}
+    body = {
+        "status": "in_progress",
+        "output": {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")},
+    }
     return _create(client, event, name, body)
 
 
@@ -55,16 +59,18 @@ def finish_check_run(
     annotations: Sequence[Annotation] = (),
     check_run_id: int | None = None,
 ) -> int:
-    """Ends the check run with its conclusion and annotations, or writes an ended one where no id is known; its id.
+    """End the check run with its conclusion and annotations, or write an ended one where there is no id; its id.
 
-    The conclusion goes with the first request: where later annotations fail, it stands all the same.
+    The conclusion goes with the first request, so that it counts even where later annotations fail.
 
     Raises
     ------
     CannotPublish
-        Where GitHub could not be asked or told.
+        When GitHub could not be reached, or refused.
     """
-    output = {"title": _cut(title), "summary": _cut(summary)} | ({"text": _cut(text)} if text else {})
+    output = {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")} | (
+        {"text": clip(text, TEXT_LIMIT, "…")} if text else {}
+    )
     rows = [_row(annotation) for annotation in annotations]
     first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
     body = {
@@ -108,7 +114,7 @@ def _create(client: Client, event: Event, name: str, body: dict[str, Any]) -> in
 
 
 def _update(client: Client, event: Event, check_run_id: int, body: dict[str, Any], *, sent: int) -> None:
-    """Changes a check run that has `sent` annotations. GitHub appends annotations, so twice would double them."""
+    """Change a check run that has `sent` annotations. GitHub appends annotations, so a second time doubles them."""
     path = f"/repos/{event.repository}/check-runs/{check_run_id}"
     annotated = "annotations" in body["output"]
     for failed in range(1, _ATTEMPTS + 1):
@@ -133,10 +139,6 @@ def _row(annotation: Annotation) -> dict[str, Any]:
         "title": annotation.title[:TITLE_LIMIT],
         "message": message or "-",  # an empty one is refused
     }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 1] + "…"
 
 
 def _id(run: Any) -> int:

@@ -1,4 +1,4 @@
-"""The one comment of a check on a pull request: found again by author and marker, updated in place."""
+"""The one comment of a check on a pull request, which is found again by its author and marker and updated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MARKER = re.compile(
 
 @dataclass(frozen=True)
 class State:
-    """What a comment says, as far as `when` needs to know: both verdict and guard, and whether the run passed."""
+    """The part of a comment that `when` depends on: verdict and guard, and whether the run passed."""
 
     verdict: str
     guard: str
@@ -41,7 +41,7 @@ class State:
 
 @dataclass(frozen=True)
 class Comment:
-    """One of our comments, and what its marker says of the run that wrote it: None where it says nothing."""
+    """One of our comments, with the facts in its marker about the run that wrote it; None where it has none."""
 
     id: int
     url: str | None
@@ -51,7 +51,7 @@ class Comment:
 
 
 def comment_key(config: str, check_name: str) -> str:
-    """What tells the comments of several checks on one pull request apart.
+    """The key that tells the comments of several checks on one pull request apart.
 
     >>> comment_key("accuracy.toml", "accgate") == comment_key("accuracy.toml", "accgate (fp8)")
     False
@@ -62,15 +62,15 @@ def comment_key(config: str, check_name: str) -> str:
 def put_comment(
     client: Client, event: Event, *, key: str, state: State, body: str, when: When = "always"
 ) -> str | None:
-    """Writes, updates or leaves the comment with this key; its address, None where there is none.
+    """Write, update or leave the comment with this key; its address, None where there is none.
 
-    `on-change` writes only where verdict or guard differ from what stands there; `on-failure` begins no comment for a
-    run that passed. A comment of a later run stays as it is.
+    `on-change` writes only where verdict or guard differ from the comment's; `on-failure` begins no comment for a run
+    that passed. A comment of a later run stays as it is.
 
     Raises
     ------
     CannotPublish
-        Where GitHub could not be asked or told.
+        When GitHub could not be reached, or refused.
     """
     if when == "never" or event.number is None:
         return None
@@ -89,7 +89,7 @@ def put_comment(
         except NotFound:
             if not ours:
                 raise
-            gone.add(ours[0].id)  # deleted after it had been found
+            gone.add(ours[0].id)  # deleted since we listed it
             continue
         except Uncertain:  # it may be there now: look again
             client.rest(failed)
@@ -97,14 +97,14 @@ def put_comment(
         author = text_at(created, "user", "login") or me
         if author.lower() == me.lower():
             return text_at(created, "html_url")
-        me = author  # now the server has said who we are, and an older comment may be ours
+        me = author  # now we know our own name, and an older comment may be ours
     if posted := list(_ours(client, event, key, me)):
         return posted[0].url
     raise CannotReach(f"the comment on {event.repository}#{event.number} could not be written in {_ATTEMPTS} attempts")
 
 
 def own_login(client: Client) -> str:
-    """Who writes with this token: `github-actions[bot]` for the token of a job."""
+    """The user of this token: `github-actions[bot]` for the token of a job."""
     try:
         login = text_at(client.get("/user", needs="metadata: read"), "login")
     except (CannotReach, LimitedTooLong):
@@ -120,14 +120,14 @@ def own_login(client: Client) -> str:
 
 
 def _ours(client: Client, event: Event, key: str, me: str) -> Iterator[Comment]:
-    """Our comments with this key, the oldest first. Others may copy a marker, but not write under our name."""
+    """Our comments with this key, the oldest first. Others can copy the marker, but not write under our name."""
     rows = client.pages(f"/repos/{event.repository}/issues/{event.number}/comments", needs=NEEDS)
     for row in sorted(rows, key=lambda row: number_at(row, "id") or 0):
         number, author = number_at(row, "id"), (text_at(row, "user", "login") or "").lower()
-        found = _MARKER.match(text_at(row, "body") or "")
-        if number is not None and author == me.lower() and found and found[1] == key:
-            run = (int(found[5]), int(found[6])) if found[5] else None
-            yield Comment(number, text_at(row, "html_url"), found[2], found[3], run)
+        marker = _MARKER.match(text_at(row, "body") or "")
+        if number is not None and author == me.lower() and marker and marker[1] == key:
+            run = (int(marker[5]), int(marker[6])) if marker[5] else None
+            yield Comment(number, text_at(row, "html_url"), marker[2], marker[3], run)
 
 
 def _is_due(ours: list[Comment], event: Event, state: State, when: When) -> bool:
@@ -155,5 +155,5 @@ def _marker(event: Event, key: str, state: State) -> str:
     values = f"verdict={state.verdict} guard={state.guard} head={event.head_sha}"
     line = f"<!-- accgate {key} {values} run={event.source_run_id}.{event.source_run_attempt} -->"
     if not _MARKER.fullmatch(line) or re.search(r"[<>]|--", values):
-        raise ValueError(f"no marker: {line}")
+        raise ValueError(f"not a marker: {line}")
     return line

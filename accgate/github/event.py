@@ -1,4 +1,4 @@
-"""What GitHub Actions says of the run: which event, which commit, which pull request."""
+"""The event of a run on GitHub: its kind, its commit, and its pull request."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class Event:
 
     @property
     def run_url(self) -> str:
-        """Page of this run."""
+        """The page of this run."""
         if not self.run_id:
             return f"{self.server_url}/{self.repository}/actions"
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.run_attempt}"
 
 
 def check_run_name(event: Event, name: str, *, advisory: bool = False) -> str:
-    """The name that the event's check run bears: the given one only where rules that nobody could weaken judged.
+    """The name of the event's check run: `name` itself only where the rules of a base commit decided.
 
-    After a push or by hand a commit's own rules judge, and of a fork anybody may have written the result: such a check
+    After a push or by hand a commit's own rules decide, and anybody may have written the result of a fork: such a check
     must not satisfy one that is required of pull requests.
     """
     if advisory:
@@ -69,7 +69,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     Raises
     ------
     BadInput
-        Naming the variable or the key, where one is missing or is not what GitHub writes.
+        When a variable or key is missing or is not what GitHub writes: which one.
     """
     name = _variable(environ, "GITHUB_EVENT_NAME")
     payload = _payload(_variable(environ, "GITHUB_EVENT_PATH"))
@@ -119,7 +119,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
 def find_pull_request(client: Client, event: Event) -> Event | None:
     """The event with the open pull request of its head repository, branch and commit; None where there is none.
 
-    Nothing that the evaluating run wrote is asked: its artifact can hold any number.
+    The number in the artifact of the evaluating run is not used: a fork can write any number there.
     """
     if not event.head_repository or not event.head_branch:
         return None
@@ -143,7 +143,9 @@ def _of_pull_request(event: Event, payload: dict[str, Any]) -> Event:
     _at(payload, "pull_request", "base", "repo")
     number = number_at(pull, "number") or 0
     if number < 1:
-        raise BadInput(f"GITHUB_EVENT_PATH: pull_request.number: {pull.get('number')!r} is no pull request")
+        raise BadInput(
+            f"GITHUB_EVENT_PATH: pull_request.number: {pull.get('number')!r} is not the number of a pull request"
+        )
     head_repository = text_at(pull, "head", "repo", "full_name")
     base_repository = text_at(pull, "base", "repo", "full_name")
     if base_repository is None:
@@ -165,7 +167,7 @@ def _of_workflow_run(event: Event, payload: dict[str, Any]) -> Event:
     head_repository = text_at(run, "head_repository", "full_name")
     source_id, source_attempt = number_at(run, "id"), number_at({"run_attempt": 1} | run, "run_attempt")
     if source_id is None or source_attempt is None:
-        raise BadInput("GITHUB_EVENT_PATH: workflow_run.id or workflow_run.run_attempt is no number")
+        raise BadInput("GITHUB_EVENT_PATH: workflow_run.id or workflow_run.run_attempt is not a number")
     return replace(
         event,
         head_sha=_sha(payload, "workflow_run", "head_sha"),
@@ -178,7 +180,7 @@ def _of_workflow_run(event: Event, payload: dict[str, Any]) -> Event:
 
 
 def _commented_pull_request(payload: dict[str, Any]) -> int | None:
-    """The pull request that an `issue_comment` stands under."""
+    """The number of the pull request of an `issue_comment`."""
     issue = payload.get("issue")
     return number_at(issue, "number") if isinstance(issue, dict) and "pull_request" in issue else None
 
@@ -220,7 +222,7 @@ def _at(payload: dict[str, Any], *keys: str) -> Any:
 def _object(payload: dict[str, Any], *keys: str) -> dict[str, Any]:
     value = _at(payload, *keys)
     if not isinstance(value, dict):
-        raise BadInput(f"GITHUB_EVENT_PATH: the event's {'.'.join(keys)} is no object")
+        raise BadInput(f"GITHUB_EVENT_PATH: the event's {'.'.join(keys)} is not an object")
     return value
 
 
@@ -237,3 +239,28 @@ def _is_sha(value: object) -> bool:
 
 def _other(head_repository: str | None, base_repository: str) -> bool:
     return head_repository is None or head_repository.lower() != base_repository.lower()
+
+
+@dataclass(frozen=True)
+class Head:
+    """A pull request's head; `repository` is None where a fork is gone."""
+
+    sha: str
+    ref: str
+    repository: str | None
+    is_open: bool
+    author: str | None
+
+    def is_in(self, repository: str) -> bool:
+        """Whether it is a branch of this repository, and not of a fork."""
+        return self.repository is not None and self.repository.lower() == repository.lower()
+
+
+def read_head(client: Client, event: Event) -> Head:
+    """The head of the event's pull request as it is now; call it inside `promised`."""
+    pull = client.get(f"/repos/{event.repository}/pulls/{event.number}", needs="pull-requests: read")
+    head = pull["head"]
+    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head["sha"]):
+        raise ValueError("the head is not a commit")
+    repository = (head["repo"] or {}).get("full_name")
+    return Head(head["sha"], head["ref"], repository, pull["state"] == "open", (pull["user"] or {}).get("login"))

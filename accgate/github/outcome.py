@@ -1,4 +1,4 @@
-"""What came of an evaluation: its result, or why it has none; and what that means for a pull request."""
+"""The outcome of an evaluation: its result or its failure, the conclusion and exit code, and a summary of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
 from accgate.guard import Guard
-from accgate.report import Failure, read_result
+from accgate.report import Failure, headline_of, read_result
 from accgate.result import Result
+from accgate.text import clip, visible
+from accgate.verdict import Verdict
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled"]
 FAIL_ON = ("regression", "inconclusive", "no-reference", "guard")
@@ -28,7 +30,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """What the evaluation ended with."""
+        """The exit code of the evaluation."""
         if self.cancelled:
             return INTERRUPTED
         if self.result is not None:
@@ -42,27 +44,27 @@ class Outcome:
 
     @property
     def is_bootstrap(self) -> bool:
-        """Whether the base has no rules yet, so that nothing can be judged by them."""
+        """Whether the base has no rules yet, so that they decide nothing."""
         return self.result is not None and self.result.rules == "bootstrap"
 
 
 def read_outcome(
     path: Path, *, exit_code: int | None, log: Path | None, cancelled: bool = False, untrusted: bool = False
 ) -> Outcome:
-    """The outcome of an evaluation from the files it left; whatever does not fit together is a failure.
+    """The outcome of an evaluation from its files; files that contradict each other make a failure.
 
     Parameters
     ----------
     path : Path
         accgate.json, which need not exist.
     exit_code : int or None
-        What the evaluation exited with, where the caller knows: the file must say the same.
+        The evaluation's exit code, where the caller knows it: the file must say the same.
     log : Path or None
-        What it printed, for the failure's message.
+        The evaluation's output, for the failure's message.
     cancelled : bool
         Whether the job was stopped from outside.
     untrusted : bool
-        Whether anybody may have written the file: it must then be small, and hold nothing but a result.
+        Whether anybody may have written the file: it must then be small, and hold only a result.
     """
     if cancelled:
         return Outcome(cancelled=True)
@@ -92,7 +94,7 @@ def _end_of(log: Path | None) -> str:
 
 
 def read_untrusted(path: Path) -> Result:
-    """A result that anybody may have written: read as data, within limits, and with no key that a result has not.
+    """A result that anybody may have written: it is read within limits, and may have no key but a result's own.
 
     Raises
     ------
@@ -102,7 +104,7 @@ def read_untrusted(path: Path) -> Result:
     import json
 
     if path.is_symlink() or not path.is_file():
-        raise BadInput(f"{path}: is no plain file")
+        raise BadInput(f"{path}: is not a plain file")
     if path.stat().st_size > UNTRUSTED_BYTES:
         raise BadInput(f"{path}: has more than {UNTRUSTED_BYTES:,} bytes")
     result = read_result(path)
@@ -115,19 +117,19 @@ def read_untrusted(path: Path) -> Result:
     return result
 
 
-def _holds_only(data: Any, known: Any) -> bool:
-    """Whether data has no key that `known` lacks, and no text past the limit."""
+def _holds_only(data: Any, whole: Any) -> bool:
+    """Whether data has no key that `whole` lacks, and no text past the limit."""
     if isinstance(data, dict):
-        return isinstance(known, dict) and all(key in known and _holds_only(data[key], known[key]) for key in data)
+        return isinstance(whole, dict) and all(key in whole and _holds_only(data[key], whole[key]) for key in data)
     if isinstance(data, list):
-        return isinstance(known, (list, tuple)) and all(map(_holds_only, data, known))
+        return isinstance(whole, (list, tuple)) and all(map(_holds_only, data, whole))
     return not isinstance(data, str) or len(data) <= UNTRUSTED_TEXT
 
 
 def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:
-    """How the check run ends. GitHub lets a neutral check satisfy a required one, so neutral is never for a doubt.
+    """The check run's conclusion. GitHub lets a neutral check satisfy a required one, so a doubt is never neutral.
 
-    Neutral are a bootstrap, an inconclusive run whose rules only warn of it, and what is advisory and no failure.
+    Neutral are a bootstrap, an inconclusive run whose rules only warn of it, and an advisory run that did not fail.
     """
     if outcome.cancelled:
         return "cancelled"
@@ -141,9 +143,9 @@ def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False)
 
 
 def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[str]) -> int:
-    """The job's exit code: the run's, where it is one to fail on; 4 where only the guard fails.
+    """The job's exit code: the run's where `fail_on` names its verdict, 4 where only the guard fails, else 0.
 
-    Bad input and an evaluation that could not finish fail whatever `fail_on` has, unless it is empty.
+    Bad input and an evaluation that could not finish always fail the job, unless `fail_on` is empty.
 
     >>> from accgate.guard import Guard
     >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
@@ -159,3 +161,46 @@ def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[st
     if not masked:
         return code
     return NO_VERDICT if guard is not None and not guard.holds and "guard" in fail_on else PASSED
+
+
+TITLE = 200  # characters
+REASONS, REASON = 5, 300  # how many, of how many characters
+
+
+def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
+    """The outcome in one sentence on one line, as plain text."""
+    if outcome.cancelled:
+        return "Cancelled: no verdict."
+    code = None if outcome.failure is None else outcome.failure.exit_code
+    text = visible(headline_of(outcome.result, guard=guard, exit_code=code, advisory=advisory).text)
+    return clip(text, TITLE, "…")
+
+
+def json_of(outcome: Outcome, guard: Guard | None) -> dict[str, Any]:
+    """Every check with its figures in points, and the guard, as the action's output; a missing figure is None."""
+    result = outcome.result
+    return {
+        "verdict": outcome.verdict,
+        "exit_code": outcome.exit_code,
+        "rules": None if result is None else result.rules,
+        "guard": None if guard is None else _guard(guard),
+        "checks": [] if result is None else [_check(verdict) for verdict in result.checks],
+        "samples": None if result is None else result.samples,
+        "tokens": None if result is None else result.prompt_tokens + result.completion_tokens,
+        "seconds": None if result is None else result.seconds,
+    }
+
+
+def _guard(guard: Guard) -> dict[str, Any]:
+    changes = [{"rule": c.rule, "base": c.base, "head": c.head, "effect": c.effect} for c in guard.changes]
+    return {"state": guard.state, "holds": guard.holds, "approved_by": guard.approved_by, "changes": changes}
+
+
+def _check(verdict: Verdict) -> dict[str, Any]:
+    keys = (
+        "model", "task", "verdict", "is_new", "test", "n", "difference", "gamma", "theta", "theta_target", "p_value",
+        "p_adjusted", "alpha", "beta", "lost", "gained",
+    )  # fmt: skip
+    means = {"reference": verdict.reference.mean, "mean": verdict.candidate.mean, "errors": verdict.candidate.errors}
+    reasons = [reason[:REASON] for reason in verdict.reasons[:REASONS]]
+    return {key: getattr(verdict, key) for key in keys} | means | {"reasons": reasons}

@@ -1,4 +1,4 @@
-"""`accgate publish`: what came of an evaluation, told on GitHub."""
+"""`accgate publish`: open the check run of an evaluation, and report its outcome on GitHub."""
 
 from __future__ import annotations
 
@@ -10,27 +10,40 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate.errors import PASSED, AccgateError, BadInput
-from accgate.github.annotations import in_repository, remarks_on
+from accgate.github.annotations import annotations_of, in_repository
 from accgate.github.api import CannotPublish, CannotRead, Client
-from accgate.github.approvals import Approval, find_approval
-from accgate.github.check_runs import Annotation, finish_check_run
-from accgate.github.commands import append_summary, command, inert, write_outputs
+from accgate.github.approvals import Approval, find_approval, fork_is_allowed
+from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
 from accgate.github.comments import State, When, comment_key, put_comment
-from accgate.github.event import Event, check_run_name, find_pull_request
-from accgate.github.outcome import FAIL_ON, Outcome, conclusion, final_exit_code, read_outcome
-from accgate.github.rules_in_force import by_rules_in_force
-from accgate.github.summary import json_of, title_of
-from accgate.github.trees import Trees, guard_of, template_of
+from accgate.github.event import Event, check_run_name, find_pull_request, read_event
+from accgate.github.outcome import FAIL_ON, Outcome, conclusion, final_exit_code, json_of, read_outcome, title_of
+from accgate.github.rules import Trees, by_rules_in_force, guard_of, template_of
+from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.guard import Guard
 from accgate.report import About, flips_of_result, render_comment
 
-UNSURE = Guard("unreadable", reason="the base commit has rules, but they did not judge; run the gate with --base")
-CONTRADICTED = Guard("unreadable", reason="rules of a base judged, but the files of the base commit hold none")
+PULL_REQUEST_TARGET = (
+    "pull_request_target runs with the repository's token and secrets, and the gate runs the pull request's models, "
+    "options and code. Use pull_request"
+)
+WORKFLOW_RUN = (
+    "workflow_run runs with the repository's token and secrets, whatever commit it was started for. Evaluate on "
+    "pull_request, and publish from workflow_run with the action's report/ part"
+)
+FORK = (
+    "this pull request comes from a fork, whose models and code would run on your machine. To allow this very commit, "
+    "give the job an environment with required reviewers, have one with write permission approve the run, and grant "
+    "`actions: read`"
+)
+UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
+CONTRADICTED = Guard(
+    "unreadable", reason="the result was decided by rules of a base, but the files of the base commit hold none"
+)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is published, and how; `trees.base` is None where no rules of a base judge, as after a push."""
+    """What is published, and how; `trees.base` is None where no base's rules decide, as after a push."""
 
     result: Path
     trees: Trees
@@ -48,15 +61,14 @@ class Options:
 def publish(
     options: Options, environ: Mapping[str, str], *, connect: Callable[[Event], Client], say: Callable[[str], None]
 ) -> int:
-    """Comment, check run, annotations, job summary and outputs of a run; the job's exit code.
+    """Write the comment, check run, annotations, job summary and outputs of a run; the job's exit code.
 
-    What GitHub does not take becomes a warning, and so does a fault of accgate's own: a failure to publish never
-    changes the verdict. What the guard cannot read does: it then does not hold.
+    A failure to publish becomes a warning, and never changes the verdict. A guard that cannot be read does not hold.
 
     Parameters
     ----------
     options : Options
-        The files that the evaluation left, and how to publish.
+        The evaluation's files, and how to publish.
     environ : mapping
         The variables of GitHub Actions.
     connect : callable
@@ -75,10 +87,10 @@ def publish(
         cancelled=options.cancelled, untrusted=options.untrusted,
     )  # fmt: skip
     guard = _guard(options, event, client, outcome)
-    with _noted("the rules that were approved did not judge", troubles):
+    with _collect("the approved rules could not be used", troubles):
         outcome = by_rules_in_force(outcome, guard, options.trees)
-    title = body = _plainly(outcome, guard)
-    with _noted("the comment could not be put together", troubles):
+    title = body = f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
+    with _collect("the comment could not be written", troubles):
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = _body(options, event, outcome, guard, troubles)
     if options.dry_run:
@@ -86,7 +98,7 @@ def publish(
     elif client is not None:
         _tell(options, event, client, outcome, guard, title, body, troubles)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
-    with _noted("job summary and outputs cannot be written", troubles):
+    with _collect("the job summary and outputs could not be written", troubles):
         append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
         outputs = {
             "verdict": outcome.verdict,
@@ -103,8 +115,8 @@ def publish(
 
 
 @contextmanager
-def _noted(what: str, troubles: list[str]) -> Iterator[None]:
-    """Go on after whatever fails here, and note it."""
+def _collect(what: str, troubles: list[str]) -> Iterator[None]:
+    """Note an exception raised in here, and go on."""
     try:
         yield
     except (CannotPublish, OSError, AccgateError) as error:
@@ -117,17 +129,10 @@ def _internal(error: Exception) -> str:
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
-def _plainly(outcome: Outcome, guard: Guard | None) -> str:
-    """What came of the run, where nothing better can be said."""
-    return f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
-
-
 def _connected(
     options: Options, environ: Mapping[str, str], connect: Callable[[Event], Client]
 ) -> tuple[Event, Client | None, list[str]]:
-    """The event, with the pull request of a `workflow_run`; the client, where one can be had; and what went wrong."""
-    from accgate.github.event import read_event
-
+    """The event, with the pull request of a `workflow_run`; the client, if any; and what went wrong."""
     event = read_event(environ)
     try:
         client = connect(event)
@@ -136,22 +141,22 @@ def _connected(
     if event.name != "workflow_run" or options.cancelled:
         return event, client, []
     try:
-        found = find_pull_request(client, event)
+        with_pull_request = find_pull_request(client, event)
     except CannotPublish as error:
-        return event, client, [f"the pull request of {event.head_sha} cannot be looked for: {error}"]
-    if found is None:
-        return event, client, [f"no open pull request has {event.head_sha} as its head: there is nothing to comment on"]
-    return found, client, []
+        return event, client, [f"the pull request of {event.head_sha} cannot be read: {error}"]
+    if with_pull_request is None:
+        return event, client, [f"no open pull request has the head {event.head_sha}: there is nothing to comment on"]
+    return with_pull_request, client, []
 
 
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
-    """The guard of a pull request; None for other events. What a merge queue holds was guarded as a pull request."""
+    """The guard of a pull request; None for other events. A merge queue's changes passed it as pull requests."""
     if not event.name.startswith("pull_request") or options.untrusted or outcome.cancelled:
         return None
 
     def approval() -> Approval | None:
         if client is None:
-            raise CannotRead("there is no token to ask with")
+            raise CannotRead("there is no token to read approvals with")
         return find_approval(client, event, options.check_name)
 
     try:
@@ -160,10 +165,10 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
         return Guard("unreadable", reason=_internal(error))
     if outcome.result is None or guard.state == "unreadable":
         return guard
-    judged_by_base = outcome.result.rules == "base"
+    by_base = outcome.result.rules == "base"
     if guard.state == "bootstrap":
-        return CONTRADICTED if judged_by_base else guard
-    return guard if judged_by_base else UNSURE
+        return CONTRADICTED if by_base else guard
+    return guard if by_base else UNSURE
 
 
 def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None, troubles: list[str]) -> str:
@@ -193,22 +198,22 @@ def _tell(
     body: str,
     troubles: list[str],
 ) -> None:
-    """The comment and the check run; each that fails is noted, and the other is tried all the same."""
+    """Write the comment and the check run; where one fails, that is noted and the other is still written."""
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     state = State(outcome.verdict, "none" if guard is None else guard.state, passed=ended == "success")
-    remarks: tuple[Annotation, ...] = ()
-    with _noted("the check run has no annotations", troubles):
-        remarks = () if options.untrusted else remarks_on(outcome, guard, options.trees)
+    annotations: tuple[Annotation, ...] = ()
+    with _collect("the check run has no annotations", troubles):
+        annotations = () if options.untrusted else annotations_of(outcome, guard, options.trees)
     name = check_run_name(event, options.check_name, advisory=options.untrusted)
     url = None
-    with _noted("the comment was not written", troubles):
+    with _collect("the comment was not written", troubles):
         if not outcome.cancelled:
             key = comment_key(options.trees.config, options.check_name)
             url = put_comment(client, event, key=key, state=state, body=body, when=options.comment)
     summary = f"{body}\n\n[The comment on the pull request]({url})\n" if url else body
-    with _noted("the check run was not written", troubles):
+    with _collect("the check run was not written", troubles):
         finish_check_run(
-            client, event, name=name, conclusion=ended, title=title, summary=summary, annotations=remarks,
+            client, event, name=name, conclusion=ended, title=title, summary=summary, annotations=annotations,
             check_run_id=options.check_run_id,
         )  # fmt: skip
 
@@ -219,7 +224,7 @@ def trouble(text: str) -> str:
 
 
 def state_of(path: Path | None) -> int | None:
-    """The id of the check run that `publish --start` opened; None where none was."""
+    """The id of the check run that `publish --start` opened; None where it opened none."""
     try:
         state = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
         number = state.get("check_run_id") if isinstance(state, dict) else None
@@ -232,3 +237,45 @@ def write_state(path: Path | None, check_run_id: int | None) -> None:
     """Keep the id of the check run for `publish`."""
     if path is not None:
         path.write_text(json.dumps({"check_run_id": check_run_id}) + os.linesep, encoding="utf-8")
+
+
+def start(event: Event, client: Client | None, *, check_name: str, say: Callable[[str], None]) -> int | None:
+    """Open the check run on the head commit; its id, or None where it could not be opened.
+
+    Raises
+    ------
+    BadInput
+        For an event that must not be evaluated: why, and what to do instead.
+    """
+    refuse(event, client)
+    if client is None:
+        return None
+    summary = "The models are being evaluated; this check ends with the verdict."
+    try:
+        name = check_run_name(event, check_name)
+        return open_check_run(client, event, name=name, title="Evaluating", summary=summary)
+    except CannotPublish as error:
+        say(trouble(f"the check run was not opened: {error}"))
+        return None
+
+
+def refuse(event: Event, client: Client | None) -> None:
+    """Refuse an event whose code must not run here.
+
+    Raises
+    ------
+    BadInput
+        Why, and what to do instead.
+    """
+    if event.name == "pull_request_target":
+        raise BadInput(PULL_REQUEST_TARGET)
+    if event.name == "workflow_run":
+        raise BadInput(WORKFLOW_RUN)
+    if not event.is_fork:
+        return
+    try:
+        allowed = None if client is None else fork_is_allowed(client, event)
+    except CannotPublish as error:
+        raise BadInput(f"{FORK}. Whether somebody approved it cannot be read: {error}") from error
+    if allowed is None:
+        raise BadInput(FORK)

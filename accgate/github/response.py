@@ -1,4 +1,4 @@
-"""`accgate respond`: whether what a comment asks for may be done, and by which commit."""
+"""`accgate respond`: check that a command in a comment may be carried out, and give its commit to the next jobs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from accgate.errors import PASSED
-from accgate.github.api import CannotPublish, Client, NotFound, Uncertain
+from accgate.github.api import CannotPublish, Client, NotFound, Uncertain, promised
 from accgate.github.approvals import first_look, is_writer, moment, moved_since
 from accgate.github.check_runs import check_runs
-from accgate.github.commands import inert, write_outputs
-from accgate.github.event import Event, read_event
-from accgate.github.pulls import Head, promised, read_head
-from accgate.github.reply import react, reply, said, try_reply
-from accgate.github.slash import IssueComment, read_issue_comment
+from accgate.github.event import Event, Head, read_event, read_head
+from accgate.github.runner import inert, write_outputs
+from accgate.github.slash import IssueComment, plain, react, read_issue_comment, reply, try_reply
 
 OUTPUTS = ("command", "number", "head-sha", "head-ref", "head-repository", "reason", "requested-by")
 
 
 class Declined(Exception):
-    """What was asked for is not done; the message says why, and the mend."""
+    """The command is not carried out; the message says why, and the fix."""
 
 
 def respond(
@@ -31,42 +29,44 @@ def respond(
     connect: Callable[[Event], Client],
     say: Callable[[str], None],
 ) -> int:
-    """Do what a comment asks for as far as this job can, and write what is left as outputs; the exit code.
+    """Carry out a comment's command as far as this job can, and write outputs for the next jobs; the exit code.
 
-    The output `command` is `accept` or `rerun` where somebody with write permission asked for it and it can be done,
-    else `none`: a comment that asks for nothing, or for what is declined, fails no job.
+    The output `command` is `accept` or `rerun` where somebody with write permission wrote it and it can be carried out,
+    else `none`: neither a comment without a command nor a declined one fails the job.
 
     Raises
     ------
     BadInput
-        When this is no `issue_comment` event.
+        When this is not an `issue_comment` event.
     CannotPublish
-        When GitHub could not be asked or told; there are no outputs then.
+        When GitHub could not be reached, or refused; there are no outputs then.
     """
-    event, asked = read_event(environ), read_issue_comment(environ)
+    event, request = read_event(environ), read_issue_comment(environ)
     outputs = dict.fromkeys(OUTPUTS, "") | {"command": "none"}
-    user = asked.comment.user
-    if asked.command is None or user.type != "User" or user.login.endswith("[bot]"):
-        say("the comment asks nothing of accgate, or stands under no open pull request, or no person wrote it")
+    user = request.comment.user
+    if request.command is None or user.type != "User" or user.login.endswith("[bot]"):
+        say("the comment has no command for accgate, or is not on an open pull request, or was not written by a person")
     else:
-        event = replace(event, number=asked.issue.number)
+        event = replace(event, number=request.issue.number)
         client = connect(event)
         try:
             with promised(f"{event.repository}#{event.number}"):
-                outputs |= _outputs(client, event, asked, check_name)
+                outputs |= _outputs(client, event, request, check_name)
         except Declined as error:
             say(inert(str(error)))
-            reply(client, event, asked.comment.id, said(f"Not done: {error}."))
+            reply(client, event, request.comment.id, plain(f"Not done: {error}."))
         except CannotPublish as error:
-            try_reply(client, event, asked.comment.id, said(f"Not done, since GitHub could not be asked: {error}"))
+            try_reply(
+                client, event, request.comment.id, plain(f"Not done, because a request to GitHub failed: {error}")
+            )
             raise
     write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
     return PASSED
 
 
-def _outputs(client: Client, event: Event, asked: IssueComment, check_name: str) -> dict[str, str]:
-    """What the comment's command gives, once it is seen that it may be done."""
-    command, comment = asked.command, asked.comment
+def _outputs(client: Client, event: Event, request: IssueComment, check_name: str) -> dict[str, str]:
+    """The outputs of a command that may be carried out."""
+    command, comment = request.command, request.comment
     assert command is not None
     if not is_writer(client, event, {"login": comment.user.login, "type": comment.user.type}):
         raise Declined(f"{comment.user.login} has no write permission here")
@@ -81,7 +81,7 @@ def _outputs(client: Client, event: Event, asked: IssueComment, check_name: str)
         _rerun(client, event, check_name)
         react(client, event, comment.id, "rocket")
     else:
-        _check_acceptable(client, event, head, asked, check_name)
+        _check_acceptable(client, event, head, request, check_name)
     return {
         "command": command.name,
         "number": str(event.number),
@@ -93,8 +93,8 @@ def _outputs(client: Client, event: Event, asked: IssueComment, check_name: str)
     }
 
 
-def _check_acceptable(client: Client, event: Event, head: Head, asked: IssueComment, check_name: str) -> None:
-    """Whether the head can be recorded, and is the commit that was there when the comment was written."""
+def _check_acceptable(client: Client, event: Event, head: Head, request: IssueComment, check_name: str) -> None:
+    """Decline a head that cannot be recorded, or is not the commit that was there when the comment was written."""
     if not head.is_in(event.repository):
         raise Declined(
             "a fork's code would run with more rights than its pull request has, and its branch is not ours to write "
@@ -102,19 +102,23 @@ def _check_acceptable(client: Client, event: Event, head: Head, asked: IssueComm
         )
     looked = first_look(client, event, check_name)
     if looked is None:
-        raise Declined(f"the check {check_name} has not looked at the head commit yet; ask again once it has")
+        raise Declined(
+            f"the check {check_name} has not started on the head commit yet; write the command again once it has"
+        )
     rows = list(client.pages(f"/repos/{event.repository}/issues/{event.number}/events", needs="issues: read"))
-    asked_at = asked.comment.created_at
-    if looked >= asked_at or moved_since(rows, asked_at):
-        raise Declined("the branch has moved since the comment was written; look at its new head, then ask again")
+    written = request.comment.created_at
+    if looked >= written or moved_since(rows, written):
+        raise Declined(
+            "the branch has moved since the comment was written; look at its new head, then write the command again"
+        )
 
 
 def _rerun(client: Client, event: Event, check_name: str) -> None:
-    """Starts the run again that wrote the head commit's check run."""
-    found = [run for run in check_runs(client, event, check_name) if run["started_at"]]
-    if not found:
+    """Start the run again that wrote the head commit's check run."""
+    runs = [run for run in check_runs(client, event, check_name) if run["started_at"]]
+    if not runs:
         raise Declined(f"the head commit has no check {check_name}, so there is no run to start again; push a commit")
-    newest = max(found, key=lambda run: (moment(run["started_at"]), run["id"]))
+    newest = max(runs, key=lambda run: (moment(run["started_at"]), run["id"]))
     written_by = re.fullmatch(r"(\d{1,18})\.\d{1,9}", newest["external_id"] or "", re.ASCII)
     if not written_by:
         raise Declined(f"the check {check_name} does not say which run wrote it; start that one on the Actions page")
@@ -127,7 +131,7 @@ def _rerun(client: Client, event: Event, check_name: str) -> None:
     if before["head_sha"] != event.head_sha:
         raise Declined("the run that wrote the check is not of the head commit; start the gate on the Actions page")
     if before["status"] != "completed":
-        raise Declined("the run is not finished; ask again once it is, or cancel it first")
+        raise Declined("the run is not finished; write the command again once it is, or cancel the run first")
     try:
         client.post(f"{path}/rerun", {}, needs="actions: write")
     except Uncertain:

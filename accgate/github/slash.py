@@ -1,9 +1,10 @@
-"""What people ask of accgate in a comment: `/accgate accept REASON` and `/accgate rerun`."""
+"""Commands in comments, `/accgate accept REASON` and `/accgate rerun`: what a comment says, and the answer to it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,11 @@ from pydantic import AwareDatetime, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
+from accgate.github.api import CannotPublish, Client, Uncertain
+from accgate.github.comments import State, comment_key, put_comment
+from accgate.github.event import Event
+from accgate.report import cell
+from accgate.text import clip
 
 REASON_LIMIT = 300  # characters
 
@@ -20,17 +26,17 @@ Name = Literal["accept", "rerun"]
 
 @dataclass(frozen=True)
 class Command:
-    """What a comment asks for; the reason is as it was written, empty where none was."""
+    """The command in a comment; the reason is as it was written, empty where none was."""
 
     name: Name
     reason: str = ""
 
     @property
     def fault(self) -> str | None:
-        """Why it cannot be done as it was written; None where it can."""
+        """What is wrong with the command as it was written; None where nothing is."""
         if self.name == "accept":
             if not self.reason:
-                return "say why the new accuracy is accepted: /accgate accept REASON"
+                return "write why the new accuracy is accepted: /accgate accept REASON"
             if len(self.reason) > REASON_LIMIT or not self.reason.isprintable():
                 return f"give the reason in up to {REASON_LIMIT} printable characters"
         return None
@@ -46,7 +52,7 @@ class User:
 
 @checked_dataclass(frozen=True)
 class Comment:
-    """The comment as it was when it was created: what it is changed to later counts for nothing."""
+    """The comment as it was when it was created; later edits do not count."""
 
     id: int
     user: User
@@ -56,7 +62,7 @@ class Comment:
 
 @checked_dataclass(frozen=True)
 class Issue:
-    """What the comment stands under."""
+    """The issue or pull request of the comment."""
 
     number: int
     state: str
@@ -73,7 +79,7 @@ class IssueComment:
 
     @property
     def command(self) -> Command | None:
-        """What it asks for; None where it asks for nothing, or stands where nothing can be asked."""
+        """Its command; None where it has none, or is not a new comment on an open pull request."""
         if self.action != "created" or self.issue.pull_request is None or self.issue.state != "open":
             return None
         return command_of(self.comment.body or "")
@@ -87,10 +93,10 @@ def command_of(body: str) -> Command | None:
     >>> command_of("please /accgate rerun")
     """
     line = re.split(r"[\r\n]", body, maxsplit=1)[0]
-    found = re.fullmatch(r"/accgate[ \t]+(?:(rerun)[ \t]*|(accept)(?:[ \t]+(.*?))?[ \t]*)", line, re.DOTALL)
-    if not found:
+    match = re.fullmatch(r"/accgate[ \t]+(?:(rerun)[ \t]*|(accept)(?:[ \t]+(.*?))?[ \t]*)", line, re.DOTALL)
+    if not match:
         return None
-    return Command("rerun") if found[1] else Command("accept", found[3] or "")
+    return Command("rerun") if match[1] else Command("accept", match[3] or "")
 
 
 def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
@@ -99,11 +105,11 @@ def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
     Raises
     ------
     BadInput
-        When the event is another one, or lacks what GitHub writes.
+        When the event is another one, or lacks fields that GitHub writes.
     """
     name = environ.get("GITHUB_EVENT_NAME", "")
     if name != "issue_comment":
-        raise BadInput(f"GITHUB_EVENT_NAME: is {name!r}; commands come with `on: issue_comment` and `types: [created]`")
+        raise BadInput(f"GITHUB_EVENT_NAME: is {name!r}; run this `on: issue_comment` with `types: [created]`")
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:
         return TypeAdapter(IssueComment).validate_json(Path(path).read_bytes())
@@ -113,3 +119,55 @@ def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         fault = f"the event has no {where} as GitHub writes it" if where else "is not JSON"
         raise BadInput(f"GITHUB_EVENT_PATH: {path}: {fault}") from error
+
+
+TEXT_LIMIT = 2000  # characters
+
+
+def react(client: Client, event: Event, comment: int, content: Literal["eyes", "rocket"]) -> None:
+    """Add a reaction to the comment; a second one of the same kind changes nothing.
+
+    Raises
+    ------
+    CannotPublish
+        When GitHub could not be reached, or refused.
+    """
+    path = f"/repos/{event.repository}/issues/comments/{comment}/reactions"
+    # Whether a reaction arrived is not worth a second attempt.
+    with suppress(Uncertain):
+        client.post(path, {"content": content}, needs="issues: write")
+
+
+def reply(client: Client, event: Event, comment: int, markdown: str) -> str | None:
+    """Write the one answer to a command's comment, or update it; its address.
+
+    `markdown` is written as it is: texts of other people go through `plain` first.
+
+    Raises
+    ------
+    CannotPublish
+        When GitHub could not be reached, or refused.
+    """
+    key = comment_key(f"command {comment}", "accgate")
+    return put_comment(client, event, key=key, state=State("none", "none", passed=True), body=markdown)
+
+
+def try_reply(client: Client, event: Event, comment: int, markdown: str) -> None:
+    """Write the answer if GitHub takes it: the caller has a failure of its own to report."""
+    with suppress(CannotPublish):
+        reply(client, event, comment, markdown)
+
+
+def plain(text: str) -> str:
+    """Text of any origin as Markdown that only displays it."""
+    return cell(clip(text, TEXT_LIMIT, " …"))
+
+
+def link(text: str, url: object) -> str:
+    """A link; the bare text where the server gave no web address.
+
+    >>> link("the run", "https://github.com/o/r/actions/runs/1"), link("the run", "javascript:alert(1)")
+    ('[the run](https://github.com/o/r/actions/runs/1)', 'the run')
+    """
+    fits = isinstance(url, str) and re.fullmatch(r"https?://[\w.:/#?&=%~+@-]+", url, re.ASCII)
+    return f"[{plain(text)}]({url})" if fits else plain(text)

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Whose rules decide on a pull request, which rules it changes, and whether that holds."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-from .base import Rulings, Selection, own_samples, rulings
+from .base import RuleSets, Selection, own_samples, rule_sets_of
 from .base_tree import has_rules
 from .changes import changed_rules
 from .own_rules import verdicts_beside
@@ -7,11 +7,11 @@ from .state import Guard, RuleChange
 __all__ = [
     "Guard",
     "RuleChange",
-    "Rulings",
+    "RuleSets",
     "Selection",
     "changed_rules",
     "has_rules",
     "own_samples",
-    "rulings",
+    "rule_sets_of",
     "verdicts_beside",
 ]

@@ -1,4 +1,4 @@
-"""Whose rules judge a pull request: those of its base commit, over the models of its head."""
+"""Whose rules decide on a pull request: those of its base commit, applied to the models of its head."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config import Config, Task, load_config
+from accgate.config import Config, TaskSettings, load_config
 from accgate.errors import BadInput
 from accgate.guard.base_tree import has_rules, refuse_rules_of_head
 from accgate.planning import Check, plan_checks
@@ -42,12 +42,12 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Rulings:
-    """What a pull request is judged by.
+class RuleSets:
+    """The rules for a pull request, in three sets.
 
     `enforced` has the rules of the base commit and the head's models, for every check that the base has; `added` has
     the head's own rules, for checks that only the head has or that the base has no reference for; `own` has the head's
-    rules for all. A part without checks is None.
+    rules for all checks. A set without checks is None.
     """
 
     enforced: Config | None
@@ -56,12 +56,12 @@ class Rulings:
 
     @property
     def parts(self) -> tuple[Config, ...]:
-        """The parts that decide."""
+        """The sets that decide."""
         return tuple(part for part in (self.enforced, self.added) if part is not None)
 
 
-def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
-    """The rules that judge a pull request; None where the base has no accuracy.toml, so that nothing can be weakened.
+def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | None:
+    """The rules for a pull request; None where the base has no accuracy.toml, so that nothing can be weakened.
 
     Parameters
     ----------
@@ -75,35 +75,35 @@ def rulings(head: Config, base: Path, selection: Selection) -> Rulings | None:
     Raises
     ------
     BadInput
-        When the base's file cannot be used, a rule of it is a file of the pull request's own, a chosen name is in
-        neither file, or nothing is left to check.
+        When the base's file cannot be used, one of its rules is a file in the pull request's tree, a chosen name is in
+        neither file, or no check is left.
     """
     if not has_rules(base, head.source.path):
         return None
     rules = load_config(base)
     _refuse_unknown(selection, head, rules)
     own_pairs = set(head.pairs())
-    known = {pair for pair in rules.pairs() if _is_judged(rules, *pair) or pair not in own_pairs}
-    enforced = [pair for pair in selection.pairs(rules) if pair in known and pair[0] in head.models]
-    added = [pair for pair in selection.pairs(head) if pair not in known]
+    old = {pair for pair in rules.pairs() if _has_reference(rules, *pair) or pair not in own_pairs}
+    enforced = [pair for pair in selection.pairs(rules) if pair in old and pair[0] in head.models]
+    added = [pair for pair in selection.pairs(head) if pair not in old]
     if not enforced and not added:
-        raise BadInput(f"{head.source.path}: no model has a task; mend tasks.NAME.models, --models or --tasks")
+        raise BadInput(f"{head.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
     refuse_rules_of_head(rules, {task for _, task in enforced}, head.source.path)
     own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
-    return Rulings(_enforced(head, rules, enforced, selection), _part(own, added), own)
+    return RuleSets(_enforced(head, rules, enforced, selection), _part(own, added), own)
 
 
-def _is_judged(rules: Config, model: str, task: str) -> bool:
-    """Whether the base has something to judge a check by; one without is new to whoever brings its first reference."""
-    settings, asked = rules.tasks[task], rules.models[model]
+def _has_reference(rules: Config, model: str, task: str) -> bool:
+    """Whether the base can decide a check; without a reference it is new to the pull request that brings the first."""
+    settings, entry = rules.tasks[task], rules.models[model]
     if settings.target is not None or settings.reference is not None:
         return True
-    folder = folder_of(rules.references, baseline_of(model, asked.variant, asked.baseline), task)
+    folder = folder_of(rules.references, baseline_of(model, entry.variant, entry.baseline), task)
     return any(folder.glob(f"{escape(file_name(task))}.*"))
 
 
 def own_samples(own: Config) -> tuple[Check, ...]:
-    """The samples that the head's own rules ask for: a recording may hold them too, for the decision beside."""
+    """The checks of the head's own rules: a recording may hold their samples too, for the verdicts beside."""
     try:
         return plan_checks(own, recording=True)
     except BadInput:
@@ -119,8 +119,8 @@ def _enforced(head: Config, rules: Config, pairs: Sequence[Pair], selection: Sel
     return _part(merged, pairs)
 
 
-def _without_missing_models(task: Task, head: Config) -> Task:
-    """A task for those of its models that are still there; which checks are made, `only` says."""
+def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
+    """A task for those of its models that are still there; `only` decides which checks are made."""
     return replace(task, models=tuple(name for name in task.models if name in head.models))
 
 
@@ -137,9 +137,11 @@ def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:
 
 def _refuse_unknown(selection: Selection, head: Config, base: Config) -> None:
     labels = {tag for config in (head, base) for task in config.tasks.values() for tag in task.tags}
-    asked = [("model", name, {*head.models, *base.models}) for name in selection.models]
-    asked += [("task", name, {*head.tasks, *base.tasks, *labels}) for name in selection.tasks]
-    if unknown := [(kind, name, known) for kind, name, known in asked if name not in known]:
-        raise BadInput(
-            *(f"{head.source.path}: no {kind} {name!r}; {nearest(name, known)}" for kind, name, known in unknown)
-        )
+    choices = [("model", name, {*head.models, *base.models}) for name in selection.models]
+    choices += [("task", name, {*head.tasks, *base.tasks, *labels}) for name in selection.tasks]
+    if faults := [
+        f"{head.source.path}: no {kind} {name!r}; {nearest(name, names)}"
+        for kind, name, names in choices
+        if name not in names
+    ]:
+        raise BadInput(*faults)

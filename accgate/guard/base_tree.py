@@ -1,4 +1,4 @@
-"""The tree of a base commit: whether it has rules at all, and that none of them is read from the pull request's."""
+"""The tree of a base commit: whether it has rules, and that none of them is read from the pull request's tree."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config, Task
+from accgate.config import Config, TaskSettings
 from accgate.errors import BadInput
 from accgate.metrics import own_file
 from accgate.tasks import Dataset, library_file, read_definition
 
-MEND = "somebody who may push to the base has to put it into the repository as a plain file, named without .."
+FIX = "somebody who may push to the base must put it into the repository as a plain file, in a path without .."
 
 
 def has_rules(base: Path, head: Path) -> bool:
@@ -23,14 +23,14 @@ def has_rules(base: Path, head: Path) -> bool:
     Raises
     ------
     BadInput
-        Where that cannot be told: there is no tree, or the way leads through a link or a submodule, which is empty.
+        Where the tree does not tell: there is none, or the path leads through a link or a submodule, which is empty.
     """
     if _mode(base) is not None:  # a link that leads nowhere was put there as well
         return True
     base = Path(os.path.abspath(base))  # noqa: PTH100 (resolve would follow links)
     root, _ = trees_of(base, head)
     if not root.is_dir():
-        raise BadInput(f"{root}: is no folder; give the tree of the base commit with --base")
+        raise BadInput(f"{root}: is not a folder; give the tree of the base commit with --base")
     for folder in base.parents:
         if folder == root:
             break
@@ -38,8 +38,10 @@ def has_rules(base: Path, head: Path) -> bool:
         if mode is None:
             continue
         if not stat.S_ISDIR(mode) or not any(folder.iterdir()):
-            fault = "is a link, a file or an empty folder, as a submodule is there"
-            raise BadInput(f"{folder}: {fault}: whether the base has rules cannot be told; {MEND}")
+            fault = (
+                "is a link, a file or an empty folder (an unread submodule), so whether the base has rules is unknown"
+            )
+            raise BadInput(f"{folder}: {fault}; {FIX}")
         break
     return False
 
@@ -57,13 +59,13 @@ def refuse_rules_of_head(rules: Config, tasks: Iterable[str], head: Path) -> Non
         return
     nested = base_tree.is_relative_to(head_tree)
     for path in _files(rules, tasks):
-        found = path.resolve()
-        if found.is_relative_to(head_tree) and not (nested and found.is_relative_to(base_tree)):
-            raise BadInput(f"{path}: a rule of the base leads into the pull request's own files; {MEND}")
+        target = path.resolve()
+        if target.is_relative_to(head_tree) and not (nested and target.is_relative_to(base_tree)):
+            raise BadInput(f"{path}: a rule of the base leads into the pull request's own files; {FIX}")
 
 
 def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
-    """The folders of two trees, from the path of one file in both: what is left without the end that they share.
+    """The folders of two trees, from the paths of one file in both: the paths without their common end.
 
     >>> [path.name for path in trees_of(Path("/base/gates/accuracy.toml"), Path("/head/gates/accuracy.toml"))]
     ['base', 'head']
@@ -75,15 +77,13 @@ def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
 
 
 def _mode(path: Path) -> int | None:
-    """What stands at a path, no link followed; None for nothing."""
+    """The mode of what is at a path, without following links; None for nothing."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise BadInput(
-            f"{path}: cannot be read: {error.strerror}; whether the base has rules cannot be told"
-        ) from error
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; whether the base has rules is unknown") from error
 
 
 def _files(rules: Config, tasks: Iterable[str]) -> Iterator[Path]:
@@ -104,23 +104,23 @@ def _files(rules: Config, tasks: Iterable[str]) -> Iterator[Path]:
             files = (path.name, content.dataset.file, content.few_shot.file, own_file(content.metric))
             yield from (path.parent / file for file in files if file)
         yield from (rules.path(file) for file in (task.dataset, task.few_shot_dataset) if file)
-        yield from _in_place_of(content.dataset)
+        yield from _local_files(content.dataset)
 
 
-def included_folder(config: Config, task: Task) -> Path | None:
+def included_folder(config: Config, task: TaskSettings) -> Path | None:
     """The folder with task files of the user's own that a task of lm-eval includes; None where there is none."""
     name = task.options.get("include_path") if task.lm_eval is not None else None
     return config.path(name) if isinstance(name, str) else None
 
 
-def _in_place_of(dataset: Dataset) -> Iterator[Path]:
-    """What the loader of hub datasets takes from the working folder: a folder of the name, and files for a builder."""
+def _local_files(dataset: Dataset) -> Iterator[Path]:
+    """The files here that the loader of hub datasets would read: a folder of the dataset's name, a builder's files."""
     if dataset.hub is None:
         return
     if (folder := Path(dataset.hub)).exists():
         yield folder
     if "/" not in dataset.hub:  # json, csv and their like
-        yield from (Path(found) for text in _texts(dataset.options) for found in glob.glob(text))  # noqa: PTH207
+        yield from (Path(name) for text in _texts(dataset.options) for name in glob.glob(text))  # noqa: PTH207
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which rules of the gate a pull request changes, and which way: what is not plainly stricter is a loosening."""
+"""The rules of the gate that a pull request changes: every change that is not plainly stricter is a loosening."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from dataclasses import asdict, fields
 from typing import Any, get_args
 
 from accgate.config import Config, Gate, Model
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, Direction, along, difference, down, file_digest, texts, unreadable, up
 from accgate.guard.state import Effect, RuleChange
-from accgate.guard.store_rules import judging_differences, store_differences
+from accgate.guard.store_rules import baseline_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
 from accgate.inputs import TomlFile
-from accgate.text import Key, some_of
+from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
     "alpha": ALPHA,
     "beta": BETA,
     "correction": Direction(
-        along("bonferroni", "holm", "bh", "none"), "every regression found before is found", "fewer regressions fail"
+        along("bonferroni", "holm", "bh", "none"),
+        "every regression that failed before still fails",
+        "fewer regressions fail",
     ),
-    "on_inconclusive": Direction(along("warn", "fail"), "too few samples fail", "too few samples no longer fail"),
+    "on_inconclusive": Direction(
+        along("warn", "fail"), "an inconclusive run fails", "an inconclusive run no longer fails"
+    ),
     "drift_alpha": Direction(up, "a slower decline fails", "only a faster decline fails"),
     "max_failed": Direction(down, "fewer samples may lack a score", "more samples may lack a score"),
 }
@@ -32,8 +36,8 @@ GATE_BY_CONTENT = ("references",)  # compared with the store
 def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     """Every rule of the gate that differs between two trees: loosenings first, then tightenings, then what is new.
 
-    What `[models]` changes is no rule, but for the checks it takes away, the reference that judges them, and scores
-    read from a file. What cannot be read in the base's tree and differs in the head's is a loosening.
+    A change of `[models]` counts only where it takes a check away, gives it another reference, or reads scores from a
+    file. A rule that cannot be read in the base's tree and differs in the head's is a loosening.
 
     Parameters
     ----------
@@ -54,19 +58,19 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     >>> changed_rules(config, config)
     ()
     """
-    found = [
+    differences = [
         *_gate_differences(base, head),
         *_report_differences(base, head),
         *_judge_differences(base, head),
         *_check_differences(base, head),
         *_engine_differences(base, head),
-        *judging_differences(base, head),
+        *baseline_differences(base, head),
         *(change for name in base.tasks if name in head.tasks for change in task_differences(name, base, head)),
         *store_differences(base, head),
     ]
     order = get_args(Effect)
-    found.sort(key=lambda change: (order.index(change.effect), _place(head.source, change.key)))
-    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, _line(head.source, c.key)) for c in found)
+    differences.sort(key=lambda change: (order.index(change.effect), _place(head.source, change.key)))
+    return tuple(RuleChange(c.rule, c.base, c.head, c.effect, c.why, _line(head.source, c.key)) for c in differences)
 
 
 def _stands(file: TomlFile, key: Key) -> bool:
@@ -83,7 +87,7 @@ def _line(file: TomlFile, key: Key) -> int | None:
 
 
 def _place(file: TomlFile, key: Key) -> float:
-    """Where a rule stands or, where it was removed, stood; what is of another file comes last."""
+    """The line of a rule, or of its table where it was removed; rules of other files come last."""
     return file.line(key) if _stands(file, key[:1]) else math.inf
 
 
@@ -93,7 +97,7 @@ def _gate_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
-    key, why = ("report", "template"), "what people read could be changed"
+    key, why = ("report", "template"), "the comment could say something else"
     after = _template(head)
     try:
         before = _template(base)
@@ -105,7 +109,7 @@ def _report_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _judge_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """Another judge gives other marks; one that only the head has judges nothing of the base's."""
+    """Another judge gives other marks; one that only the head has marks no answer of the base's tasks."""
     for name, judge in base.judges.items():
         new = head.judges.get(name)
         key, after = ("judges", name), None if new is None else asdict(new)
@@ -138,16 +142,16 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _grouped(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
-    """Pairs by what the other side lacks: the task, the model, or only both together."""
-    found: dict[Key, list[str]] = {}
+    """Pairs by the key that the other side lacks: the task, the model, or only both together."""
+    groups: dict[Key, list[str]] = {}
     for model, task in pairs:
         if task not in other.tasks:
-            found.setdefault(("tasks", task), []).append(model)
+            groups.setdefault(("tasks", task), []).append(model)
         elif model not in other.models:
-            found.setdefault(("models", model), []).append(task)
+            groups.setdefault(("models", model), []).append(task)
         else:
-            found.setdefault(("tasks", task, "models"), []).append(model)
-    return found
+            groups.setdefault(("tasks", task, "models"), []).append(model)
+    return groups
 
 
 def _engine_differences(base: Config, head: Config) -> Iterator[Difference]:

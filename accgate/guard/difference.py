@@ -1,4 +1,4 @@
-"""One rule on both sides of a pull request: whether it differs, which way, and both values as short text."""
+"""One rule in the base and the head of a pull request: whether it differs, which way, and both values as short text."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, Key, dotted
 from accgate.guard.state import Effect
-from accgate.text import Key, dotted
+from accgate.text import clip
 
-WIDTH = 80  # characters of a value that are shown
+WIDTH = 80  # characters of a value
 NOT_PLAIN = "not plainly stricter"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A rule that differs, not yet placed in the head's file: its key, and `part` where it stands in another file."""
+    """A rule that differs, without its line in the head's file yet: its key, and `part` if it is in another file."""
 
     key: Key
     base: str | None
@@ -64,7 +64,7 @@ def along(*values: str) -> Callable[[str], float]:
 
 
 def exact(value: Any) -> str:
-    """What two values have in common only where they are the same to an engine and a test.
+    """A text that two values share only if an engine and a test cannot tell them apart.
 
     The order of a table's keys does not count, and 1, 1.0 and true are three values.
 
@@ -91,14 +91,14 @@ def difference(
 
 
 def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
-    """Two values as short text, both from just before where they part; None stays None.
+    """Two values as short text, both from just before their first difference; None stays None.
 
     >>> texts([1, "a"], None)
     ('[1, "a"]', None)
     >>> texts("x" * 100 + "a", "x" * 100 + "b")[1]
     '…xxxxxxxxxxxxxxxxxxxb"'
     """
-    before, after = written(base), written(head)
+    before, after = toml_text(base), toml_text(head)
     if max(len(before), len(after)) <= WIDTH:
         start = 0
     else:
@@ -109,14 +109,13 @@ def texts(base: Any, head: Any) -> tuple[str | None, str | None]:
 
 
 def _cut(text: str, start: int) -> str:
-    text = "…" + text[start + 1 :] if start else text
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+    return clip("…" + text[start + 1 :] if start else text, WIDTH, "…")
 
 
-def written(value: Any) -> str:
-    """A value about as TOML writes it, on one line; a table without what is not set.
+def toml_text(value: Any) -> str:
+    """A value about as TOML writes it, on one line; a table without the keys that are not set.
 
-    >>> written({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
+    >>> toml_text({"quant": "fp8", "gpus": 2, "spec": True, "kv": None})
     '{quant = "fp8", gpus = 2, spec = true}'
     """
     if isinstance(value, str):
@@ -125,9 +124,9 @@ def written(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         items = ((key, inner) for key, inner in value.items() if inner is not None)
-        return "{" + ", ".join(f"{dotted((str(key),))} = {written(inner)}" for key, inner in items) + "}"
+        return "{" + ", ".join(f"{dotted((str(key),))} = {toml_text(inner)}" for key, inner in items) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(toml_text, value)) + "]"
     return str(value)
 
 
@@ -150,5 +149,5 @@ def file_digest(path: Path) -> str:
 
 
 def unreadable(key: Key, what: str, error: BadInput, part: str = "") -> Difference:
-    """A rule that the base has but that cannot be read there, so that nothing can be stricter than it."""
+    """A rule that cannot be read in the base: every change of it counts as a loosening."""
     return Difference(key, None, None, "loosening", f"the base's {what} cannot be read: {error.messages[0]}", part)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from accgate.config import Config
 from accgate.decision import Evidence, decide, early_stop, evidence_of
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation import EvaluatedCheck, EvaluatedRun, rescored
+from accgate.evaluation import EvaluatedCheck, EvaluatedRun, rescore
 from accgate.planning import Check, plan_checks
 from accgate.records import Record
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
@@ -33,9 +33,9 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, verdicts: Sequence[Ver
         What the base's rules say; new checks are left out.
     """
     done = {(item.check.model, item.check.task.name): item for item in evaluated.checks}
-    judged = {(v.model or "", v.task or ""): v for v in verdicts if not v.is_new}
+    by_base = {(v.model or "", v.task or ""): v for v in verdicts if not v.is_new}
     # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
-    pairs, found = [pair for pair in own.pairs() if pair in judged], {}
+    pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
     evidences: dict[tuple[str, str], Evidence] = {}
     for pair in pairs:
         item = done.get(pair)
@@ -45,13 +45,13 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, verdicts: Sequence[Ver
             (check,) = plan_checks(replace(own, only=frozenset({pair})), total=len(pairs))
             evidences[pair] = _evidence(own, check, item, len(pairs))
         except AccgateError as error:
-            found[pair] = _undecided(judged[pair], str(error))
+            verdict_of[pair] = _undecided(by_base[pair], str(error))
     try:
         decided = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs))
-        found |= zip(evidences, decided, strict=True)
+        verdict_of |= zip(evidences, decided, strict=True)
     except BadInput as error:
-        found |= {pair: _undecided(judged[pair], str(error)) for pair in evidences}
-    return tuple(found[pair] for pair in pairs if pair in found and _differs(found[pair], judged[pair]))
+        verdict_of |= {pair: _undecided(by_base[pair], str(error)) for pair in evidences}
+    return tuple(verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair]))
 
 
 def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> Evidence:
@@ -65,8 +65,8 @@ def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> E
     assert item.evaluation is not None
     if check.reference is None:
         raise BadInput(*check.notes)
-    asked, now = item.check.task.fingerprint, check.task.fingerprint
-    if any(asked.get(part) != now.get(part) for part in ("prompt", "reply")):
+    base, now = item.check.task.fingerprint, check.task.fingerprint
+    if any(base.get(part) != now.get(part) for part in ("prompt", "reply")):
         raise BadInput("not evaluated: the prompts or the settings of the reply differ from the base's")
     records = {record.key: record for record in (*item.evaluation.records, *item.evaluation.beyond)}
     present: list[Record] = []
@@ -74,7 +74,7 @@ def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> E
         keys = [(sample.id, repeat) for repeat in range(check.repeats)]
         if any(key not in records for key in keys):
             break
-        present.extend(rescored(check.task, sample, records[key]) for key in keys)
+        present.extend(rescore(check.task, sample, records[key]) for key in keys)
     if len(present) == check.n * check.repeats:
         return evidence_of(check, present)
     stop = early_stop(check, correction=own.gate.correction, checks=checks)
@@ -85,9 +85,18 @@ def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> E
 
 def _undecided(base: Verdict, reason: str) -> Verdict:
     return Verdict(
-        base.model, base.task, "inconclusive", None, 0, ReferenceSummary(None, None), CandidateSummary(None, 0),
-        base.alpha, base.beta, reasons=(reason,), higher_is_better=base.higher_is_better,
-    )  # fmt: skip
+        base.model,
+        base.task,
+        "inconclusive",
+        None,
+        0,
+        ReferenceSummary(None, None),
+        CandidateSummary(None, 0),
+        base.alpha,
+        base.beta,
+        reasons=(reason,),
+        higher_is_better=base.higher_is_better,
+    )
 
 
 def _differs(own: Verdict, base: Verdict) -> bool:

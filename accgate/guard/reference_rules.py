@@ -1,4 +1,4 @@
-"""A reference of the base against what a pull request has in its place: whether every score is at least as good."""
+"""A reference of the base and its replacement in a pull request: whether every score is at least as good."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from accgate.design import oriented
 from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
-from accgate.records import Floats
-from accgate.references import Reference, ReferenceFile, changed_parts, figures
+from accgate.records import Floats, is_binary
+from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
@@ -28,7 +29,7 @@ Row = tuple[float, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ReferencePair:
-    """A reference of the base and what the head has in its place."""
+    """A reference of the base and its replacement in the head."""
 
     before: Reference
     after: Reference
@@ -36,58 +37,57 @@ class ReferencePair:
 
     @property
     def effect(self) -> Effect:
-        """Tightening only where the same samples, each at least as good, stand in the same reference.
+        """Tightening only where the same reference has the same samples, each at least as good.
 
         Scores other than 0 and 100 are never plainly stricter: one sample raised far enough makes their differences
         spread so much that no test finds a drop.
         """
-        sign = 1 if self.higher_is_better else -1
         old, new = self.before.about, self.after.about
         if self.others or (self.before.scores is None) != (self.after.scores is None):
             return "loosening"
         if self.before.scores is None:
-            steps = [sign * (new.mean - old.mean), new.n - old.n]
+            steps = [oriented(new.mean - old.mean, self.higher_is_better), new.n - old.n]
             return "tightening" if min(steps) >= 0 < max(steps) else "loosening"
-        (old_rows, new_rows), moves = self.rows, sign * self.moves
+        (old_rows, new_rows), moves = self.rows, oriented(self.moves, self.higher_is_better)
         same = {key: row[1] for key, row in old_rows.items()} == {key: row[1] for key, row in new_rows.items()}
         better = same and moves.size > 0 and bool((moves >= 0).all() and (moves > 0).any())
         return "tightening" if better and self.is_binary and self.is_derived else "loosening"
 
     @property
     def changes(self) -> list[str]:
-        """What happened, in words; empty where nothing that counts did."""
+        """The changes in words; empty where nothing that counts changed."""
         old, new = self.before.about, self.after.about
         with_scores = self.before.scores is not None, self.after.scores is not None
-        said = []
+        texts = []
         if with_scores[0] != with_scores[1]:
-            said.append("the scores were removed" if with_scores[0] else "scores stand in place of a mean")
+            texts.append("the scores were removed" if with_scores[0] else "scores replaced a mean")
         if new.runs > old.runs:
             runs = new.runs - old.runs
-            said.append("a run was added" if runs == 1 else f"{runs} runs were added")
+            texts.append("a run was added" if runs == 1 else f"{runs} runs were added")
         if f"{old.mean:.2f}" != f"{new.mean:.2f}":
-            said.append(f"the mean {'rose' if new.mean > old.mean else 'fell'} from {old.mean:.2f} to {new.mean:.2f}")
-        said += self._row_changes() if all(with_scores) else []
+            texts.append(f"the mean {'rose' if new.mean > old.mean else 'fell'} from {old.mean:.2f} to {new.mean:.2f}")
+        texts += self._row_changes() if all(with_scores) else []
         if not all(with_scores) and old.n != new.n:
-            said.append(f"the number of samples went from {old.n:,} to {new.n:,}")
+            texts.append(f"the number of samples went from {old.n:,} to {new.n:,}")
         if parts := changed_parts(old.fingerprint, new.fingerprint):
-            said.append(f"{' and '.join(parts)} changed")
-        told = {"fingerprint"} if parts else set()
-        told |= set(SIZES) if said else set()
-        said += [f"{name} changed" for name in self.others if name not in told]
-        return said or [f"{name} changed though no score did" for name in self._odd]
+            texts.append(f"{' and '.join(parts)} changed")
+        covered = {"fingerprint"} if parts else set()
+        covered |= set(SIZES) if texts else set()
+        texts += [f"{name} changed" for name in self.others if name not in covered]
+        return texts or [f"{name} changed without a change of scores" for name in self._odd]
 
     def _row_changes(self) -> list[str]:
         old, new = self.rows
         added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
         shared = [key for key in old if key in new]
         fell, rose = int((self.moves < 0).sum()), int((self.moves > 0).sum())
-        said = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
-        said += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
-        said += ["how far scores lie apart decides too"] * bool(rose + fell and not self.is_binary)
+        texts = [f"{fell:,} of {len(shared):,} scores fell"] * bool(fell)
+        texts += [f"{rose:,} of {len(shared):,} scores rose"] * bool(rose)
+        texts += ["the spread of the scores decides too"] * bool(rose + fell and not self.is_binary)
         for count, what in ((added, "added"), (removed, "removed")):
-            said += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
-        said += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
-        return said
+            texts += [f"{count:,} score{' was' if count == 1 else 's were'} {what}"] * bool(count)
+        texts += ["columns beside the scores changed"] * any(old[key][1] != new[key][1] for key in shared)
+        return texts
 
     @cached_property
     def rows(self) -> tuple[dict[tuple[str, int], Row], dict[tuple[str, int], Row]]:
@@ -103,7 +103,7 @@ class ReferencePair:
     @property
     def is_binary(self) -> bool:
         """Whether all scores of both are 0 or 100."""
-        return all(row[0] in (0.0, 100.0) for rows in self.rows for row in rows.values())
+        return is_binary(np.array([row[0] for rows in self.rows for row in rows.values()]))
 
     @property
     def others(self) -> list[str]:
@@ -122,11 +122,11 @@ class ReferencePair:
 
     @property
     def is_derived(self) -> bool:
-        """Whether the head's figures are those of its scores, and it counts the runs it has digests of."""
+        """Whether the head's figures follow from its scores, and it has as many digests of runs as the base."""
         assert self.after.scores is not None
         old, new = self.before.about, self.after.about
-        found = figures(self.after.scores)
-        same = all(_close(getattr(new, name), found[name]) for name in ("sigma", "discordance"))
+        computed = figures_of(self.after.scores)
+        same = all(_close(getattr(new, name), computed[name]) for name in ("sigma", "discordance"))
         return same and len(new.runs_sha256) == len(old.runs_sha256)
 
 

@@ -13,9 +13,9 @@ GuardState = Literal["unchanged", "tightened", "approved", "loosened", "unreadab
 class RuleChange:
     """One rule that differs between the base commit and the head of a pull request.
 
-    `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`) or says which file it is of
+    `rule` is a dotted key of accuracy.toml (`gate.alpha`, `tasks.gsm8k.limit`), or a key and a part of another file
     (`tasks.gsm8k: prompt`, `references: smollm2/gsm8k`). `base` and `head` are values as text, None where there is
-    none; they can hold anything. `line` is where the rule stands in the head's accuracy.toml, None where it does not.
+    none; they can hold anything. `line` is the rule's line in the head's accuracy.toml, None where it has none.
     """
 
     rule: str
@@ -28,10 +28,10 @@ class RuleChange:
 
 @dataclass(frozen=True)
 class Guard:
-    """Whether the rules that judge a pull request are ones it could not weaken.
+    """Whether a pull request left the gate's rules as strict as they were, or had a looser one approved.
 
     Separate from the verdict: both must hold. `approved_by` names who approved a loosening for this very commit, and
-    `reason` says what could not be read, where that is why the guard does not hold.
+    `reason` says what could not be read where the guard does not hold for that.
     """
 
     state: GuardState

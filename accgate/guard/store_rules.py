@@ -1,22 +1,24 @@
-"""The reference store as a rule: every reference and anchor of the base, and which of them judges a check."""
+"""The reference store as a rule: every reference and anchor of the base, and which one a check is compared with."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from accgate.config import Config
-from accgate.errors import BadInput
-from accgate.guard.anchor_rules import Tree, anchor_fault
+from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
-from accgate.records import file_name
-from accgate.references import Reference, anchor_beside, baseline_of, folder_of, read_reference
-from accgate.text import Key, some_of
+from accgate.records import clusters_of, file_name
+from accgate.references import Anchor, Reference, Step, anchor_beside, baseline_of, folder_of, read_reference
+from accgate.stats import difference_to_anchor
+from accgate.text import some_of
 
 KEY: Key = ("references",)
 ANCHOR = ".anchor.toml"
@@ -44,7 +46,7 @@ def store_differences(base: Config, head: Config) -> Iterator[Difference]:
 
 
 def _places(store: Path) -> set[str]:
-    """Every reference of a store, `folder/task.toml`, recorded or with no more than its anchor."""
+    """Every reference of a store, `folder/task.toml`, including those with only an anchor."""
     files = [path.relative_to(store).as_posix() for path in store.glob("*/*.toml")]
     return {file.removesuffix(ANCHOR) + ".toml" if file.endswith(ANCHOR) else file for file in files}
 
@@ -72,9 +74,9 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
 def _anchor_difference(name: str, old: Path, new: Path, *, replacement_listed: bool) -> Iterator[Difference]:
     if _same_files(old.with_suffix(ANCHOR), new.with_suffix(ANCHOR)):
         return
-    head, part = Tree(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
+    head, part = AnchoredReference(anchor_beside(new), read_reference(new)), f"{name} (anchor)"
     try:
-        base = Tree(anchor_beside(old), read_reference(old))
+        base = AnchoredReference(anchor_beside(old), read_reference(old))
     except BadInput as error:
         yield unreadable(KEY, "anchor", error, part)
         return
@@ -87,7 +89,7 @@ def _same_files(old: Path, new: Path) -> bool:
     """Whether both have the same bytes, so that nothing has to be parsed."""
     try:
         return all(_bytes(old.with_suffix(end)) == _bytes(new.with_suffix(end)) for end in (".toml", ".scores.csv"))
-    except OSError:  # whoever reads it next says what is wrong
+    except OSError:  # the next reader reports it
         return False
 
 
@@ -99,8 +101,8 @@ def _summary(reference: Reference) -> str:
     return f"mean {reference.about.mean:.2f} of {reference.about.n:,}"
 
 
-def judging_differences(base: Config, head: Config) -> Iterator[Difference]:
-    """The checks that both have and that another recorded reference judges in the head.
+def baseline_differences(base: Config, head: Config) -> Iterator[Difference]:
+    """The checks of both sides that the head compares with another recorded reference.
 
     Raises
     ------
@@ -112,20 +114,20 @@ def judging_differences(base: Config, head: Config) -> Iterator[Difference]:
     for model, task in [pair for pair in base.pairs() if pair in shared]:
         settings = base.tasks[task]
         if settings.target is None and settings.reference is None:
-            for change in _judging_difference(model, task, base, head):
+            for change in _baseline_difference(model, task, base, head):
                 tasks_of.setdefault(change, []).append(task)
     for change, tasks in tasks_of.items():
         yield replace(change, why=f"{change.why} {some_of(tasks)}")
 
 
-def _judging_difference(model: str, task: str, base: Config, head: Config) -> Iterator[Difference]:
+def _baseline_difference(model: str, task: str, base: Config, head: Config) -> Iterator[Difference]:
     old, new = base.models[model], head.models[model]
     fields = [f for f in ("baseline", "variant") if exact(getattr(old, f)) != exact(getattr(new, f))]
     key: Key = ("models", model, fields[0]) if fields else KEY
     part = "" if fields else f"{model}/{task}"
-    after = _judge(head, model, task)
+    after = _reference_file(head, model, task)
     try:
-        before = _judge(base, model, task)
+        before = _reference_file(base, model, task)
     except BadInput as error:
         yield unreadable(key, "baseline", error, part)
         return
@@ -133,13 +135,87 @@ def _judging_difference(model: str, task: str, base: Config, head: Config) -> It
         return
     names = [unquote(path.parent.name) + ("" if path.exists() else " (not recorded)") for path in (before, after)]
     if before.exists():
-        yield Difference(key, names[0], names[1], "loosening", "another reference judges", part)
+        yield Difference(key, names[0], names[1], "loosening", "another reference is used for", part)
     elif after.exists():
-        yield Difference(key, names[0], names[1], "new", "a reference judges for the first time", part)
+        yield Difference(key, names[0], names[1], "new", "a reference is used for the first time for", part)
 
 
-def _judge(config: Config, model: str, task: str) -> Path:
-    """Where the reference stands that judges a check, recorded or not."""
+def _reference_file(config: Config, model: str, task: str) -> Path:
+    """The file of the reference that a check is compared with; it need not exist."""
     settings = config.models[model]
     baseline = baseline_of(model, settings.variant, settings.baseline)
     return folder_of(config.references, baseline, task) / f"{file_name(task)}.toml"
+
+
+SAME = (
+    "model",
+    "task",
+    "mean",
+    "n",
+    "repeats",
+    "scores_sha256",
+    "fingerprint",
+)  # two anchors that agree in these are one
+
+
+@dataclass(frozen=True)
+class AnchoredReference:
+    """The anchor and the reference beside it in one tree."""
+
+    anchor: Anchor | None
+    reference: Reference | None
+
+    @property
+    def summary(self) -> str | None:
+        """The anchor in words."""
+        if self.anchor is None:
+            return None
+        about = self.anchor.about
+        return f"mean {about.mean:.2f} of {about.n:,}, {about.replaced} since"
+
+
+def anchor_fault(
+    base: AnchoredReference, head: AnchoredReference, *, replaced: bool, replacement_listed: bool
+) -> str | None:
+    """What is wrong with the head's anchor; None where it is the base's with what a replaced reference adds to it.
+
+    `replaced` says that the reference is another one, and `replacement_listed` that this is a loosening already, which
+    somebody has to approve. Otherwise one step may be added, which must follow from the head's reference.
+    """
+    if head.anchor is None:
+        return (
+            None if base.anchor is None else "the anchor was deleted: drift would be counted from the next reference on"
+        )
+    about = head.anchor.about
+    first: Any = None
+    if base.anchor is not None:
+        first = base.anchor.about
+    elif base.reference is not None and base.reference.scores is not None:
+        first = base.reference.about
+    if first is None or any(getattr(first, name) != getattr(about, name) for name in SAME):
+        return "the anchor is another one: drift would be counted from another reference"
+    history = () if base.anchor is None else base.anchor.about.history
+    if about.history[: len(history)] != history:
+        return "the history of earlier references changed"
+    steps = about.history[len(history) :]
+    if (base.anchor is not None and not steps) or replacement_listed:
+        return None
+    if replaced and len(steps) == 1 and _follows(steps[0], head.anchor, head.reference):
+        return None
+    return "the history has new references that were never recorded"
+
+
+def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
+    """Whether a step of the history follows from this reference."""
+    if reference is None or reference.scores is None:
+        return False
+    anchored = set(anchor.scores.ids)
+    now = reference.scores.taken([id_ for id_ in reference.scores.ids if id_ in anchored])
+    if not now.n:
+        return False
+    before = anchor.scores.taken(now.ids)
+    figures = difference_to_anchor(before.averaged(), now.averaged(), clusters_of(None, now))
+    return all(
+        math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9)
+        for left, right in zip(figures, (step.difference, step.error), strict=True)
+    )

@@ -9,8 +9,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.config import Config, Task
-from accgate.errors import BadInput
+from accgate.config import Config, TaskSettings
+from accgate.errors import BadInput, Key
 from accgate.guard.base_tree import included_folder
 from accgate.guard.difference import (
     NOT_PLAIN,
@@ -28,13 +28,11 @@ from accgate.metrics import code_digest
 from accgate.tasks import (
     Definition,
     DefinitionFile,
-    is_foreign,
+    is_of_harness,
     library_file,
-    named_definition,
     read_definition,
-    resolved,
+    unloaded_definition,
 )
-from accgate.text import Key
 
 ALPHA = Direction(up, "a smaller drop fails", "only a larger drop fails")
 BETA = Direction(down, "fewer drops are missed", "more drops are missed")
@@ -47,9 +45,12 @@ SETTINGS: Mapping[str, Direction] = {
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
     "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
-ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by what they name
-INHERITED = ("theta", "sigma", "mode")  # the definition's holds where they are not set
-RATES: tuple[Literal["alpha", "beta"], ...] = ("alpha", "beta")  # [gate]'s or the definition's hold where they are not
+ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by content
+INHERITED = ("theta", "sigma", "mode")  # the definition's value counts where they are not set
+RATES: tuple[Literal["alpha", "beta"], ...] = (
+    "alpha",
+    "beta",
+)  # [gate]'s or the definition's value counts where they are not
 NO_RULES = ("description", "source")
 WHY = {
     **dict.fromkeys(
@@ -61,9 +62,9 @@ WHY = {
         "answers are scored in another way",
     ),
     **dict.fromkeys(("aggregate", "aggregate_options"), "another statistic decides"),
-    **dict.fromkeys(("stop", "max_tokens"), "replies end elsewhere"),
+    **dict.fromkeys(("stop", "max_tokens"), "replies end at another place"),
     **dict.fromkeys(("dataset", "subset"), "other samples are evaluated"),
-    "run_code": "whether the model's code is run",
+    "run_code": "the model's code is run, or no longer run",
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
@@ -71,7 +72,7 @@ WHY = {
 
 
 def task_differences(name: str, base: Config, head: Config) -> Iterator[Difference]:
-    """The rules of a task that both have and that differ.
+    """The rules in which a task of both sides differs.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def task_differences(name: str, base: Config, head: Config) -> Iterator[Differen
 
 
 def definition_of(config: Config, name: str) -> Definition:
-    """What a task of the config resolves to: its file, or the library's.
+    """The definition of a task of the config: its own file, or the library's.
 
     Raises
     ------
@@ -103,13 +104,13 @@ def definition_of(config: Config, name: str) -> Definition:
     """
     settings = config.tasks[name]
     if settings.lm_eval is not None:
-        return named_definition(settings.lm_eval, settings.options)
+        return unloaded_definition(settings.lm_eval, settings.options)
     path = config.path(settings.file) if settings.file else library_file(settings.library or name)
     return read_definition(path)
 
 
 def is_higher_better(name: str, base: Config, head: Config) -> bool:
-    """The direction of a task's metric as the base has it, as the head has it where the base has none.
+    """The direction of a task's metric in the base, or in the head where the base has no such task.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def is_higher_better(name: str, base: Config, head: Config) -> bool:
         if name not in config.tasks:
             continue
         try:
-            return resolved.is_higher_better(definition_of(config, name))
+            return definition_of(config, name).higher_is_better
         except BadInput:
             if config is head or name not in head.tasks:
                 raise
@@ -138,14 +139,14 @@ def _setting_differences(
         yield Difference((*key, "options", "include_path"), None, None, "loosening", why)
     for rate in RATES:
         values = _rate(base, name, rate, before), _rate(head, name, rate, after)
-        # What comes of [gate] alone is said there, once for all tasks.
+        # A change of [gate] alone is listed there, once for all tasks.
         if getattr(own, rate) != getattr(new, rate) or getattr(base.gate, rate) == getattr(head.gate, rate):
             yield from difference((*key, rate), *values, SETTINGS[rate])
     for field in ("dataset", "few_shot_dataset"):
         digests = [_digest_of(config, getattr(task, field)) for config, task in ((base, own), (head, new))]
         if digests[0] != digests[1]:
             yield Difference((*key, field), *texts(getattr(own, field), getattr(new, field)), "loosening", WHY[field])
-    for field in (f.name for f in fields(Task) if f.name not in (*ELSEWHERE, *RATES)):
+    for field in (f.name for f in fields(TaskSettings) if f.name not in (*ELSEWHERE, *RATES)):
         if exact(getattr(own, field)) == exact(getattr(new, field)):
             continue
         at = (*key, field)
@@ -161,11 +162,11 @@ def _rate(config: Config, name: str, rate: Literal["alpha", "beta"], definition:
 
 
 def _digest_of(config: Config, name: str | None) -> tuple[str, str] | None:
-    """Ending and content of a file that accuracy.toml names."""
+    """Extension and digest of a file that accuracy.toml names."""
     return None if name is None else (Path(name).suffix.lower(), file_digest(config.path(name)))
 
 
-def _included(config: Config, task: Task) -> list[tuple[str, str]]:
+def _included(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
     """Name and digest of every file in the folder that a task of lm-eval includes."""
     folder = included_folder(config, task)
     if folder is None:
@@ -176,35 +177,35 @@ def _included(config: Config, task: Task) -> list[tuple[str, str]]:
 
 def _of_means(definition: Definition) -> Mapping[str, Direction]:
     """The directions of the rules that are means, in the metric's own direction."""
-    rank = up if resolved.is_higher_better(definition) else down
+    rank = up if definition.higher_is_better else down
     return {
         "target": Direction(rank, "a better mean must hold", "a worse mean passes"),
         "reference": Direction(rank, "the reference is better", "the reference is worse"),
     }
 
 
-def _effective(task: Task, definition: Definition, field: str) -> Any:
-    found = getattr(task, field)
-    return getattr(definition.content, field) if found is None and field in INHERITED else found
+def _effective(task: TaskSettings, definition: Definition, field: str) -> Any:
+    value = getattr(task, field)
+    return getattr(definition.content, field) if value is None and field in INHERITED else value
 
 
 def _tag_difference(key: Key, base: tuple[str, ...], head: tuple[str, ...]) -> Iterator[Difference]:
     if set(base) - set(head):
         yield Difference(key, *texts(base, head), "loosening", "a job that chooses by tag may skip the task")
     elif set(head) - set(base):
-        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag take the task")
+        yield Difference(key, *texts(base, head), "tightening", "more jobs that choose by tag run the task")
 
 
 def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Difference]:
     if part in RATES:
-        return  # said of the task, where it holds
+        return  # listed for the task, where it counts
     if part in ("num_samples", "theta"):
         yield from difference(key, base, head, SETTINGS[part], part=part)
     elif exact(_compared(base)) != exact(_compared(head)):
         why = WHY.get(part, NOT_PLAIN)
         if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
             why = "the dataset's content changed"
-        yield Difference(key, *texts(_shown(base), _shown(head)), "loosening", why, part)
+        yield Difference(key, *texts(_plain(base), _plain(head)), "loosening", why, part)
 
 
 def _parts(definition: Definition) -> dict[str, Any]:
@@ -233,15 +234,15 @@ def own_code(definition: Definition) -> str | None:
     """
     name = definition.content.metric
     try:
-        return None if is_foreign(definition) else code_digest(name, definition.folder)
+        return None if is_of_harness(definition) else code_digest(name, definition.folder)
     except OSError as error:
         raise BadInput(f"{definition.folder / name}: cannot be read: {error.strerror}; is it in the commit?") from error
 
 
 def _compared(part: Any) -> Any:
-    """A part with what counts: of a file's name the ending, which says how it is read, and the order within examples.
+    """A part as it is compared: with only the extension of a file's name, and with the order of keys in examples.
 
-    A template can go through the keys of a table that an example holds, in their order.
+    The extension decides how a file is read, and a template can go through the keys of an example in their order.
     """
     if not isinstance(part, dict):
         return part
@@ -250,8 +251,8 @@ def _compared(part: Any) -> Any:
     return {**part, "file": None if name is None else Path(name).suffix.lower(), "examples": rows}
 
 
-def _shown(part: Any) -> Any:
-    """A part without what is not set, and with a short digest."""
+def _plain(part: Any) -> Any:
+    """A part without the keys that are not set, and with a short digest."""
     if not isinstance(part, dict):
         return part
     short = {**part, "sha256": (part.get("sha256") or "")[:12]}

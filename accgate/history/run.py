@@ -238,7 +238,7 @@ def _against(verdict: Verdict, config: Config | None) -> Against:
         path = folder_of(config.references, baseline, verdict.task) / f"{file_name(verdict.task)}.toml"
         if not path.is_file():
             return Against(mean, n)
-        about = read_toml(path, mend="restore it from git").data
+        about = read_toml(path, fix="restore it from git").data
     except BadInput:  # the verdict says so; the run belongs to the history all the same
         return Against(mean, n)
     paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores

@@ -1,21 +1,25 @@
-"""Histories as files: their lines, read whatever was torn, joined in one order, added to by several processes."""
+"""Histories where they are kept: lines read whatever was torn, files that several processes add to, a branch."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import json
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.history.badge import badge_of, svg
+from accgate.history.page import html_page
 from accgate.history.run import START, Line, Run, line_of, read_line
 from accgate.records import write_atomically
 
 NAME = "history.jsonl"
+BRANCH = "accgate-history"
 PATTERN = "**/history*.jsonl"  # of a folder of artifacts, in which run records end in .jsonl too
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -199,6 +203,42 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         history = merge_histories(*histories, read_content(content, str(out)))
         write_atomically(out, history.content)
     return history
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A run that was added to a history kept elsewhere: the whole history, and the files to write there.
+
+    There are no files to write where the history has the run already.
+    """
+
+    history: History
+    files: Mapping[str, bytes]
+    message: str
+
+
+def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Addition:
+    """Add a run to the content of a history; beside it belong its badge and, with `page`, an index.html.
+
+    Raises
+    ------
+    BadInput
+        When the content is not a history; `name` says whose it is.
+    """
+    message = f"Accuracy of {run.commit[:12] or 'an unknown commit'}: {run.verdict}\n"
+    present = read_content(content, name)
+    if present.has(run):
+        return Addition(present, {}, message)
+    history = merge_histories(present, history_of([run]))
+    badge = badge_of(history.runs)
+    files = {
+        NAME: history.content,
+        "badge.svg": svg(badge).encode(),
+        "badge.json": json.dumps(badge.endpoint()).encode() + b"\n",
+    }
+    if page:
+        files["index.html"] = html_page(history).encode("utf-8", "replace")
+    return Addition(history, files, message)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What people write, read with its lines: TOML files and their typed tables, rows of JSONL and CSV files."""
 
 import lazy_loader
 

@@ -1,3 +1,4 @@
+from .paths import has_file, missing_file, path_in
 from .rows import Row, cluster_of, id_of, read_table, repeat_of, score_of
 from .toml import TomlFile, located, parsed_toml, read_toml
 from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, typed, validated
@@ -13,9 +14,12 @@ __all__ = [
     "TomlFile",
     "Whole",
     "cluster_of",
+    "has_file",
     "id_of",
     "located",
+    "missing_file",
     "parsed_toml",
+    "path_in",
     "read_table",
     "read_toml",
     "repeat_of",

@@ -1,8 +1,7 @@
-"""TOML files read so that every error names the file, the line, the key and the mend."""
+"""TOML files read so that every error names the file, the line, the key and the fix."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, KeyFaults
-from accgate.text import Key, dotted
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, dotted
+from accgate.inputs.paths import has_file, path_in
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -22,7 +21,7 @@ else:
 
 LIMIT = 1_000_000  # bytes; a file people edit in pull requests is far smaller
 DEPTH = 100  # tables in tables; Python's own limit would come as a RecursionError from anywhere
-WHOLE_MEND = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
+WHOLE_FIX = "a whole number of TOML has 64 bits, from -2^63 to 2^63 - 1"
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,11 @@ class TomlFile:
 
     def path_of(self, name: str) -> Path:
         """A path that the file names, relative to the file's folder."""
-        return self.path.parent / os.path.expanduser(name)  # noqa: PTH111 (Path's own raises on an unknown user)
+        return path_in(self.path.parent, name)
 
     def has_file(self, name: str) -> bool:
         """Whether `path_of(name)` is a file."""
-        return os.path.isfile(self.path_of(name))  # noqa: PTH113 (Path's own raises on an over-long name)
-
-    def missing_file(self, name: str, kind: str) -> str:
-        """What is wrong with a name that should be a file of this kind, and the mend."""
-        mend = f"give the path of {kind}, from the folder of {self.path.name}"
-        return f"there is no file {name!r} in {self.path.parent}; {mend}"
+        return has_file(self.path.parent, name)
 
     def line(self, key: Key) -> int:
         """The line of the key, or of the nearest table around it."""
@@ -65,11 +59,15 @@ class TomlFile:
         ------
         BadInput
             `file:line: key: message` for each fault, in the order of the file.
+        CannotEvaluate
+            The same for what a key names and this machine lacks.
         """
         try:
             yield
         except KeyFaults as error:
             raise located(self, [((*key, *inner), fault) for inner, fault in error.faults]) from error
+        except KeyNotReady as error:
+            raise CannotEvaluate(self.error((*key, *error.key), error.fault)) from error
 
     @cached_property
     def _lines(self) -> dict[tuple[str, ...], int]:
@@ -90,14 +88,14 @@ class TomlFile:
         return lines
 
 
-def read_toml(path: Path, *, mend: str) -> TomlFile:
+def read_toml(path: Path, *, fix: str) -> TomlFile:
     """Read a TOML file.
 
     Raises
     ------
     BadInput
         When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
-        can be; `mend` says what to do where it is missing or empty.
+        can be; `fix` says what to do where it is missing or empty.
     """
     try:
         size = path.stat().st_size
@@ -107,14 +105,14 @@ def read_toml(path: Path, *, mend: str) -> TomlFile:
             raise BadInput(f"{path}: has {size:,} bytes, more than {LIMIT:,}; is it the right file?")
         raw = path.read_bytes()
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8 text") from error
     if not text.strip():
-        raise BadInput(f"{path}:1: is empty; {mend}")
+        raise BadInput(f"{path}:1: is empty; {fix}")
     return parsed_toml(path, text)
 
 
@@ -129,7 +127,7 @@ def parsed_toml(path: Path, text: str) -> TomlFile:
     file = TomlFile(path, text, _parsed(path, text))
     huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
     if huge:
-        raise located(file, ((key, f"is a number of more than 64 bits; {WHOLE_MEND}") for key in huge))
+        raise located(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
     return file
 
 
@@ -141,7 +139,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     except ValueError as error:  # Python reads no decimal of more than 4,300 digits
         long = re.search(r"\d[\d_]{4299,}", text)
         line = text[: long.start()].count("\n") + 1 if long else 1
-        raise BadInput(f"{path}:{line}: holds a number of thousands of digits; {WHOLE_MEND}") from error
+        raise BadInput(f"{path}:{line}: holds a number of thousands of digits; {WHOLE_FIX}") from error
     except RecursionError as error:
         raise BadInput(f"{path}: is nested too deeply; no setting of accgate is") from error
     if _too_deep(data):
@@ -158,14 +156,14 @@ def _too_deep(data: Any) -> bool:
 
 
 def _syntax_message(path: Path, text: str, message: str) -> str:
-    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
-    line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
-    fact = message[: found.start()] if found else message
+    place = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
+    fact = message[: place.start()] if place else message
     if re.match(r"Cannot (declare|overwrite|mutate|redefine)|Duplicate", fact):
-        mend = "each table and key may stand once; rename or remove one of the two"
+        fix = "each table and key may stand once; rename or remove one of the two"
     else:
-        mend = "see https://toml.io for the syntax"
-    return f"{path}:{line}: is not valid TOML: {fact}; {mend}"
+        fix = "see https://toml.io for the syntax"
+    return f"{path}:{line}: is not valid TOML: {fact}; {fix}"
 
 
 def _statements(text: str) -> Iterable[tuple[int, str]]:

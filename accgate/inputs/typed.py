@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from accgate.errors import KeyFaults
+from accgate.errors import Key, KeyFaults
 from accgate.inputs.toml import TomlFile
-from accgate.text import Key, closest, nearest
+from accgate.text import clip, closest, nearest
 
 T = TypeVar("T")
 
@@ -23,6 +23,27 @@ Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Field(ge=1)]
 Texts = tuple[Text, ...]
+
+
+# What pydantic calls a fault, and what to write instead.
+LIMITS = {
+    "greater_than": "above {gt:g}",
+    "greater_than_equal": "from {ge:g}",
+    "less_than": "below {lt:g}",
+    "less_than_equal": "up to {le:g}",
+    "finite_number": "that is finite",
+}
+WANTED = {
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "text in quotes",
+    "bool_type": "true or false",
+    "dict_type": "a table",
+    "dataclass_type": "a table",
+    "tuple_type": "an array",
+    "list_type": "an array",
+}
 
 
 def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
@@ -63,46 +84,24 @@ def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str
 
 
 def _explained(fault: Mapping[str, Any], shape: Any) -> str:
-    """One fault in words, with its mend."""
+    """One fault in words, with the fix."""
     kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind == "unexpected_keyword_argument":
         return f"unknown key; {nearest(str(fault['loc'][-1]), _known_keys(shape, fault['loc'][:-1]))}"
     if kind == "missing":
-        return f"is missing; {_description(shape, fault['loc']) or 'add it'}"
+        return f"is missing; {_description(shape, fault['loc'], 'add it: {}') or 'add it'}"
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", str(context["expected"]))
         hint = nearest(value, words) if isinstance(value, str) else ""
         listed = "" if hint.startswith("known") else hint
         return f"is {value!r}; write one of {', '.join(words)}{'; ' + listed if listed else ''}"
-    limits = {
-        "greater_than": "above {gt:g}",
-        "greater_than_equal": "from {ge:g}",
-        "less_than": "below {lt:g}",
-        "less_than_equal": "up to {le:g}",
-        "finite_number": "that is finite",
-    }
-    if kind in limits:
-        return f"is {value}; write a number {limits[kind].format(**context)}{_range(shape, fault['loc'])}"
-    wanted = {
-        "float_type": "a number",
-        "int_type": "a whole number",
-        "int_from_float": "a whole number",
-        "string_type": "text in quotes",
-        "bool_type": "true or false",
-        "dict_type": "a table",
-        "dataclass_type": "a table",
-        "tuple_type": "an array",
-        "list_type": "an array",
-    }
-    if kind in wanted:
-        return f"is {_short(value)}, {_toml_kind(value)}; write {wanted[kind]}"
+    if kind in LIMITS:
+        limits = _description(shape, fault["loc"], " ({})")  # both ends belong in the message
+        return f"is {value}; write a number {LIMITS[kind].format(**context)}{limits}"
+    if kind in WANTED:
+        return f"is {clip(repr(value), 60)}, {_toml_kind(value)}; write {WANTED[kind]}"
     message = str(fault["msg"]).removeprefix("Value error, ")
-    return message if kind == "value_error" else f"is {_short(value)}: {message}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return message if kind == "value_error" else f"is {clip(repr(value), 60)}: {message}"
 
 
 def _toml_kind(value: Any) -> str:
@@ -132,22 +131,11 @@ def _field_type(shape: Any, loc: Sequence[str | int]) -> Any:
 
 
 def _known_keys(shape: Any, loc: Sequence[str | int]) -> list[str]:
-    found = _field_type(shape, loc)
-    return [field.name for field in dataclasses.fields(found)] if dataclasses.is_dataclass(found) else []
+    table = _field_type(shape, loc)
+    return [field.name for field in dataclasses.fields(table)] if dataclasses.is_dataclass(table) else []
 
 
-def _field_info(shape: Any, loc: Sequence[str | int]) -> Any:
-    parent = _field_type(shape, loc[:-1])
-    return getattr(parent, "__pydantic_fields__", {}).get(str(loc[-1]))
-
-
-def _description(shape: Any, loc: Sequence[str | int]) -> str:
-    info = _field_info(shape, loc)
-    return f"add it: {info.description}" if info is not None and info.description else ""
-
-
-def _range(shape: Any, loc: Sequence[str | int]) -> str:
-    """The other limit of the field, where it has one: both ends belong in the message."""
-    info = _field_info(shape, loc)
-    description = "" if info is None or not info.description else info.description
-    return f" ({description})" if description else ""
+def _description(shape: Any, loc: Sequence[str | int], form: str) -> str:
+    """The description of the field at `loc`, put into `form`; empty text where it has none."""
+    info = getattr(_field_type(shape, loc[:-1]), "__pydantic_fields__", {}).get(str(loc[-1]))
+    return form.format(info.description) if info is not None and info.description else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from accgate._version import __version__
 from accgate.errors import BadInput
-from accgate.interop.imported import sample_mean
+from accgate.interop.task_log import sample_mean
 from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records, write_atomically
 from accgate.tasks import FRACTIONS, sample_id
 
@@ -31,8 +31,8 @@ def export_lm_eval(
     Raises
     ------
     BadInput
-        When a sample has no score, which that form cannot say, no prompts stand beside the records, or scores do not
-        fit the metric.
+        When a sample has no score, which that form cannot hold, there are no prompts beside the records, or scores do
+        not fit the metric.
     """
     rows = _rows(read_records(records), _prompts(records), metric, records)
     task, model = records.name.removesuffix(ENDINGS[0]), urllib.parse.unquote(records.parent.name) or "model"
@@ -84,7 +84,7 @@ def _rows(records: Sequence[Record], prompts: Mapping[str, str], metric: str, pa
 
 
 def _occurrence(task: str, id_: str, prompt: str, target: str) -> int:
-    """Which of identical samples this is, so that they are numbered alike when they are read; 0 for ids of others."""
+    """The number of a sample among identical ones, so that an import numbers them alike; 0 for ids of other tools."""
     return next((count for count in range(1, 1000) if id_ == sample_id(task, prompt, target, count)), 0)
 
 

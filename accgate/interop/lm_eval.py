@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +14,9 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs import read_table
-from accgate.interop.imported import MALFORMED, Imported, check_mean, only_unique, sample_mean
-from accgate.interop.lm_eval_results import Results, results_beside
+from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
 from accgate.records import Record
-from accgate.tasks import fingerprint_of, likeliest, numbered_ids, request_text, scale_of
+from accgate.tasks import harness_fingerprint, likeliest, numbered_ids, request_text, scale_of
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})
@@ -24,7 +25,7 @@ HASHES = frozenset({"doc_hash", "prompt_hash", "target_hash"})
 
 @dataclass(frozen=True)
 class Choice:
-    """What is imported of a log that holds several metrics or filters; None where the only one is meant."""
+    """The metric and filter to import from a log that holds several; None where it holds only one."""
 
     metric: str | None = None
     filter: str | None = None
@@ -54,83 +55,85 @@ class Line:
         )
 
 
-def import_lm_eval(paths: Sequence[Path], choice: Choice, *, model: str | None = None) -> list[Imported]:
+def import_lm_eval(paths: Sequence[Path], choice: Choice, *, model: str | None = None) -> list[TaskLog]:
     """The tasks of logs, named one by one or by the folder that lm-eval was given as --output_path.
 
     Raises
     ------
     BadInput
-        With file and line: for logs that are torn, hold a sample twice or lack some, whose mean is not the one that
-        lm-eval reports, and for a metric or filter that is not said plainly.
+        With file and line: for logs that are cut off, hold a sample twice or lack some, whose mean is not the one that
+        lm-eval reports, and for a metric or filter that is ambiguous.
     """
-    return only_unique(_import_log(path, choice, model) for path in _logs(paths))
+    return refuse_doubles(_import_log(path, choice, model) for path in _logs(paths))
 
 
 def _logs(paths: Iterable[Path]) -> Iterator[Path]:
     seen = set()
     for path in paths:
-        found = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
-        if not found:
+        files = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
+        if not files:
             raise BadInput(f"{path}: holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path")
-        for file in found:
+        for file in files:
             if file.resolve() not in seen:
                 seen.add(file.resolve())
                 yield file
 
 
-def _import_log(path: Path, choice: Choice, model: str | None) -> Imported:
+def _import_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
     try:
-        return _imported(path, choice, model)
+        return _task_log(path, choice, model)
     except MALFORMED as error:
         fault = f"{type(error).__name__}: {error}"
         raise BadInput(f"{path}: is not as lm-eval writes a log ({fault}); import the file it wrote") from error
 
 
-def _imported(path: Path, choice: Choice, model: str | None) -> Imported:
+def _task_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
     named = NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem.removeprefix("samples_")
     results = results_beside(path, named["date"], task) if named else None
-    lines = [_checked(path, Line(number, row)) for number, row in read_table(path)]
+    lines = [_check_line(path, Line(number, row)) for number, row in read_table(path)]
     if not lines:
         raise BadInput(f"{path}: holds no samples")
-    metric, chosen = _chosen(path, lines, choice, results)
-    kept = _one_a_document(path, [line for line in lines if line.filter == chosen])
+    metric, chosen = _choose(path, lines, choice, results)
+    by_document = _by_document(path, [line for line in lines if line.filter == chosen])
     if results is not None:
-        results.check_samples(path, [line.row for line in lines], len(kept))
-    elif missing := sorted(set(range(len(kept))) - set(kept)):
+        results.check_samples(path, [line.row for line in lines], len(by_document))
+    elif missing := sorted(set(range(len(by_document))) - set(by_document)):
         raise BadInput(
-            f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval was asked for some "
+            f"{path}: {len(missing)} samples are missing, doc_id {missing[0]} first; where lm_eval ran only some "
             "(--samples), put its results_*.json beside the file"
         )
-    values = [_value(path, kept[doc], metric) for doc in sorted(kept)]
+    values = [_value(path, by_document[doc], metric) for doc in sorted(by_document)]
     scale = scale_of(metric, values, choice.scale, str(path))
-    records, prompts = _records(task, [kept[doc] for doc in sorted(kept)], [value * scale for value in values])
+    records, prompts = _records(
+        task, [by_document[doc] for doc in sorted(by_document)], [value * scale for value in values]
+    )
     reported, note = None, "no results_*.json beside it: mean and number of samples were not checked"
     if results is not None:
-        reports, note = results.reported(metric, chosen), ""
+        reports, note = results.figure(metric, chosen), ""
         mean = sample_mean((record.id, value) for record, value in zip(records, values, strict=True))
         reported = scale * check_mean(mean, reports, f"{metric},{chosen}", path, results.path)
-    return Imported(
+    return TaskLog(
         model=model or (results and results.model) or path.parent.name or "model",
         task=task, metric=f"{metric},{chosen}", tool=results.tool if results else "lm-eval", source=path,
         records=tuple(records), prompts=prompts, scale=scale, reported=reported, note=note,
         higher_is_better=results.higher_is_better(metric) if results else None,
-        fingerprint=fingerprint_of(task, metric, chosen, _generation(lines[0].row)),
+        fingerprint=harness_fingerprint(task, metric, chosen, _generation(lines[0].row)),
         date=named["date"][:10] if named else "",
     )  # fmt: skip
 
 
-def _checked(path: Path, line: Line) -> Line:
+def _check_line(path: Path, line: Line) -> Line:
     doc, arguments = line.row.get("doc_id"), line.row.get("arguments")
     if isinstance(doc, bool) or not isinstance(doc, int) or not isinstance(arguments, (dict, list)):
         raise BadInput(f"{path}:{line.number}: has no doc_id or no arguments; is it a samples_*.jsonl of lm-eval?")
     return line
 
 
-def _chosen(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
-    """Metric and filter: as asked for, or the only ones.
+def _choose(path: Path, lines: Sequence[Line], choice: Choice, results: Results | None) -> tuple[str, str]:
+    """Metric and filter: the given ones, or the only ones.
 
-    A metric that lm-eval does not average over samples is offered to nobody, and refused where it is asked for.
+    A metric that lm-eval does not average over samples is not offered, and refused where it is given.
     """
     pairs = dict.fromkeys((metric, line.filter) for line in lines for metric in line.metrics)
     means = [pair for pair in pairs if _is_mean(lines, pair[0], results)]
@@ -146,11 +149,11 @@ def _chosen(path: Path, lines: Sequence[Line], choice: Choice, results: Results 
         raise BadInput(f"{path}: holds several scores; choose one: {offered}")
     if choice.metric in {metric for metric, _ in pairs if metric not in {mean for mean, _ in means}}:
         raise BadInput(
-            f"{path}: {choice.metric} is no mean of scores of samples: lm-eval combines all samples at once; choose "
+            f"{path}: {choice.metric} is not a mean over samples: lm-eval combines all samples at once; choose "
             f"another: {offered}"
         )
-    asked = " and ".join(text for text in (choice.metric, choice.filter) if text) or "a score that is a number"
-    raise BadInput(f"{path}: holds no {asked}; it has: {offered}")
+    wanted = " and ".join(text for text in (choice.metric, choice.filter) if text) or "a score that is a number"
+    raise BadInput(f"{path}: holds no {wanted}; it has: {offered}")
 
 
 def _is_mean(lines: Sequence[Line], metric: str, results: Results | None) -> bool:
@@ -159,17 +162,17 @@ def _is_mean(lines: Sequence[Line], metric: str, results: Results | None) -> boo
     return isinstance(first, (int, float)) and how in (None, "mean", "nanmean")
 
 
-def _one_a_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
-    kept: dict[int, Line] = {}
+def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
+    rows: dict[int, Line] = {}
     for line in lines:
         doc = line.row["doc_id"]
-        if doc in kept:
+        if doc in rows:
             raise BadInput(
-                f"{path}:{line.number}: doc_id {doc} stands already on line {kept[doc].number}; each sample must come "
+                f"{path}:{line.number}: doc_id {doc} stands already on line {rows[doc].number}; each sample must come "
                 "once (was the file appended to?)"
             )
-        kept[doc] = line
-    return kept
+        rows[doc] = line
+    return rows
 
 
 def _value(path: Path, line: Line, metric: str) -> float:
@@ -208,7 +211,7 @@ def _reply(row: Mapping[str, Any]) -> str | None:
 
 
 def _answer(row: Mapping[str, Any]) -> str | None:
-    """What the filter made of the reply; of scored options, the likeliest."""
+    """The reply after the filter; of scored options, the likeliest."""
     filtered = row.get("filtered_resps")
     if not isinstance(filtered, list) or not filtered:
         return None
@@ -226,3 +229,96 @@ def _first(value: Any) -> Any:
     while isinstance(value, list) and value:
         value = value[0]
     return value
+
+
+@dataclass(frozen=True)
+class Results:
+    """The part of a results file that is about one task."""
+
+    path: Path
+    task: str
+    content: Mapping[str, Any]
+
+    @property
+    def model(self) -> str | None:
+        """The model's name as lm-eval knows it."""
+        name = self.content.get("model_name")
+        return name if isinstance(name, str) and name else None
+
+    @property
+    def tool(self) -> str:
+        """lm-eval with its version."""
+        return f"lm-eval {self.content.get('lm_eval_version') or ''}".strip()
+
+    def figure(self, metric: str, chosen: str) -> Any:
+        """The figure that lm-eval reports of a metric behind a filter."""
+        own = self._of("results")
+        key = f"{metric},{chosen}"
+        if key not in own:
+            raise BadInput(f"{self.path}: reports no {key} of task {self.task}; is it of another run?")
+        return own[key]
+
+    def higher_is_better(self, metric: str) -> bool | None:
+        """Whether more is better; None where the file does not say."""
+        value = self._of("higher_is_better").get(metric)
+        return value if isinstance(value, bool) else None
+
+    def aggregation(self, metric: str) -> str | None:
+        """How lm-eval combines the samples' scores, by name; None where the file names nothing."""
+        for entry in self._of("configs").get("metric_list") or ():
+            if isinstance(entry, dict) and entry.get("metric") == metric:
+                how = entry.get("aggregation")
+                return how if isinstance(how, str) and how.isidentifier() else None
+        return None
+
+    def check_samples(self, path: Path, rows: Sequence[Mapping[str, Any]], documents: int) -> None:
+        """Refuse a log without all the samples that lm-eval scored.
+
+        Raises
+        ------
+        BadInput
+            When it has another number of samples, or other samples or another order than lm-eval's digest.
+        """
+        effective = self._of("n-samples").get("effective")
+        if effective is not None and effective != documents:
+            raise BadInput(f"{path}: holds {documents} samples, but {self.path.name} counts {effective}")
+        digest = self._of("task_hashes", str)
+        hashes = [[row.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")] for row in rows]
+        if digest is None or not all(isinstance(part, str) for row in hashes for part in row):
+            return
+        own = hashlib.sha256("".join("".join(map(str, row)) for row in hashes).encode()).hexdigest()
+        if own != digest:
+            raise BadInput(
+                f"{path}: its samples are not those of {self.path.name} (the task_hashes differ); lines were changed, "
+                "lost or added"
+            )
+
+    def _of(self, section: str, kind: type = dict) -> Any:
+        """This task's part of a section; empty where lm-eval's version does not write it."""
+        tasks = self.content.get(section)
+        own = tasks.get(self.task) if isinstance(tasks, dict) else None
+        return own if isinstance(own, kind) else ({} if kind is dict else None)
+
+
+def results_beside(log: Path, date: str, task: str) -> Results | None:
+    """The results of the run that wrote a log; None where there are none.
+
+    Raises
+    ------
+    BadInput
+        When there are several, or they cannot be read or are of other tasks.
+    """
+    files = sorted(log.parent.glob(f"*_{date}.json"))
+    if len(files) > 1:
+        raise BadInput(f"{log}: {' and '.join(path.name for path in files)} may be its results; keep one beside it")
+    if not files:
+        return None
+    try:
+        content = json.loads(files[0].read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{files[0]}: cannot be read ({error}); is the file cut off?") from error
+    if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
+        raise BadInput(f"{files[0]}: is not a results file of lm-eval")
+    if task not in content["results"]:
+        raise BadInput(f"{files[0]}: has no task {task}, whose samples are beside it")
+    return Results(files[0], task, content)

@@ -1,6 +1,6 @@
-"""Reference files of TensorRT-LLM's accuracy suite (`references/<dataset>.yaml`) as references that are known by mean.
+"""Reference files of TensorRT-LLM's accuracy suite (`references/<dataset>.yaml`) as references with a mean alone.
 
-The suite's tests and their defaults stand in its `accuracy_core.py`; its thresholds follow from alpha, sigma and the
+The suite's tests and their defaults are in its `accuracy_core.py`; its thresholds follow from alpha, sigma and the
 number of samples by the two-sample formula that accgate uses too.
 """
 
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.references import variant_label
+from accgate.references import (
+    ReferenceFile,
+    reference_path,
+    replaced_figures,
+    variant_label,
+    write_toml,
+)
 
 SPECS = ("dtype", "quant_algo", "kv_cache_quant_algo", "spec_dec_algo", "extra_acc_spec")
 FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")
@@ -21,7 +27,7 @@ FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the suite takes where an entry says nothing; sigma in points. `task` is the name here, where it differs."""
+    """The suite's values for an entry that sets none; sigma in points. `task` is accgate's name, where it differs."""
 
     num_samples: int
     sigma: float
@@ -44,7 +50,7 @@ DEFAULTS: Mapping[str, Defaults] = {
     "videomme": Defaults(300, 50.0),
     "cnn_dailymail": Defaults(512, 11.06, alpha=0.002),
     "zero_scrolls": Defaults(80, 6.97, alpha=0.002),
-    # A task of its own: the suite's score is ROUGE-1 of the code, and must never judge the share that passes its tests.
+    # A task of its own: the suite's score is ROUGE-1 of the code, not the share of programs that pass their tests.
     "humaneval": Defaults(
         164, 15.08, alpha=0.002, task="humaneval_rouge1", note="the suite scores HumanEval by ROUGE, not by its tests"
     ),
@@ -57,7 +63,7 @@ DEFAULTS: Mapping[str, Defaults] = {
 
 @dataclass(frozen=True)
 class SuiteReference:
-    """An entry of the suite with all that it is judged by; mean and sigma in points."""
+    """An entry of the suite with all figures that decide on it; mean and sigma in points."""
 
     source: Path
     model: str
@@ -73,7 +79,7 @@ class SuiteReference:
 
     @property
     def name(self) -> str:
-        """The baseline that it is found by."""
+        """The baseline that names it in accuracy.toml."""
         label = variant_label(self.variant)
         return f"{self.model}@{label}" if label else self.model
 
@@ -86,7 +92,7 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
     path : Path
         Its name is the data set's.
     sigma : float or None
-        Standard deviation of one score in points, for a data set whose default is not known.
+        Standard deviation of one score in points, for a data set without a default here.
     num_samples : int or None
         Likewise.
 
@@ -101,40 +107,40 @@ def read_suite(path: Path, *, sigma: float | None = None, num_samples: int | Non
     if defaults is None and sigma is not None:
         defaults = Defaults(num_samples or 0, sigma)
     if defaults is None:
-        known = ", ".join(DEFAULTS)
-        raise BadInput(f"{path}: the suite's defaults of {path.stem} are not known (but of {known}); give --sigma")
-    found: dict[str, SuiteReference] = {}
+        names = ", ".join(DEFAULTS)
+        raise BadInput(f"{path}: has no default sigma for {path.stem} (only for {names}); give --sigma")
+    references: dict[str, SuiteReference] = {}
     for model, entries in _content(path).items():
         if not isinstance(entries, list):
             raise BadInput(f"{path}: {model} has no list of references; is it a file of references/ in the suite?")
         for number, entry in enumerate(entries, 1):
             reference = _reference(path, str(model), entry, defaults, f"{path}: entry {number} of {model}")
-            first = found.setdefault(reference.name, reference)
+            first = references.setdefault(reference.name, reference)
             if first != reference:
                 raise BadInput(
                     f"{path}: {reference.name} comes twice, with a mean of {first.mean:g} and of {reference.mean:g} or "
                     "other figures; keep one"
                 )
-    return list(found.values())
+    return list(references.values())
 
 
 def suite_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """Reference files named one by one or by their folder, and those of a folder whose defaults are not known.
+    """Reference files named one by one or by their folder, and those of a folder that have no defaults here.
 
     Raises
     ------
     BadInput
-        For a folder without any that is known.
+        For a folder without any that has defaults.
     """
     files: list[Path] = []
     unknown: list[Path] = []
     for path in paths:
-        found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-        known = [file for file in found if not path.is_dir() or file.stem in DEFAULTS]
-        if not known:
-            raise BadInput(f"{path}: holds no reference file of the suite whose defaults are known")
-        files += known
-        unknown += [file for file in found if file not in known]
+        present = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        usable = [file for file in present if not path.is_dir() or file.stem in DEFAULTS]
+        if not usable:
+            raise BadInput(f"{path}: holds no reference file of the suite with known defaults")
+        files += usable
+        unknown += [file for file in present if file not in usable]
     return files, unknown
 
 
@@ -148,7 +154,7 @@ def _content(path: Path) -> dict[Any, Any]:
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: is no YAML: {error}") from error
+        raise BadInput(f"{path}: is not YAML: {error}") from error
     if not isinstance(content, dict) or not content:
         raise BadInput(f"{path}: holds no models")
     return content
@@ -156,7 +162,7 @@ def _content(path: Path) -> dict[Any, Any]:
 
 def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: str) -> SuiteReference:
     if not isinstance(entry, dict):
-        raise BadInput(f"{where} is no table of figures")
+        raise BadInput(f"{where} is not a table of figures")
     score = "accuracy" if defaults.metric not in entry else defaults.metric
     mean = _number(entry, score, None, where)
     n = entry.get("num_samples", defaults.num_samples)
@@ -177,12 +183,12 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
 
 
 def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification without what is the suite's default; commas would end a value of a variant.
+    """The specification without the suite's defaults; commas would end a value of a variant.
 
-    Keys that the suite does not know, as mtp_enabled, tell entries apart too, although the suite ignores them.
+    Keys that the suite ignores, such as mtp_enabled, tell entries apart too.
     """
-    kept = {key: value for key, value in specs.items() if value is not None and (key, value) != ("dtype", "auto")}
-    return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in kept.items()}
+    own = {key: value for key, value in specs.items() if value is not None and (key, value) != ("dtype", "auto")}
+    return {str(key): value.replace(",", ";") if isinstance(value, str) else value for key, value in own.items()}
 
 
 def _number(
@@ -201,3 +207,65 @@ def _number(
     ):
         raise BadInput(f"{where}: {key} is {value!r}; write a number")
     return float(value)
+
+
+def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str | None, date: str) -> list[Path]:
+    """Write the suite's references, each with its mean alone; either all are written or none.
+
+    Raises
+    ------
+    BadInput
+        When a reference exists and no reason is given.
+    """
+    rows = []
+    for one in references:
+        path = reference_path(store, one.model, one.variant, one.task)
+        about = ReferenceFile(
+            model=one.model, task=one.task, mean=one.mean, n=one.n, sigma=one.sigma, date=date,
+            engine="imported from TensorRT-LLM", reason=reason or "", replaced=replaced_figures(path, reason),
+            variant=dict(one.variant),
+        )  # fmt: skip
+        rows.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
+    for path, row in rows:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".scores.csv").unlink(missing_ok=True)
+        path.with_suffix(".replies.jsonl.gz").unlink(missing_ok=True)
+        write_toml(path, row)
+    return [path for path, _ in rows]
+
+
+def task_tables(references: Sequence[SuiteReference]) -> str:
+    """The `[tasks]` of accuracy.toml that decide as the suite does, with the other figures of some references.
+
+    >>> from accgate.interop.trtllm import SuiteReference
+    >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", "mmlu", {}, 68.2, 4096, 50.0, 0.05, 0.2, True)]))
+    [tasks.mmlu]
+    test = "two-sample"
+    sigma = 50.0
+    alpha = 0.05
+    beta = 0.2
+    num_samples = 4096
+    """
+    by_task: dict[str, list[SuiteReference]] = {}
+    for reference in references:
+        by_task.setdefault(reference.task, []).append(reference)
+    return "\n\n".join(_table(task, own) for task, own in by_task.items())
+
+
+def _table(task: str, own: Sequence[SuiteReference]) -> str:
+    usual = max(own, key=lambda one: sum(_figures(one) == _figures(other) for other in own))
+    lines = [f"[tasks.{task}]", 'test = "two-sample"']
+    lines += [f"{key} = {value}" for key, value in _figures(usual).items()]
+    if not usual.higher_is_better:
+        lines.append("# lower is better: the task's metric must say so too")
+    if usual.note:
+        lines.append(f"# {usual.note}")
+    for one in own:
+        differing = {key: value for key, value in _figures(one).items() if value != _figures(usual)[key]}
+        if differing:
+            lines.append(f"# {one.name}: " + ", ".join(f"{key} = {value}" for key, value in differing.items()))
+    return "\n".join(lines)
+
+
+def _figures(one: SuiteReference) -> dict[str, Any]:
+    return {"sigma": one.sigma, "alpha": one.alpha, "beta": one.beta, "num_samples": one.n}

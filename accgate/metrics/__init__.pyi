@@ -1,6 +1,6 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
+from .kinds import perplexity
 from .metric import BadOption, Entry, Kind, Metric, UnknownMetric
-from .modelled import perplexity
 from .own import code_digest, form_fault, own_file, own_metric, registered
 from .registry import entries, get, names
 

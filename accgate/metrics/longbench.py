@@ -21,7 +21,7 @@ from accgate.metrics.metric import Entry, Metric
 Language = Literal["en", "zh"]
 Split = Callable[[str], list[str]]
 
-# What LongBench takes from Chinese words. It knows no 《, 〈 and 〉, and neither may we.
+# What LongBench takes from Chinese words. 《, 〈 and 〉 are not among them there, so not here.
 CHINESE_PUNCTUATION = (
     "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣"  # noqa: RUF001
     "､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏."  # noqa: RUF001
@@ -94,16 +94,16 @@ def _common(left: Sequence[str], right: Sequence[str]) -> set[str]:
         above, row = lengths[i - 1], lengths[i]
         for j, other in enumerate(right, 1):
             row[j] = above[j - 1] + 1 if word == other else max(above[j], row[j - 1])
-    found, i, j = set(), len(left), len(right)
+    common, i, j = set(), len(left), len(right)
     while i and j:
         if left[i - 1] == right[j - 1]:
-            found.add(left[i - 1])
+            common.add(left[i - 1])
             i, j = i - 1, j - 1
         elif lengths[i - 1][j] > lengths[i][j - 1]:
             i -= 1
         else:
             j -= 1
-    return found
+    return common
 
 
 def number_share(answer: str, target: str) -> float:

@@ -1,9 +1,10 @@
-"""Scores by comparison: text, numbers, JSON. Each takes answer and target and gives 0 to 100 points."""
+"""Scores by comparison: text, numbers, JSON, labels. Each takes answer and target and gives 0 to 100 points."""
 
 from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -12,6 +13,8 @@ from accgate.metrics.tokens import squad_form
 
 RIGHT = 100.0
 WRONG = 0.0
+# a letter or a number alone, or before what it labels: "(B)", "B.", "B) Paris", "**B**: Paris"
+_LABEL = re.compile(r"[\W_]*(?P<label>[^\W\d_]|\d{1,2})(?:[\W_]*|\s*[).:\]]\W*\s\S.*)", re.DOTALL)
 
 
 def _points(right: bool) -> float:
@@ -117,6 +120,42 @@ def _same(left: Any, right: Any) -> bool:
     return True
 
 
+def choice(text: str) -> str | None:
+    """The label of the choice that a text names, in upper case; None where it names none.
+
+    >>> choice("(b)"), choice("B. Paris"), choice("A dog")
+    ('B', 'B', None)
+    """
+    match = _LABEL.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    return match["label"].upper() if match else None
+
+
+def multiple_choice(answer: str, target: str) -> float:
+    """100 where the answer names the target's choice, with or without brackets, dot, emphasis and the choice's text.
+
+    >>> multiple_choice("(B)", "B"), multiple_choice("**B.** Paris", "(B)"), multiple_choice("B or C", "B")
+    (100.0, 100.0, 0.0)
+    """
+    named = choice(answer)
+    return 100.0 if named is not None and named == choice(target) else 0.0
+
+
+def label_form(text: str) -> str:
+    """A label as it is compared: no case, one form of each letter, nothing but letters, marks and digits around it."""
+    bare = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    inside = [place for place, character in enumerate(bare) if unicodedata.category(character)[0] in "LMN"]
+    return bare[inside[0] : inside[-1] + 1] if inside else bare
+
+
+def classification(answer: str, target: str) -> float:
+    """100 where both are the same label, whatever the case, white space and punctuation around it.
+
+    >>> classification(" Not entailment.", "not entailment"), classification("not-entailment", "not entailment")
+    (100.0, 0.0)
+    """
+    return 100.0 if label_form(answer) == label_form(target) else 0.0
+
+
 ENTRIES = (
     Entry("exact_match", lambda: Metric("exact_match", exact_match), "the same text"),
     Entry(
@@ -128,4 +167,6 @@ ENTRIES = (
     Entry("numeric_match", lambda: Metric("numeric_match", numeric_match), "the same number"),
     Entry("json_match", lambda: Metric("json_match", json_match), "the same JSON value"),
     Entry("json_fields", lambda: Metric("json_fields", json_fields), "share of the target's fields that are right"),
+    Entry("multiple_choice", lambda: Metric("multiple_choice", multiple_choice), "the letter of the right choice"),
+    Entry("classification", lambda: Metric("classification", classification), "the right label: accuracy"),
 )

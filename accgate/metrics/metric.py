@@ -1,4 +1,4 @@
-"""A metric: its function, bounds, direction and options, and the faults of naming one."""
+"""A metric: its function, bounds, direction and options, and the errors of naming one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from accgate.text import nearest
 
-Kind = Literal["text", "likelihood", "code", "judge", "foreign"]
+Kind = Literal["text", "likelihood", "code", "judge", "harness"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Metric:
 
         Examples
         --------
+        >>> from accgate.metrics import get
         >>> get("exact_match").against("Paris", ["paris", "Paris"])
         100.0
         """
@@ -99,8 +100,8 @@ class BadOption(ValueError):
         self.option = option
 
 
-def checked_option(entry: Entry, option: str, value: Any) -> Any:
-    """The option's value, of the type its parameter declares.
+def check_option(entry: Entry, option: str, value: Any) -> Any:
+    """The option's value, once it is of the type that its parameter declares.
 
     Raises
     ------

@@ -28,18 +28,18 @@ def mmmu(answer: str, target: str) -> float:
     `target` is JSON with the dataset's `question_type`, `options` and `answer`; lists may be written as Python writes
     them. Where MMMU's own code would draw a letter at random, for a reply without one, this gives 0.
 
-    >>> asked = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
-    >>> mmmu("The answer is (B).", json.dumps(asked)), mmmu("Neither.", json.dumps(asked))
+    >>> question = {"question_type": "multiple-choice", "options": "['cat', 'dog']", "answer": "B"}
+    >>> mmmu("The answer is (B).", json.dumps(question)), mmmu("Neither.", json.dumps(question))
     (100.0, 0.0)
     >>> mmmu("So the total is $1,200.", json.dumps({"question_type": "open", "options": "[]", "answer": "1200"}))
     100.0
     """
-    asked = json.loads(target)
-    right = _list(asked["answer"])
-    if asked["question_type"] == "multiple-choice":
-        return 100.0 if chosen(answer, _list(asked["options"])) in right else 0.0
+    question = json.loads(target)
+    right = _list(question["answer"])
+    if question["question_type"] == "multiple-choice":
+        return 100.0 if letter_of(answer, _list(question["options"])) in right else 0.0
     wanted = [form for each in right for form in _forms(each)]
-    return 100.0 if any(_holds(form, wanted) for form in set(_given(answer))) else 0.0
+    return 100.0 if any(_holds(form, wanted) for form in set(_open_answers(answer))) else 0.0
 
 
 def _list(value: object) -> list[str]:
@@ -52,10 +52,10 @@ def _list(value: object) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else [str(value)]
 
 
-def chosen(reply: str, options: list[str]) -> str | None:
+def letter_of(reply: str, options: list[str]) -> str | None:
     """The letter that a reply names: in brackets, alone, or by an option's text; the last of several.
 
-    >>> chosen("(A) is wrong, so (B)", ["cat", "dog"]), chosen("it must of course be the dog", ["cat", "dog"])
+    >>> letter_of("(A) is wrong, so (B)", ["cat", "dog"]), letter_of("it must of course be the dog", ["cat", "dog"])
     ('B', 'B')
     """
     for mark in ",.!?;:'":
@@ -73,8 +73,8 @@ def chosen(reply: str, options: list[str]) -> str | None:
     return None
 
 
-def _given(reply: str) -> Iterator[str | float]:
-    """What an open reply may mean: the ends of its telling sentences, and the numbers in them."""
+def _open_answers(reply: str) -> Iterator[str | float]:
+    """The answers that an open reply may give: the ends of its telling sentences, and the numbers in them."""
     parts = re.split(r"\.\s(?=[A-Z])|\n", reply.strip().strip(".").lower())
     ends = []
     for number, part in enumerate(parts, 1):
@@ -102,10 +102,10 @@ def _forms(text: str) -> list[str | float]:
         return [f" {lower}", f"{lower} "] if len(lower) == 1 else [lower]
 
 
-def _holds(given: str | float, wanted: list[str | float]) -> bool:
-    if isinstance(given, float):
-        return given in wanted
-    return any(isinstance(each, str) and each in given for each in wanted)
+def _holds(form: str | float, wanted: list[str | float]) -> bool:
+    if isinstance(form, float):
+        return form in wanted
+    return any(isinstance(each, str) and each in form for each in wanted)
 
 
 ENTRIES = (Entry("mmmu", lambda: Metric("mmmu", mmmu), "MMMU's rules for letters and open answers in a reply"),)

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Literal, NamedTuple
 
 from accgate.metrics.metric import Entry, Metric
-from accgate.metrics.shares import Matched, in_common
 from accgate.metrics.tokens import Tokenizer, squad_form, tokenizer
+
+Measure = Literal["f", "recall", "precision"]
+
+
+class Matched(NamedTuple):
+    """Counts of what answer and target share, what the answer has and what the target has."""
+
+    shared: float
+    answer: float
+    target: float
+
+    @property
+    def precision(self) -> float:
+        """Share of the answer that is matched; 0 for an empty answer."""
+        return self.shared / self.answer if self.answer else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the target that is matched; 0 for an empty target."""
+        return self.shared / self.target if self.target else 0.0
+
+    @property
+    def f(self) -> float:
+        """Harmonic mean of precision and recall; 0 where nothing is matched."""
+        return harmonic_mean(self.precision, self.recall)
+
+    def points(self, measure: Measure) -> float:
+        """One of the three, in points."""
+        return 100.0 * float(getattr(self, measure))
+
+
+def harmonic_mean(precision: float, recall: float) -> float:
+    """F1, 0 where both are 0, by the operations of rouge-score and SQuAD in their order: equal to the last bit."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+
+def in_common(answer: Iterable[Hashable], target: Iterable[Hashable]) -> int:
+    """Size of the intersection of two multisets.
+
+    >>> in_common("aab", "abbc")
+    2
+    """
+    left = Counter(target)
+    shared = 0
+    for item in answer:
+        count = left.get(item)
+        if count:
+            left[item] = count - 1
+            shared += 1
+    return shared
+
+
+def n_grams(tokens: Sequence[str], n: int) -> Iterable[Hashable]:
+    """Every run of n tokens.
+
+    >>> list(n_grams(["a", "b", "c"], 2))
+    [('a', 'b'), ('b', 'c')]
+    """
+    if n == 1:
+        return tokens
+    return zip(*[tokens[start:] for start in range(n)], strict=False) if n <= len(tokens) else ()
+
 
 LEAST, MOST = 0.001, 1000.0  # of a and beta, so that their squares stay finite
 
@@ -57,7 +119,7 @@ def squad_f1(answer: str, target: str, *, version: Literal["1.1", "2.0"] = "1.1"
     return Matched(in_common(ours, theirs), len(ours), len(theirs)).points("f")
 
 
-def _counted(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
+def _counter(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
     """The counts of two texts; of two empty ones everything is matched."""
     split = tokenizer(name, stem=stem)
 
@@ -71,38 +133,38 @@ def _counted(name: Tokenizer, stem: bool) -> Callable[[str, str], Matched]:
 
 
 def _token_precision(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
     return Metric("token_precision", lambda answer, target: counts(answer, target).points("precision"))
 
 
 def _token_recall(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
     return Metric("token_recall", lambda answer, target: counts(answer, target).points("recall"))
 
 
 def _token_f1(*, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
     return Metric("token_f1", lambda answer, target: counts(answer, target).points("f"))
 
 
 def _f_a(*, a: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
     _within("a", a)
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
 
     def points(answer: str, target: str) -> float:
-        found = counts(answer, target)
-        return 100.0 * f_a(found.precision, found.recall, a)
+        counted = counts(answer, target)
+        return 100.0 * f_a(counted.precision, counted.recall, a)
 
     return Metric("f_a", points, highest=100.0 * f_a(1.0, 1.0, a))
 
 
 def _f_beta(*, beta: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
     _within("beta", beta)
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
 
     def points(answer: str, target: str) -> float:
-        found = counts(answer, target)
-        return 100.0 * f_beta(found.precision, found.recall, beta)
+        counted = counts(answer, target)
+        return 100.0 * f_beta(counted.precision, counted.recall, beta)
 
     return Metric("f_beta", points)
 
@@ -110,7 +172,7 @@ def _f_beta(*, beta: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = F
 def _em_h(*, h: float = 1.0, tokenizer: Tokenizer = "squad", stem: bool = False) -> Metric:
     if not 0 < h <= 1:
         raise ValueError("h must be above 0 and at most 1: the share of the target's tokens to be matched")
-    counts = _counted(tokenizer, stem)
+    counts = _counter(tokenizer, stem)
     return Metric("em_h", lambda answer, target: 100.0 if counts(answer, target).recall >= h else 0.0)
 
 

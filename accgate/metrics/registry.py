@@ -6,16 +6,27 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from accgate.metrics.metric import BadOption, Entry, Metric, UnknownMetric, checked_option
+from accgate.metrics import (
+    instructions,
+    kinds,
+    longbench,
+    match,
+    mmmu,
+    overlap,
+    rouge,
+    structured,
+    translation,
+)
+from accgate.metrics.metric import BadOption, Entry, Metric, UnknownMetric, check_option
 from accgate.text import nearest
+
+FAMILIES = (match, overlap, rouge, translation, structured, instructions, longbench, mmmu, kinds)
 
 
 @cache
 def entries() -> Mapping[str, Entry]:
     """Every metric of accgate's own."""
-    from accgate.metrics.families import FAMILIES
-
-    return {entry.name: entry for family in FAMILIES for entry in family}
+    return {entry.name: entry for family in FAMILIES for entry in family.ENTRIES}
 
 
 def names() -> tuple[str, ...]:
@@ -38,12 +49,11 @@ def get(name: str, **options: Any) -> Metric:
     >>> get("numeric_match")("1,234.0", "1234")
     100.0
     """
-    known = entries()
-    if name not in known:
-        raise UnknownMetric(f"no metric {name!r}; {nearest(name, known)}")
-    entry = known[name]
-    checked = {option: checked_option(entry, option, value) for option, value in options.items()}
+    if name not in entries():
+        raise UnknownMetric(f"no metric {name!r}; {nearest(name, entries())}")
+    entry = entries()[name]
+    values = {option: check_option(entry, option, value) for option, value in options.items()}
     try:
-        return entry.build(**checked)
+        return entry.build(**values)
     except ValueError as error:
         raise BadOption(f"{name}: {error}") from error

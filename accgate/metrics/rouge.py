@@ -7,13 +7,14 @@ Source: C.-Y. Lin, ROUGE: a package for automatic evaluation of summaries, ACL w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
-from accgate.metrics.lcs import lcs_length, lcs_positions
+import numpy as np
+import numpy.typing as npt
+
 from accgate.metrics.metric import Entry, Metric
-from accgate.metrics.rouge_skip import skip_bigrams
-from accgate.metrics.rouge_weighted import weighted_lcs
-from accgate.metrics.shares import Matched, Measure, in_common, n_grams
+from accgate.metrics.overlap import Matched, Measure, in_common, n_grams
 from accgate.metrics.tokens import Tokenize, Tokenizer, tokenizer
 
 Rule = Callable[[Sequence[str], Sequence[str]], Matched]
@@ -45,6 +46,132 @@ def shared_union(answer: Sequence[Sequence[str]], target: Sequence[Sequence[str]
                 left[token] -= 1
                 shared += 1
     return Matched(shared, sum(map(len, answer)), sum(map(len, target)))
+
+
+def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length of the longest common subsequence of two lists of tokens.
+
+    >>> lcs_length("police killed the gunman".split(), "the gunman killed police".split())
+    2
+    """
+    full = (1 << len(second)) - 1
+    row = full
+    for row in _lcs_rows(first, second):  # noqa: B007 - the last one is wanted
+        pass
+    return len(second) - row.bit_count()
+
+
+def lcs_positions(reference: Sequence[str], candidate: Sequence[str]) -> list[int]:
+    """Positions in the reference of one longest common subsequence: of several, the one that rouge-score takes.
+
+    >>> lcs_positions("a b c d".split(), "b x d".split())
+    [1, 3]
+    """
+    rows = [(1 << len(candidate)) - 1, *_lcs_rows(reference, candidate)]
+    i, j = len(reference), len(candidate)
+    length = j - rows[i].bit_count()
+    positions: list[int] = []
+    while i and j and length:
+        if reference[i - 1] == candidate[j - 1]:
+            i, j, length = i - 1, j - 1, length - 1
+            positions.append(i)
+        elif j - (rows[i - 1] & ((1 << j) - 1)).bit_count() < length:
+            j -= 1
+        else:
+            i -= 1
+    return positions[::-1]
+
+
+def _lcs_rows(first: Sequence[str], second: Sequence[str]) -> Iterator[int]:
+    """The rows of the subsequences' table, one for each token of the first.
+
+    A row is the bits of one integer: bit j is 0 where the length grows from column j to j + 1, so that a length is a
+    count of zeros. Source: H. Hyyrö, Bit-parallel LCS-length computation revisited, AWOCA 2004.
+    """
+    where: dict[str, int] = {}
+    for column, token in enumerate(second):
+        where[token] = where.get(token, 0) | 1 << column
+    full = row = (1 << len(second)) - 1
+    for token in first:
+        matches = where.get(token)
+        if matches is not None:
+            new = row & matches
+            row = ((row + new) | (row - new)) & full
+        yield row
+
+
+def skip_bigrams(answer: Sequence[str], target: Sequence[str], skip: int | None, *, unigrams: bool = False) -> Matched:
+    """ROUGE-S's counts of two lists of tokens: pairs with at most `skip` tokens between, of any distance for None.
+
+    With `unigrams` ROUGE-SU's: every single token counts too.
+
+    Source: Lin 2004, section 5.
+
+    >>> skip_bigrams("police kill the gunman".split(), "police killed the gunman".split(), None)
+    Matched(shared=3, answer=6, target=6)
+    """
+    common = {token: code for code, token in enumerate(sorted(set(answer) & set(target)))}
+    ours, theirs = (np.array([common.get(token, -1) for token in side], int) for side in (answer, target))
+    shared = 0
+    for first in range(len(common)):  # a row of the pairs' table at a time, since all of it may not fit in memory
+        shared += int(np.minimum(*(_seconds(side, first, len(common), skip) for side in (ours, theirs))).sum())
+    sizes = [_pairs(len(side), skip) for side in (answer, target)]
+    if unigrams:
+        shared += in_common(answer, target)
+        sizes = [pairs + len(side) for pairs, side in zip(sizes, (answer, target), strict=True)]
+    return Matched(shared, *sizes)
+
+
+def _seconds(codes: npt.NDArray[np.int64], first: int, kinds: int, skip: int | None) -> npt.NDArray[np.int64]:
+    """How often each token comes after the first within the distance."""
+    seen = np.concatenate(([0], np.cumsum(codes == first)))  # seen[i]: among the i tokens before position i
+    before = seen[:-1].copy()
+    if skip is not None:
+        before[skip + 1 :] -= seen[: -skip - 2]
+    is_common = codes >= 0
+    return np.bincount(codes[is_common], weights=before[is_common], minlength=kinds).astype(np.int64)
+
+
+def _pairs(length: int, skip: int | None) -> int:
+    """Number of pairs of positions with at most `skip` others between."""
+    widest = max(length - 1 if skip is None else min(skip + 1, length - 1), 0)
+    return widest * length - widest * (widest + 1) // 2
+
+
+def weighted_lcs(answer: Sequence[str], target: Sequence[str], weight: float) -> Matched:
+    """ROUGE-W's shares of two lists of tokens, with f(k) = k ** weight for k words in a row.
+
+    `shared` is f^-1(WLCS / f(target)) of the target and so on: precision and recall are Lin's equations 14 and 13. Time
+    grows with the product of both lengths.
+
+    Source: Lin 2004, section 3.3; the table is the paper's, which is greedy where weight is above 1.
+
+    >>> one = weighted_lcs(list("ABCDHIK"), list("ABCDEFG"), 2.0)
+    >>> round(one.recall, 3)
+    0.571
+    """
+    run_of = [float(k) ** weight for k in range(min(len(answer), len(target)) + 2)]
+    inside = set(target)
+    scores, runs = [0.0] * (len(target) + 1), [0] * (len(target) + 1)
+    for token in answer:
+        if token not in inside:
+            scores, runs = list(accumulate(scores, max)), [0] * len(runs)
+            continue
+        before, ended = 0.0, 0  # the cells above to the left
+        left = 0.0
+        for column, other in enumerate(target, 1):
+            above, run = scores[column], runs[column]
+            if token == other:
+                left = before + run_of[ended + 1] - run_of[ended]
+                runs[column] = ended + 1
+            else:
+                left = max(above, left)
+                runs[column] = 0
+            scores[column] = left
+            before, ended = above, run
+    # a sum of differences is rounded at each; to 9 digits a text has all of itself
+    shared = round(scores[-1] ** (1 / weight), 9)
+    return Matched(shared, len(answer), len(target))
 
 
 def _metric(name: str, rule: Rule, split: Tokenize, measure: Measure) -> Metric:

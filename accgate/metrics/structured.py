@@ -25,14 +25,14 @@ def json_value(text: str) -> tuple[Any] | None:
 
 
 def json_valid(answer: str, *, kind: Kind = "any") -> float:
-    """100 where the answer is JSON, and of the kind that is asked for.
+    """100 where the answer is JSON, and of the kind that `kind` names.
 
     >>> json_valid('{"a": 1}'), json_valid("[1]", kind="object"), json_valid('{"a": 1,}')
     (100.0, 0.0, 0.0)
     """
     value = json_value(answer)
-    asked: type[Any] = {"any": object, "object": dict, "array": list}[kind]
-    return 100.0 if value is not None and isinstance(value[0], asked) else 0.0
+    kinds: type[Any] = {"any": object, "object": dict, "array": list}[kind]
+    return 100.0 if value is not None and isinstance(value[0], kinds) else 0.0
 
 
 def _json_valid(*, kind: Kind = "any") -> Metric:
@@ -61,8 +61,8 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
 
     @lru_cache(maxsize=256)
     def validator(text: str) -> Callable[[Any], bool]:
-        found = json_value(text)
-        schema: Any = found[0] if found else None
+        parsed = json_value(text)
+        schema: Any = parsed[0] if parsed else None
         if not isinstance(schema, (dict, bool)):
             raise ValueError("json_schema: the target is no JSON schema, it is not a JSON object")
         if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):

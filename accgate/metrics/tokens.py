@@ -57,8 +57,8 @@ def tokenizer(name: Tokenizer, *, stem: bool = False) -> Tokenize:
     split = _japanese() if name == "ja" else _SPLIT[name]
     if not stem:
         return split
-    stemmed = _porter()
-    return lambda text: [stemmed(token) if len(token) > 3 else token for token in split(text)]
+    stem_of = _porter()
+    return lambda text: [stem_of(token) if len(token) > 3 else token for token in split(text)]
 
 
 def rouge(text: str) -> list[str]:
@@ -84,14 +84,14 @@ def words(text: str) -> list[str]:
 
 def characters(text: str) -> list[str]:
     """Letters and digits of any script, each with the marks that follow it, in lower case and NFKC form."""
-    found: list[str] = []
+    letters: list[str] = []
     for word in words(text):
         for place, character in enumerate(word):
             if place and unicodedata.category(character)[0] == "M":
-                found[-1] += character
+                letters[-1] += character
             else:
-                found.append(character)
-    return found
+                letters.append(character)
+    return letters
 
 
 def _squad(text: str) -> list[str]:
@@ -116,7 +116,7 @@ def _plain(text: str) -> str:
 
 
 class _Spaced(dict[int, str]):
-    """Translation of every character that stands in no word to a space, found out once per character."""
+    """Translation of every character that stands in no word to a space, looked up once per character."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

@@ -1,14 +1,19 @@
-"""BLEU and chrF of a sentence, by sacrebleu, 0 to 100 points."""
+"""Scores of translations and transcripts, in points: BLEU and chrF by sacrebleu, error rates by jiwer.
+
+Of error rates lower is better, and they are above 100 where the answer is much too long.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
+from accgate.metrics import tokens
 from accgate.metrics.metric import Entry, Metric
 
 BleuTokens = Literal["13a", "intl", "char", "zh", "ja-mecab", "none"]
 Smoothing = Literal["exp", "floor", "add-k", "none"]
+Words = Literal["spaces", tokens.Tokenizer]  # "spaces" is jiwer's own way
 
 
 class _Scorer(Protocol):
@@ -63,7 +68,46 @@ def _sacrebleu() -> Any:
     return metrics
 
 
+def _word_error_rate(*, tokenizer: Words = "spaces") -> Metric:
+    jiwer = _jiwer()
+    if tokenizer == "spaces":
+        return _rate("word_error_rate", lambda answer, target: float(jiwer.wer(target, answer)))
+    split = tokens.tokenizer(tokenizer)
+
+    def rate(answer: str, target: str) -> float:
+        return float(jiwer.wer(" ".join(split(target)), " ".join(split(answer))))
+
+    return _rate("word_error_rate", rate)
+
+
+def _character_error_rate() -> Metric:
+    jiwer = _jiwer()
+    return _rate("character_error_rate", lambda answer, target: float(jiwer.cer(target, answer)))
+
+
+def _rate(name: str, rate: Callable[[str, str], float]) -> Metric:
+    return Metric(
+        name,
+        lambda answer, target: 100.0 * rate(answer, target),
+        lowest=0.0,
+        highest=None,
+        higher_is_better=False,
+    )
+
+
+def _jiwer() -> Any:
+    try:
+        import jiwer
+    except ImportError as error:
+        raise ImportError("error rates need jiwer; pip install 'accgate[metrics]'") from error
+    return jiwer
+
+
 ENTRIES = (
     Entry("bleu", _bleu, "BLEU of the sentence, by sacrebleu"),
     Entry("chrf", _chrf, "chrF of the sentence, by sacrebleu"),
+    Entry("word_error_rate", _word_error_rate, "wrong, missing and extra words over the target's words, by jiwer"),
+    Entry(
+        "character_error_rate", _character_error_rate, "wrong, missing and extra characters over the target's, by jiwer"
+    ),
 )

@@ -1,4 +1,4 @@
-"""TODO."""
+"""From accuracy.toml to checks: task, reference, design and samples of each, and what they cost."""
 
 import lazy_loader
 

@@ -23,7 +23,7 @@ FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand mil
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """What `n` test cases guarantee: the margin at the asked confidence, and the confidence of the asked margin."""
+    """What `n` test cases guarantee: the margin at the confidence of the plan, and the confidence of its margin."""
 
     n: int
     margin: float
@@ -52,24 +52,24 @@ class AnnotationPlan:
 
     def sentence(self) -> str:
         """The answer in words, what it assumes, and the approximate number beside it."""
-        asked = f"{100.0 * self.confidence:.10g}%"
+        confidence = f"{100.0 * self.confidence:.10g}%"
         cases = "test case" if self.n == 1 else "test cases"
         scores = f"whatever the scores from {self.low:g} to {self.high:g} are"
         if self.population is None:
             answer = (
                 f"Annotate {self.n:,} {cases}, drawn at random: their mean score is then less than {self.margin:g}"
-                f" from the truth with at least {asked} confidence, {scores} (Hoeffding)."
+                f" from the truth with at least {confidence} confidence, {scores} (Hoeffding)."
             )
         elif self.n < self.population:
             answer = (
                 f"Annotate {self.n:,} of the {self.population:,} test cases, drawn at random: their mean score is then"
-                f" less than {self.margin:g} from the mean of all with at least {asked} confidence, {scores}"
+                f" less than {self.margin:g} from the mean of all with at least {confidence} confidence, {scores}"
                 f" (Hoeffding and Serfling)."
             )
         else:
             answer = (
                 f"Annotate all {self.n:,} {cases}: with fewer, no bound keeps their mean less than {self.margin:g}"
-                f" from the mean of all with {asked} confidence, {scores} (Hoeffding and Serfling)."
+                f" from the mean of all with {confidence} confidence, {scores} (Hoeffding and Serfling)."
             )
         return (
             f"{answer} Approximate, without that guarantee: {self.n_approximate:,} by the normal distribution at the"
@@ -78,8 +78,8 @@ class AnnotationPlan:
 
     def header(self) -> tuple[str, str, str]:
         """Names of the columns of `rows`."""
-        asked = f"margin at {100.0 * self.confidence:.10g}% confidence"
-        return "test cases", asked, f"confidence that the mean is within {self.margin:g}"
+        margin = f"margin at {100.0 * self.confidence:.10g}% confidence"
+        return "test cases", margin, f"confidence that the mean is within {self.margin:g}"
 
     def rows(self) -> tuple[tuple[str, str, str], ...]:
         """The curve as text: margins rounded up and confidences down, since both are guarantees."""
@@ -112,7 +112,7 @@ def annotation_plan(
     low, high : float
         Range of one score: 0 and 1 for right or wrong, 0 and 100 for points.
     population : int, optional
-        Test cases there are at all, where they can be counted.
+        All test cases there are, where they can be counted.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def annotation_plan(
     >>> annotation_plan(0.05, population=1319).n
     474
     """
-    _check(margin, confidence, low, high, population)
+    _check_arguments(margin, confidence, low, high, population)
     n_hoeffding = hoeffding_n(margin, confidence=confidence, low=low, high=high)
     n_population = None
     if population is not None:
@@ -141,12 +141,12 @@ def annotation_plan(
 
     def row(cases: int) -> AnnotationRow:
         if population is None:
-            reached = hoeffding_margin(cases, confidence=confidence, low=low, high=high)
+            guaranteed = hoeffding_margin(cases, confidence=confidence, low=low, high=high)
             missed = hoeffding_probability(cases, margin, low, high)
         else:
-            reached = serfling_margin(cases, population=population, confidence=confidence, low=low, high=high)
+            guaranteed = serfling_margin(cases, population=population, confidence=confidence, low=low, high=high)
             missed = serfling_probability(cases, margin, population=population, low=low, high=high)
-        return AnnotationRow(cases, reached, 1.0 - missed)
+        return AnnotationRow(cases, guaranteed, 1.0 - missed)
 
     return AnnotationPlan(
         margin=margin,
@@ -162,7 +162,7 @@ def annotation_plan(
     )
 
 
-def _check(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:
+def _check_arguments(margin: float, confidence: float, low: float, high: float, population: int | None) -> None:
     if not (math.isfinite(high - low) and low < high):
         raise BadInput(f"range is {low:g} to {high:g}; give the lowest and the highest score, such as 0 1")
     faults = []

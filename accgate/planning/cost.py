@@ -31,7 +31,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of so many samples; a figure is None where nothing tells it."""
+    """The cost of so many samples; a figure is None where no earlier run tells it."""
 
     samples: float
     tokens: float | None
@@ -54,7 +54,7 @@ class Estimate:
 def estimates(
     checks: Sequence[Check], runs: Sequence[Path], hardware: Callable[[str], str | None]
 ) -> tuple[Estimate, ...]:
-    """The cost of each check, from run folders or else the reference that it is judged against.
+    """The cost of each check, from run folders or else from its reference.
 
     Tokens are those of any run; seconds only of one on the hardware that `hardware` says an engine has here.
     """
@@ -63,12 +63,11 @@ def estimates(
 
 def _estimate(check: Check, runs: Sequence[Path], hardware: Callable[[str], str | None]) -> Estimate:
     engine = check.planned_model.settings.engine
-    found = [each for folder in runs if (each := _of_run(check, folder)) is not None]
-    found += [each] if (each := _of_reference(check)) is not None else []
-    found = [each for each in found if each.engine == engine]
+    sources = [*(_of_run(check, folder) for folder in runs), _of_reference(check)]
+    measured = [each for each in sources if each is not None and each.engine == engine]
     here = hardware(engine)
-    rated = next((each for each in found if each.samples_per_second and _fits(each.hardware, here)), None)
-    counted = next((each for each in found if each.tokens is not None), None)
+    rated = next((each for each in measured if each.samples_per_second and _fits(each.hardware, here)), None)
+    counted = next((each for each in measured if each.tokens is not None), None)
     rate, devices = (None, 0) if rated is None else (rated.samples_per_second, _gpus(rated.hardware))
     tokens = None if counted is None else counted.tokens
 
@@ -80,14 +79,17 @@ def _estimate(check: Check, runs: Sequence[Path], hardware: Callable[[str], str 
 
     healthy, dropped = check.expected_n_healthy, check.expected_n_dropped
     return Estimate(
-        check.model, check.task.name, cost(check.n),
-        None if healthy is None else cost(healthy), None if dropped is None else cost(dropped),
-        tuple(_notes(engine, here, found, rated, counted)),
-    )  # fmt: skip
+        model=check.model,
+        task=check.task.name,
+        most=cost(check.n),
+        healthy=None if healthy is None else cost(healthy),
+        dropped=None if dropped is None else cost(dropped),
+        notes=tuple(_notes(engine, here, measured, rated, counted)),
+    )
 
 
 def _notes(
-    engine: str, here: str | None, found: Sequence[Measured], rated: Measured | None, counted: Measured | None
+    engine: str, here: str | None, measured: Sequence[Measured], rated: Measured | None, counted: Measured | None
 ) -> list[str]:
     """Where the figures come from, or why there are none."""
     if engine == "recorded":
@@ -96,9 +98,9 @@ def _notes(
     if rated is not None:
         return [*notes, f"time as in {rated.source} on {rated.hardware}"]
     place = here or "the hardware, which is not known before the engine runs"
-    elsewhere = sorted({each.hardware for each in found if each.samples_per_second})
-    known = f"; there are measurements on {' and '.join(elsewhere)}" if elsewhere else ""
-    return [*notes, f"no run was measured on {place}, so its time is not known{known}"]
+    elsewhere = sorted({each.hardware for each in measured if each.samples_per_second})
+    others = f"; there are measurements on {' and '.join(elsewhere)}" if elsewhere else ""
+    return [*notes, f"no run was measured on {place}, so its time is not known{others}"]
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
@@ -115,14 +117,13 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
         ]
     except BadInput:
         return None
-    engine, measured = settings.get("engine"), settings.get(MEASURED)
-    if not isinstance(engine, Mapping) or (settings.get("model"), settings.get("variant")) != (
-        model.model, dict(model.variant),
-    ):  # fmt: skip
+    engine = settings.get("engine")
+    is_same = (settings.get("model"), settings.get("variant")) == (model.model, dict(model.variant))
+    if not isinstance(engine, Mapping) or not is_same:
         return None
     tokens = sum(counts) / len(counts) if counts else None
-    named = str(engine.get("name", "")), str(engine.get("hardware", ""))
-    return Measured(str(paths.records), *named, tokens, _rate(measured))
+    name, hardware = str(engine.get("name", "")), str(engine.get("hardware", ""))
+    return Measured(str(paths.records), name, hardware, tokens, _rate(settings.get(MEASURED)))
 
 
 def _rate(measured: Any) -> float | None:
@@ -140,10 +141,8 @@ def _of_reference(check: Check) -> Measured | None:
         return None
     about = check.recorded.about
     counts = [each for each in (about.prompt_tokens, about.completion_tokens) if each is not None]
-    return Measured(
-        str(check.recorded.path), about.engine, about.hardware, sum(counts) if counts else None,
-        about.samples_per_second,
-    )  # fmt: skip
+    tokens = sum(counts) if counts else None
+    return Measured(str(check.recorded.path), about.engine, about.hardware, tokens, about.samples_per_second)
 
 
 def _fits(measured: str, here: str | None) -> bool:
@@ -173,7 +172,7 @@ def hardware_here(engine: str) -> str | None:
 def _gpu_name() -> str | None:
     command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return said.stdout.splitlines()[0].strip() if said.returncode == 0 and said.stdout.strip() else None
+    return done.stdout.splitlines()[0].strip() if done.returncode == 0 and done.stdout.strip() else None

@@ -1,67 +1,146 @@
-"""The error rates and the test of a check, from accuracy.toml and the task's definition."""
+"""What accuracy.toml and a task's definition say of a check before its samples are read: task, judge and design."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
-from accgate.config import Config, Judge, Model
-from accgate.config import Task as TaskSettings
+from accgate.config import Config, Judge, Model, TaskSettings
 from accgate.design import Design
-from accgate.errors import BadInput
+from accgate.errors import KeyFaults
 from accgate.planning.model import PlannedModel
-from accgate.tasks import Definition, Task, is_foreign, is_higher_better, metric_of
+from accgate.tasks import (
+    Definition,
+    Source,
+    Task,
+    build_task,
+    harness_definition,
+    harness_task,
+    library_file,
+    load_from_harness,
+    read_definition,
+)
+
+if TYPE_CHECKING:
+    from accgate.tasks import LmEvalTask
 
 
-def design_of(config: Config, name: str, source: Definition) -> Design:
-    """What decides a check of a task: what accuracy.toml says, else the definition."""
+@dataclass(frozen=True)
+class TaskSource:
+    """A task whose samples are not read yet: its table in accuracy.toml and its definition.
+
+    `harness` is the task as lm-evaluation-harness has loaded it, None for one of accgate's.
+    """
+
+    name: str
+    settings: TaskSettings
+    definition: Definition
+    harness: LmEvalTask | None = None
+
+    @property
+    def theta(self) -> float | None:
+        """The drop in points that must be detectable: that of accuracy.toml, else the definition's."""
+        return self.definition.content.theta if self.settings.theta is None else self.settings.theta
+
+    def task(self, config: Config, count: int | None) -> Task:
+        """The task with its samples; `count` is the number to generate of a task that is generated.
+
+        Raises
+        ------
+        KeyFaults
+            For what the task's table says of its rows.
+        BadInput
+            For faults of the dataset or the definition.
+        CannotEvaluate
+            When the dataset cannot be had.
+        """
+        settings, seed = self.settings, config.gate.seed
+        if self.harness is not None:
+            return harness_task(self.name, self.harness, seed)
+        source = Source(
+            options=settings.options,
+            seed=seed,
+            count=count,
+            dataset=None if settings.dataset is None else config.path(settings.dataset),
+            few_shot=None if settings.few_shot_dataset is None else config.path(settings.few_shot_dataset),
+            subset=settings.subset,
+        )
+        task = build_task(self.name, self.definition, source, mode=settings.mode)
+        return task if settings.judge is None else _with_judge(task, config.judges[settings.judge])
+
+
+def task_source(config: Config, name: str) -> TaskSource:
+    """A task of accuracy.toml with its definition: of the harness, of a file, or of the library.
+
+    Raises
+    ------
+    KeyFaults
+        For what the task's table lacks: leave to run code, a judge, or recorded samples to compare with.
+    BadInput
+        For faults of the definition.
+    CannotEvaluate
+        When a task of the harness cannot be loaded, or the metric needs a package that is not installed.
+    """
     settings = config.tasks[name]
-    gate, definition = config.gate, source.content
-    theta = definition.theta if settings.theta is None else settings.theta
-    mean = definition.aggregate is None
+    if settings.lm_eval is not None:
+        loaded = load_from_harness(settings.lm_eval, settings.options, config.folder)
+        return TaskSource(name, settings, harness_definition(loaded), loaded)
+    file = config.path(settings.file) if settings.file else library_file(settings.library or name)
+    definition = read_definition(file).with_choice(settings.choose)
+    _refuse_lacking(settings, definition)
+    return TaskSource(name, settings, definition)
+
+
+def _refuse_lacking(settings: TaskSettings, definition: Definition) -> None:
+    kind, aggregate = definition.metric().kind, definition.content.aggregate
+    if kind == "code" and not settings.run_code:
+        raise KeyFaults(
+            ((), "runs code that the model wrote: allow that with run_code = true, and read docs/security.md")
+        )
+    if kind == "judge" and settings.judge is None:
+        raise KeyFaults(((), 'needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'))
+    if aggregate is None:
+        return
+    for key in ("target", "reference"):
+        if getattr(settings, key) is not None:
+            fault = f"is a mean; {aggregate} is compared with recorded samples alone, remove it and record some"
+            raise KeyFaults(((key,), fault))
+    if settings.test not in ("auto", "bootstrap"):
+        fault = f"is {settings.test!r}; {aggregate} is no mean of scores: use auto or bootstrap"
+        raise KeyFaults((("test",), fault))
+
+
+def design_of(config: Config, task: TaskSource) -> Design:
+    """The error rates and the test of a check: what accuracy.toml says, else the definition."""
+    gate, settings, definition = config.gate, task.settings, task.definition.content
+    is_mean = definition.aggregate is None
+    sigma = definition.sigma if settings.sigma is None else settings.sigma
     return Design(
         test=settings.test,
-        alpha=config.rate(name, "alpha", definition.alpha),
-        beta=config.rate(name, "beta", definition.beta),
-        sigma=(definition.sigma if settings.sigma is None else settings.sigma) if mean else None,
-        theta=theta,
-        higher_is_better=is_higher_better(source),
-        early_stopping=gate.early_stopping and theta is not None and mean,  # it stops on what would rule out theta
+        alpha=config.rate(task.name, "alpha", definition.alpha),
+        beta=config.rate(task.name, "beta", definition.beta),
+        sigma=sigma if is_mean else None,
+        theta=task.theta,
+        higher_is_better=task.definition.higher_is_better,
+        early_stopping=gate.early_stopping and task.theta is not None and is_mean,  # it stops on what rules out theta
         seed=gate.seed,
     )
 
 
-def refuse_unready(config: Config, settings: TaskSettings, name: str, source: Definition) -> None:
-    """Refuse a task that needs what accuracy.toml does not give: leave to run code, a judge, a reference's scores."""
-    content, here = source.content, ("tasks", name)
-    if is_foreign(source):
-        return
-    metric = metric_of(source)
-    if metric.kind == "code" and not settings.run_code:
-        fault = "runs code that the model wrote: allow that with run_code = true, and read docs/security.md"
-        raise BadInput(config.source.error(here, fault))
-    if metric.kind == "judge" and settings.judge is None:
-        fault = 'needs a judge; name one of the tables [judges.NAME] with judge = "NAME"'
-        raise BadInput(config.source.error(here, fault))
-    if content.aggregate is not None and (settings.target is not None or settings.reference is not None):
-        key = "target" if settings.target is not None else "reference"
-        fault = f"is a mean; {content.aggregate} is judged against recorded samples alone, remove it and record some"
-        raise BadInput(config.source.error((*here, key), fault))
-    if content.aggregate is not None and settings.test not in ("auto", "bootstrap"):
-        fault = f"is {settings.test!r}; {content.aggregate} is no mean of scores: use auto or bootstrap"
-        raise BadInput(config.source.error((*here, "test"), fault))
+def planned_model(config: Config, name: str) -> PlannedModel:
+    """The model of this name, in the file that [models] stands in."""
+    return PlannedModel(name, config.models[name], config.models_file)
 
 
-def judge_of(config: Config, name: str | None) -> PlannedModel | None:
-    """The judge of this name; None for none."""
-    if name is None:
-        return None
+def planned_judge(config: Config, name: str) -> PlannedModel:
+    """The judge of this name, as a model that can be asked."""
     judge = config.judges[name]
-    asked = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
-    return PlannedModel(name, asked, config.source, "judges")
+    settings = Model(engine=judge.engine, model=judge.model, options=judge.options, sampling=judge.sampling)
+    return PlannedModel(name, settings, config.source, "judges")
 
 
-def judged_by(task: Task, judge: Judge) -> Task:
+def _with_judge(task: Task, judge: Judge) -> Task:
     """The task with its judge in the fingerprint: another judge gives other marks."""
     named = {key: value for key, value in asdict(judge).items() if key != "options"}
     digest = hashlib.sha256(f"{task.fingerprint['metric']}{sorted(named.items())}".encode()).hexdigest()[:16]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Model
-from accgate.engines import Engine, create, unchecked
+from accgate.engines import Engine, ModelTable, check_options, create
+from accgate.errors import CannotEvaluate
 from accgate.inputs import TomlFile
 
 
@@ -31,6 +33,10 @@ class PlannedModel:
         """What labels was run: dtype, quantisation, kind of GPU."""
         return self.settings.variant
 
+    def locating(self) -> AbstractContextManager[None]:
+        """Adds file and line to the faults of this model's table, as its engine raises them."""
+        return self.source.locating((self.table, self.name))
+
     def engine(self) -> Engine:
         """The engine, not yet started.
 
@@ -41,7 +47,8 @@ class PlannedModel:
         CannotEvaluate
             When the engine is not installed, or the weights are not there.
         """
-        return create(self.name, **self._arguments())
+        with self.locating():
+            return create(self.settings.engine, self._engine_table())
 
     def unchecked(self) -> str | None:
         """Why the options could not all be checked on this machine; None where they were, and are right.
@@ -51,14 +58,13 @@ class PlannedModel:
         BadInput
             When options or files cannot be used.
         """
-        return unchecked(self.name, **self._arguments())
+        try:
+            with self.locating():
+                check_options(self.settings.engine, self._engine_table())
+        except CannotEvaluate as error:
+            return str(error)
+        return None
 
-    def _arguments(self) -> dict[str, Any]:
+    def _engine_table(self) -> ModelTable:
         of = self.settings
-        return {
-            "engine": of.engine,
-            "model": of.model,
-            "options": of.options,
-            "source": self.source,
-            "table": self.table,
-        }
+        return ModelTable(of.model, of.options, self.folder, of.sampling.extra)

@@ -24,7 +24,7 @@ from accgate.stats import (
 
 @dataclass(frozen=True)
 class DesignRow:
-    """What a design needs to see theta, and what it sees with the samples there are; points.
+    """The samples that a design needs to detect theta, and the drop that the samples there are detect; points.
 
     `expected_n_healthy` is the mean number of samples of a run in which nothing changed.
     """
@@ -104,15 +104,14 @@ def _designs(
 ) -> tuple[DesignRow, ...]:
     """The unpaired, the paired and the sequential design, as far as their noise is known."""
     rows = []
-    binary = bool(np.isin(scores.values, (0.0, 100.0)).all())
-    q = discordance.value if discordance is not None and binary else None
-    sd = differences.value if differences is not None and not binary else None
+    q = discordance.value if discordance is not None and scores.is_binary else None
+    sd = differences.value if differences is not None and not scores.is_binary else None
     for test in ("two-sample", "paired", "gsprt"):
         spread = sigma.value if test == "two-sample" else sd
         share = None if test == "two-sample" else q
         if spread is None and share is None:
             continue
-        found = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
+        needed = plan(theta, sigma=spread, discordance=share, alpha=alpha, beta=beta, test=test)
         reached = achieved_theta(test, scores.n, sigma=spread, discordance=share, alpha=alpha, beta=beta)
-        rows.append(DesignRow(test, found.n, found.expected_n_healthy, reached))
+        rows.append(DesignRow(test, needed.n, needed.expected_n_healthy, reached))
     return tuple(rows)

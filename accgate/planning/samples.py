@@ -14,11 +14,12 @@ from accgate.stats import (
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
     TESTS,
-    Correction,
     TestName,
     one_sample_n,
     paired_binary_effect,
+    paired_sd,
     quantile_sum,
+    share_of_alpha,
     two_sample_n,
 )
 
@@ -92,28 +93,26 @@ def plan(
     >>> p.n, round(p.expected_n_healthy), round(p.expected_n_dropped)
     (1198, 415, 529)
     """
-    _check(theta, sigma, discordance, alpha, beta, test, n_max, checks)
-    chosen: TestName = test
+    _check_arguments(theta, sigma, discordance, alpha, beta, test, n_max, checks)
     if test == "auto":
-        chosen = "two-sample" if sigma is not None and discordance is None else "paired"
-    if chosen in ("two-sample", "target") and sigma is None:
-        raise BadInput(f"a plan for the {chosen} test needs sigma, the standard deviation of one score in points")
-    level = alpha / checks
-    if chosen in PAIRED_TESTS and sigma is None and discordance is None:
+        test = "two-sample" if sigma is not None and discordance is None else "paired"
+    if test in ("two-sample", "target") and sigma is None:
+        raise BadInput(f"a plan for the {test} test needs sigma, the standard deviation of one score in points")
+    level = share_of_alpha(alpha, "bonferroni", checks)
+    if test in PAIRED_TESTS and sigma is None and discordance is None:
         discordance = ASSUMED_DISCORDANCE
-    fixed = fixed_n(chosen, theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
-    most, least = maximum_n(chosen, fixed, alpha=level, beta=beta)
+    fixed = fixed_n(test, theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    most, least = maximum_n(test, fixed, alpha=level, beta=beta)
     n = most if n_max is None else min(most, n_max)
-    reached = achieved_theta(chosen, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
-    if chosen in SEQUENTIAL_TESTS:  # its bounds are drawn for the target
+    reached = achieved_theta(test, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    if test in SEQUENTIAL_TESTS:  # its bounds are drawn for the target
         reached = max(reached, theta)
-    sd = 100.0 * math.sqrt(max(discordance, theta / 100.0)) if discordance is not None else sigma or 0.0
-    ideal = one_sample_n(theta, sd=sd, alpha=level, beta=beta)
-    healthy, dropped = expected_n(chosen, n, fixed, ideal, alpha=level, beta=beta, binary=discordance is not None)
-    return Plan(chosen, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
+    ideal = normal_n(theta, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
+    healthy, dropped = expected_n(test, n, fixed, ideal, alpha=level, beta=beta, binary=discordance is not None)
+    return Plan(test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
 
 
-def _check(
+def _check_arguments(
     theta: float,
     sigma: float | None,
     discordance: float | None,
@@ -142,7 +141,7 @@ def _check(
 def fixed_n(
     test: TestName, theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float
 ) -> int:
-    """Samples that a test at a fixed n needs; of a sequential test's kind, the paired one."""
+    """Samples that a test at a fixed n needs; of a sequential test, those of the paired test."""
     if test == "two-sample":
         assert sigma is not None
         return two_sample_n(theta, sigma=sigma, alpha=alpha, beta=beta) or 1
@@ -154,6 +153,13 @@ def fixed_n(
         return mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
     assert sigma is not None
     return one_sample_n(theta, sd=sigma, alpha=alpha, beta=beta)
+
+
+def normal_n(theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float) -> int:
+    """Samples that the paired test needs by the normal approximation, which loads no scipy."""
+    if discordance is not None:
+        sigma = paired_sd(discordance, theta)
+    return one_sample_n(theta, sd=sigma or 0.0, alpha=alpha, beta=beta)
 
 
 def maximum_n(test: TestName, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
@@ -231,8 +237,3 @@ def standard_error(
         return 100.0 * math.sqrt(discordance / n)
     assert sigma is not None
     return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)
-
-
-def planned_alpha(alpha: float, correction: Correction, checks: int) -> float:
-    """The alpha a plan holds at: the share that is left when no check of the run is rejected."""
-    return alpha if correction == "none" else alpha / checks

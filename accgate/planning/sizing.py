@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from accgate.config import Config
-from accgate.config import Task as TaskSettings
-from accgate.design import Design, Mean, Target
-from accgate.errors import BadInput
+from accgate.config import TaskSettings
+from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target
+from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, fixed_n, maximum_n, plan
 from accgate.records import Scores
 from accgate.references import Reference, ReferenceFile, mismatch
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, two_sample_n
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n
 from accgate.tasks import DefinitionFile, Task
 
 
 @dataclass(frozen=True)
 class Sizing:
-    """How many samples a check wants, from the settings, the target theta, or the reference."""
+    """How many samples a check wants: from the task's settings, the target theta, or the reference."""
 
     settings: TaskSettings
     definition: DefinitionFile
@@ -31,40 +27,45 @@ class Sizing:
     about: ReferenceFile | None = None
 
     @property
-    def known_discordance(self) -> float | None:
-        """The discordance given for the task, or measured when its reference was recorded."""
+    def stated_discordance(self) -> float | None:
+        """The discordance that accuracy.toml gives, or that was measured when the reference was recorded."""
         measured = None if self.about is None else self.about.discordance
         return measured if self.settings.discordance is None else self.settings.discordance
 
     @property
     def discordance(self) -> float:
         """The discordance that samples are planned for."""
-        return ASSUMED_DISCORDANCE if self.known_discordance is None else self.known_discordance
+        return ASSUMED_DISCORDANCE if self.stated_discordance is None else self.stated_discordance
 
     @property
     def binary(self) -> bool:
         """Whether scores are 0/100, as far as the reference tells."""
-        return not isinstance(self.reference, Scores) or bool(np.isin(self.reference.averaged(), (0.0, 100.0)).all())
+        return not isinstance(self.reference, Scores) or self.reference.has_binary_means
 
     def paired_sigma(self) -> float | None:
         """Assumed standard deviation of the differences where scores are not 0/100, points."""
-        return None if self.binary else 100.0 * math.sqrt(self.discordance)
+        return None if self.binary else paired_sd(self.discordance)
+
+    @property
+    def theta(self) -> float | None:
+        """The drop that samples are planned for; None where their number is set, or no mean is decided on."""
+        is_planned = self.settings.num_samples is None and self.definition.aggregate is None
+        return self.design.theta if is_planned else None
 
     def theta_fault(self) -> str | None:
-        """Why no number of samples sees the target theta; None where one does, or none is asked for."""
-        theta, planned = self.design.theta, self.settings.num_samples is None and self.definition.aggregate is None
-        if theta is None or not planned or self.test not in PAIRED_TESTS or self.paired_sigma() is not None:
+        """Why no number of samples can see the target theta; None where one can, or none is planned for."""
+        theta = self.theta
+        if theta is None or theta <= 100.0 or self.test not in PAIRED_TESTS or self.paired_sigma() is not None:
             return None
-        fault = f"is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points, write less"
-        return fault if theta > 100.0 else None
+        return f"is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points, write less"
 
     def wanted(self) -> int | None:
-        """Samples the check asks for; None for all there are."""
-        settings, design = self.settings, self.design
+        """Samples that the check wants; None for all there are."""
+        settings = self.settings
         if settings.num_samples is not None:
             return settings.num_samples
-        if design.theta is not None and self.definition.aggregate is None:
-            wanted: int | None = self.planned(design.theta)
+        if self.theta is not None:
+            wanted = self.samples_for(self.theta)
         elif isinstance(self.reference, (Scores, Mean)):
             wanted = self.reference.n
         else:
@@ -74,7 +75,7 @@ class Sizing:
             limits.append(self.reference.n)
         return min(limits, default=None)
 
-    def planned(self, theta: float) -> int | None:
+    def samples_for(self, theta: float) -> int | None:
         """Samples that see theta; None where the reference is too small for any number."""
         design = self.design
         if self.test in PAIRED_TESTS:
@@ -91,35 +92,42 @@ class Sizing:
         return plan(theta, sigma=design.sigma, alpha=self.alpha, beta=design.beta, test=self.test).n
 
 
-def cut(task: Task, sizing: Sizing, found: Reference | None, config: Config) -> tuple[Task, tuple[str, ...]]:
-    """The samples of the check: the first of the order, as many as wanted.
+def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Task:
+    """The task with the samples of the check: the first of the order, as many as wanted.
 
     Raises
     ------
+    KeyFaults
+        When the dataset or the reference has fewer samples than num_samples.
     BadInput
-        When the dataset or the reference has fewer samples than num_samples, or the reference is of other samples.
+        When the reference is of other samples.
     """
     settings, available = sizing.settings, len(task.samples)
-    source, key = config.source, ("tasks", task.name, "num_samples")
     if settings.num_samples is not None and settings.num_samples > available:
-        raise BadInput(source.error(key, f"is {settings.num_samples}, but the dataset has {available} samples"))
-    wanted = sizing.wanted()
-    if wanted is None:
-        wanted = sizing.definition.num_samples or available
-    if settings.limit is not None:
-        wanted = min(wanted, settings.limit)
-    task = task.first(wanted)
-    notes: tuple[str, ...] = ()
-    if found is not None and isinstance(sizing.reference, Scores):
+        fault = f"is {settings.num_samples}, but the dataset has {available} samples"
+        raise KeyFaults((("num_samples",), fault))
+    wanted = sizing.wanted() or sizing.definition.num_samples or available
+    task = task.first(wanted if settings.limit is None else min(wanted, settings.limit))
+    if reference is not None and isinstance(sizing.reference, Scores):
         if settings.num_samples is not None and settings.num_samples > sizing.reference.n:
             fault = f"is {settings.num_samples}, but the reference has {sizing.reference.n} samples; record it again"
-            raise BadInput(source.error(key, fault))
-        if changed := mismatch(found, task):
+            raise KeyFaults((("num_samples",), fault))
+        if changed := mismatch(reference, task):
             raise BadInput(changed)
-    if sizing.design.theta is not None and settings.num_samples is None and sizing.definition.aggregate is None:
-        planned = sizing.planned(sizing.design.theta)
-        if planned is None or planned > len(task.samples):
-            needs = "more samples than any reference of this size allows" if planned is None else f"{planned:,} samples"
-            takes = "can take" if sizing.test in SEQUENTIAL_TESTS and planned is not None else "needs"
-            notes = (f"theta = {sizing.design.theta:g} {takes} {needs}; there are {len(task.samples):,}",)
-    return task, notes
+    return task
+
+
+def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
+    """What the samples of a check are too few for: its theta, or an early stop."""
+    notes = []
+    if sizing.theta is not None:
+        needed, drop = sizing.samples_for(sizing.theta), f"a drop of {sizing.theta:g} points"
+        if needed is None:
+            notes.append(f"{drop} needs a larger reference: no number of samples shows it with this one")
+        elif needed > len(task.samples):
+            needs = "may need" if sizing.test in SEQUENTIAL_TESTS else "needs"
+            notes.append(f"detecting {drop} {needs} {needed:,} samples; this check has {len(task.samples):,}")
+    clusters = {sample.cluster for sample in task.samples if sample.cluster is not None}
+    if clusters and len(clusters) < FEWEST_CLUSTERS and sizing.test in SEQUENTIAL_TESTS:
+        notes.append(f"{len(clusters)} clusters: no early stop with under {FEWEST_CLUSTERS}")
+    return tuple(notes)

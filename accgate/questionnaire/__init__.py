@@ -1,4 +1,4 @@
-"""People judge answers: a blinded page to rate them on, and what the ratings decide."""
+"""People rate answers: a blinded page to rate them on, and the verdict that the ratings give."""
 
 import lazy_loader
 

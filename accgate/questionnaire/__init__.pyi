@@ -1,24 +1,22 @@
-from .answers import Question
-from .build import questionnaire
-from .judgement import judgement_of
+from .answers import Question, from_files, from_run
 from .key import key_json, read_key
-from .page import page_html
+from .page import draw_questionnaire, page_html
 from .ratings import read_ratings
-from .show import judgement_markdown, print_judgement
-from .source import from_files, from_run
+from .survey import survey_of
+from .views import print_survey, survey_markdown
 from .wording import read_wording
 
 __all__ = [
     "Question",
+    "draw_questionnaire",
     "from_files",
     "from_run",
-    "judgement_markdown",
-    "judgement_of",
     "key_json",
     "page_html",
-    "print_judgement",
-    "questionnaire",
+    "print_survey",
     "read_key",
     "read_ratings",
     "read_wording",
+    "survey_markdown",
+    "survey_of",
 ]

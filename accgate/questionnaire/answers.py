@@ -1,7 +1,8 @@
-"""The answers of two sides to the same questions, from records, references and their sidecars."""
+"""The answers of two sides to the same questions: from two files, or from a run and the reference of its model."""
 
 from __future__ import annotations
 
+import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs import cluster_of, id_of, read_table, repeat_of
-from accgate.records import read_gzip_lines
+from accgate.records import paths_of, read_gzip_lines
 from accgate.references import Reference, read_reference
-from accgate.text import some_of
+from accgate.text import nearest, some_of
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one side answered, by sample id: the first repeat where there are several.
+    """One side's answers by sample id; of several repeats, the first.
 
     `failed` are the ids without a reply. Prompts, targets and clusters are of those samples that have them.
     """
@@ -51,7 +52,7 @@ def read_side(path: Path, name: str | None = None) -> Side:
     Raises
     ------
     BadInput
-        With file and line, for what cannot be read, is no answer, or comes twice.
+        With file and line, for a file that cannot be read, and a row that is not an answer or comes twice.
     """
     return _of_reference(path, name) if path.suffix.lower() == ".toml" else _of_table(path, name)
 
@@ -69,18 +70,18 @@ def of_reference(reference: Reference, name: str | None = None) -> Side:
     Raises
     ------
     BadInput
-        Where it keeps none, or not one of each sample.
+        When it keeps none, or not one of each sample.
     """
     path = reference.replies_path
     if not path.is_file():
-        mend = "record it again without --no-replies, or give a file of records"
-        raise BadInput(f"{reference.path}: has no replies beside it ({path.name}); {mend}")
+        fix = "record it again without --no-replies, or give a file of records"
+        raise BadInput(f"{reference.path}: has no replies beside it ({path.name}); {fix}")
     try:
-        kept = sorted((int(row["repeat"]), str(row["id"]), row["reply"]) for row in read_gzip_lines(path))
+        rows = sorted((int(row["repeat"]), str(row["id"]), row["reply"]) for row in read_gzip_lines(path))
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{path}: is damaged (a row lacks id, repeat or reply); record it again") from error
     first: dict[str, str | None] = {}
-    for _, id_, reply in kept:
+    for _, id_, reply in rows:
         first.setdefault(id_, reply)
     scores = reference.scores
     ids = () if scores is None else scores.ids
@@ -150,21 +151,21 @@ def _prompts_beside(path: Path) -> dict[str, str]:
 def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> tuple[Question, ...]:
     """Every question with both answers, in the candidate's order.
 
-    With `subset` the candidate may be of some of the reference's samples, as a run of fewer samples is.
+    With `subset` the candidate may have only some of the reference's samples, as a run of fewer samples does.
 
     Raises
     ------
     BadInput
-        When a sample is missing on a side, has no reply or no prompt, or the sides were asked differently: how many.
+        When a sample is missing on a side, has no reply or no prompt, or has other prompts on both sides: how many.
     """
     faults = [*_failures(reference), *_failures(candidate)]
-    known, given = set(reference.replies), set(candidate.replies)
-    extra = [id_ for id_ in candidate.replies if id_ not in known]
-    missing = [] if subset else [id_ for id_ in reference.replies if id_ not in given]
+    old, new = set(reference.replies), set(candidate.replies)
+    extra = [id_ for id_ in candidate.replies if id_ not in old]
+    missing = [] if subset else [id_ for id_ in reference.replies if id_ not in new]
     if extra and not faults:
-        faults.append(f"{reference.path}: has no answer to {len(extra)} of {len(given)} samples: {some_of(extra)}")
+        faults.append(f"{reference.path}: has no answer to {len(extra)} of {len(new)} samples: {some_of(extra)}")
     if missing and not faults:
-        faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(known)} samples: {some_of(missing)}")
+        faults.append(f"{candidate.path}: has no answer to {len(missing)} of {len(old)} samples: {some_of(missing)}")
     if faults:
         raise BadInput(*faults)
     both = [id_ for id_ in candidate.prompts if id_ in reference.prompts]
@@ -174,14 +175,14 @@ def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> t
         )
     prompts = {**reference.prompts, **candidate.prompts}
     if without := [id_ for id_ in candidate.replies if id_ not in prompts]:
-        mend = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"
+        fix = "give a run's record with its .prompts.jsonl.gz beside it, or rows with a prompt"
         raise BadInput(
-            f"{candidate.path}: {len(without)} of {len(given)} samples have no prompt: {some_of(without)}; {mend}"
+            f"{candidate.path}: {len(without)} of {len(new)} samples have no prompt: {some_of(without)}; {fix}"
         )
     targets, clusters = {**reference.targets, **candidate.targets}, {**reference.clusters, **candidate.clusters}
     if clusters and (loose := [id_ for id_ in candidate.replies if id_ not in clusters]):
         raise BadInput(
-            f"{len(loose)} of {len(given)} samples have no cluster: {some_of(loose)}; give every one its own, or none"
+            f"{len(loose)} of {len(new)} samples have no cluster: {some_of(loose)}; give every one its own, or none"
         )
     return tuple(
         Question(id_, prompts[id_], reference.replies[id_], reply, targets.get(id_), clusters.get(id_))
@@ -193,5 +194,58 @@ def _failures(side: Side) -> list[str]:
     if not side.failed:
         return []
     total = len(side.failed) + len(side.replies)
-    mend = "evaluate them again (--resume), or leave them out on both sides"
-    return [f"{side.path}: {len(side.failed)} of {total} samples have no reply: {some_of(side.failed)}; {mend}"]
+    fix = "evaluate them again (--resume), or leave them out on both sides"
+    return [f"{side.path}: {len(side.failed)} of {total} samples have no reply: {some_of(side.failed)}; {fix}"]
+
+
+def from_files(reference: Path, candidate: Path) -> tuple[str, str, tuple[Question, ...]]:
+    """Names of both sides and their questions, from two files.
+
+    Raises
+    ------
+    BadInput
+        For files that cannot be read or do not fit together.
+    """
+    left, right = read_side(reference), read_side(candidate)
+    subset = reference.suffix.lower() == ".toml"
+    return left.name, right.name, questions_of(left, right, subset=subset)
+
+
+def from_run(folder: Path, config: Path, model: str | None, task: str | None) -> tuple[str, str, tuple[Question, ...]]:
+    """Names of both sides and their questions, from a run's folder and the reference of its model.
+
+    Raises
+    ------
+    BadInput
+        When the model or task is ambiguous, or the reference keeps no replies.
+    """
+    from accgate.config import load_config
+    from accgate.references import baseline_of, find_reference, missing_reference
+
+    model, task = _choose(folder, model, task)
+    candidate = read_side(paths_of(folder, model, task).records, f"{model} / {task}")
+    rules = load_config(config)
+    if model not in rules.models:
+        raise BadInput(f"{config}: no model {model!r}; {nearest(model, rules.models)}")
+    baseline = baseline_of(model, rules.models[model].variant, rules.models[model].baseline)
+    reference = find_reference(rules.references, baseline, task)
+    if reference is None:
+        raise BadInput(missing_reference(rules.references, baseline, task))
+    side = of_reference(reference, f"{baseline} / {task}")
+    return side.name, candidate.name, questions_of(side, candidate, subset=True)
+
+
+def _choose(folder: Path, model: str | None, task: str | None) -> tuple[str, str]:
+    """The model and task of the records to use."""
+    pairs = [
+        (urllib.parse.unquote(path.parent.name), urllib.parse.unquote(path.stem))
+        for path in sorted(folder.glob("*/*.jsonl"))
+    ]
+    fitting = [pair for pair in pairs if model in (None, pair[0]) and task in (None, pair[1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = ", ".join(f"{m} / {t}" for m, t in (fitting or pairs)[:10])
+    if not pairs:
+        raise BadInput(f"{folder}: holds no records; give the folder of a run (--out), or two files of answers")
+    fault = f"records of {len(fitting)} pairs of model and task fit" if fitting else "no records fit"
+    raise BadInput(f"{folder}: {fault}; name one with --model and --task: {listed}")

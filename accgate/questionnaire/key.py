@@ -1,4 +1,4 @@
-"""The key of a questionnaire: which answer is whose. It stands in a file of its own, beside the page."""
+"""The key of a questionnaire: which side gave which answer, in a file of its own beside the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, config=STRICT)
-class Given:
+class AnswerKey:
     """An answer by its name on the page, and the side that gave it."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
@@ -31,21 +31,21 @@ class Given:
 
 
 @dataclass(frozen=True, config=STRICT)
-class Asked:
+class QuestionKey:
     """A question by its sample's id, with the answers in the page's order."""
 
     id: str
     cluster: str | None
-    answers: tuple[Given, ...]
+    answers: tuple[AnswerKey, ...]
 
     def answer(self, side: str) -> str:
         """The name of a side's answer."""
-        return next(given.id for given in self.answers if given.side in (side, "both"))
+        return next(answer.id for answer in self.answers if answer.side in (side, "both"))
 
 
 @dataclass(frozen=True, config=STRICT)
 class Key:
-    """All that importing ratings takes: the questionnaire's digest, what was asked, and whose answers they were."""
+    """All that an import of ratings needs: the questionnaire's digest, its questions, and the side of each answer."""
 
     questionnaire: Digest
     seed: int
@@ -53,12 +53,12 @@ class Key:
     candidate: str
     levels: tuple[str, ...]
     items: tuple[Item, ...]
-    questions: tuple[Asked, ...]
+    questions: tuple[QuestionKey, ...]
 
     @property
     def answers(self) -> tuple[str, ...]:
         """The names of all answers, in the page's order."""
-        return tuple(given.id for question in self.questions for given in question.answers)
+        return tuple(answer.id for question in self.questions for answer in question.answers)
 
 
 def key_json(key: Key) -> str:
@@ -72,7 +72,7 @@ def read_key(path: Path) -> Key:
     Raises
     ------
     BadInput
-        When it cannot be read, is no key, or does not hold together.
+        When it cannot be read, is not a key, or contradicts itself.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -96,7 +96,7 @@ def _faults(key: Key) -> Iterator[str]:
         if twice or not names:
             yield f"{what} {twice[0]!r} comes twice" if twice else f"it has no {what}"
     for question in key.questions:
-        if sorted(given.side for given in question.answers) not in (["both"], ["candidate", "reference"]):
+        if sorted(answer.side for answer in question.answers) not in (["both"], ["candidate", "reference"]):
             yield f"question {question.id!r} does not have one answer of each side"
 
 
@@ -123,12 +123,12 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object that names no key twice: which of two ratings would count?"""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"{twice!r} comes twice in one object")
-    return made
+    return table
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

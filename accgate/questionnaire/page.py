@@ -1,15 +1,113 @@
-"""The page that people rate on: one HTML file with all its style, code and data, which loads nothing."""
+"""The questionnaire: its questions in random order without the names of the sides, its key, and the HTML page."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from accgate.report import embedded, policy_hash
+from accgate.errors import BadInput
+from accgate.questionnaire.answers import Question
+from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side
+from accgate.questionnaire.wording import Wording
+from accgate.report import embed, policy_hash, shared_head
+
+DEFAULT_QUESTIONS = 20
+
+
+@dataclass(frozen=True)
+class Questionnaire:
+    """The content of the page as JSON, and the key, which the page must not hold."""
+
+    page: dict[str, Any]
+    key: Key
+
+
+def draw_questionnaire(
+    questions: Sequence[Question],
+    wording: Wording,
+    *,
+    seed: int,
+    reference: str,
+    candidate: str,
+    count: int | None = None,
+    show_targets: bool = False,
+) -> Questionnaire:
+    """Draw `count` questions at random for a questionnaire; by default 20, or all if there are fewer.
+
+    The seed decides which questions are drawn in which order, which answer comes first (the reference's in half of the
+    questions) and the answers' names. Only the key holds it: with the seed anybody can tell the sides apart. Answers
+    that differ only in the space around them are shown once, and count for both sides.
+
+    Raises
+    ------
+    BadInput
+        When there are fewer questions than `count`, or a target to show is missing.
+    """
+    if count is not None and not 1 <= count <= len(questions):
+        raise BadInput(
+            f"--questions is {count}, but there are {len(questions)} questions; give a number from 1 to that"
+        )
+    drawn = _by_hash(questions, seed, "draw")[: count or DEFAULT_QUESTIONS]
+    if show_targets and (without := [question.id for question in drawn if question.target is None]):
+        raise BadInput(f"{len(without)} of {len(drawn)} questions have no target to show; leave --show-targets out")
+    reference_first = {q.id for q in _by_hash(drawn, seed, "first")[: (len(drawn) + _bit(seed)) // 2]}
+    key_questions, page_questions = [], []
+    head = shared_head([question.prompt for question in drawn])
+    for question in drawn:
+        answers = _answers(question, seed, reference_first=question.id in reference_first)
+        key_questions.append(QuestionKey(question.id, question.cluster, tuple(answer for answer, _ in answers)))
+        row: dict[str, Any] = {"prompt": question.prompt[len(head) :].strip()}
+        if show_targets:
+            row["target"] = question.target
+        page_questions.append({**row, "answers": [{"id": answer.id, "text": text} for answer, text in answers]})
+    page: dict[str, Any] = {
+        "title": wording.title, "introduction": wording.introduction, "language": wording.language,
+        "levels": list(wording.levels), "items": [{"id": item.id, "text": item.text} for item in wording.items],
+        "head": head.strip(), "questions": page_questions,
+    }  # fmt: skip
+    digest = digest_of(page)
+    key = Key(digest, seed, reference, candidate, wording.levels, wording.items, tuple(key_questions))
+    return Questionnaire({"digest": digest, **page}, key)
+
+
+def digest_of(page: dict[str, Any]) -> str:
+    """The name of a questionnaire: the SHA-256 of all that its page shows."""
+    return hashlib.sha256(json.dumps(page, sort_keys=True).encode()).hexdigest()
+
+
+def _answers(question: Question, seed: int, *, reference_first: bool) -> list[tuple[AnswerKey, str]]:
+    """Both answers under names that hide the sides, or the one that both sides gave."""
+    reference, candidate = question.reference.strip(), question.candidate.strip()
+    if reference == candidate:
+        return [(AnswerKey(_name(seed, question.id, 0), "both"), reference)]
+    sides: list[tuple[Side, str]] = [("reference", reference), ("candidate", candidate)]
+    ordered = sides if reference_first else sides[::-1]
+    return [(AnswerKey(_name(seed, question.id, place), side), text) for place, (side, text) in enumerate(ordered)]
+
+
+def _name(seed: int, id_: str, place: int) -> str:
+    """An answer's name, which depends on its place on the page and not on its side."""
+    return _hash(seed, f"answer {place}", id_)[:12]
+
+
+def _by_hash(questions: Sequence[Question], seed: int, purpose: str) -> list[Question]:
+    return sorted(questions, key=lambda question: _hash(seed, purpose, question.id))
+
+
+def _bit(seed: int) -> int:
+    return int(_hash(seed, "bit", ""), 16) % 2
+
+
+def _hash(seed: int, purpose: str, id_: str) -> str:
+    return hashlib.sha256(f"{seed}:{purpose}:{id_}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def page_html(page: dict[str, Any]) -> str:
-    """The page as a whole HTML text, in ASCII.
+    """The page as one HTML text in ASCII.
 
     Prompts and answers can hold anything: they are data for the page's script, which shows them as text. The policy
     lets no other script or style run, and nothing load.
@@ -27,7 +125,7 @@ def page_html(page: dict[str, Any]) -> str:
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     html = environment.get_template("page.html.j2").render(
-        policy=policy, style=Markup(style), script=Markup(script), data=Markup(embedded(page)),
+        policy=policy, style=Markup(style), script=Markup(script), data=Markup(embed(page)),
         title=page["title"], language=page["language"],
     )  # fmt: skip
     return html.encode("ascii", "xmlcharrefreplace").decode()

@@ -1,4 +1,4 @@
-"""What raters are asked: the statements about each answer, the five levels, title and introduction."""
+"""The texts of a questionnaire: the statements about each answer, the five levels, title and introduction."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from accgate.errors import Key
 from accgate.inputs import CLOSED, Flag, Text, Texts, located, read_toml, validated
-from accgate.text import Key
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (
@@ -24,7 +24,7 @@ Words = Annotated[Text, Field(min_length=1, max_length=500)]
 
 @dataclass(frozen=True, config=CLOSED)
 class Item:
-    """`[[items]]`: one statement about an answer; to agree with a `reversed` one is to find fault."""
+    """`[[items]]`: one statement about an answer; agreement with a `reversed` one means a worse answer."""
 
     id: Text = Field(description="a short name: small letters, digits, - and _")
     text: Words = Field(description="the statement that raters agree or disagree with")
@@ -54,7 +54,7 @@ ITEMS = (
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Wording:
-    """All that a questionnaire says besides questions and answers."""
+    """All texts of a questionnaire besides questions and answers."""
 
     title: Words = "How good are these answers?"
     introduction: Annotated[Text, Field(max_length=5000)] = INTRODUCTION
@@ -69,11 +69,11 @@ def read_wording(path: Path | None) -> Wording:
     Raises
     ------
     BadInput
-        With every fault: file, line, key and mend.
+        With every fault: file, line, key and fix.
     """
     if path is None:
         return Wording()
-    file = read_toml(path, mend='write [[items]] with id = "..." and text = "..."')
+    file = read_toml(path, fix='write [[items]] with id = "..." and text = "..."')
     wording = validated(file, Wording)
     if faults := list(_faults(wording)):
         raise located(file, faults)

@@ -15,7 +15,19 @@ from .file import (
     write_gzip_lines,
 )
 from .order import order_key
-from .scores import LARGEST, Codes, Floats, Scores, check_range, collect, from_python, in_points, paired, read_scores
+from .scores import (
+    LARGEST,
+    Codes,
+    Floats,
+    Scores,
+    check_range,
+    collect,
+    from_python,
+    in_points,
+    is_binary,
+    paired,
+    read_scores,
+)
 from .settings import MEASURED, MERGED, NOT_COMPARED, OPERATIONAL, PLAN, STOPPED, settings_of_run, write_settings
 
 __all__ = [
@@ -41,6 +53,7 @@ __all__ = [
     "file_name",
     "from_python",
     "in_points",
+    "is_binary",
     "json_line",
     "numbered_records",
     "order_key",

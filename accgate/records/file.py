@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, writing
 
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
 OPTIONAL = frozenset(
@@ -162,16 +162,14 @@ def _is_number(value: Any) -> bool:
 class RecordWriter:
     """Appends records, each in one write, so that a kill tears at most the last line."""
 
-    def __init__(self, path: Path, kept: Iterable[Record] = ()) -> None:
-        """Start the file anew with the records kept of an earlier run, replacing it in one step."""
+    def __init__(self, path: Path, records: Iterable[Record] = ()) -> None:
+        """Start the file anew with the records of an earlier run, replacing it in one step."""
         self._path = path
-        try:
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with _replaced(path) as file:
-                file.writelines(map(to_line, kept))
+            with _replacement(path) as file:
+                file.writelines(map(to_line, records))
             self._file = path.open("ab", buffering=0)
-        except OSError as error:
-            raise self._cannot_write(error) from error
 
     def append(self, record: Record) -> None:
         """Write one record.
@@ -182,16 +180,11 @@ class RecordWriter:
             When the disk is full or the file cannot be written; what was written stays readable.
         """
         line, end = to_line(record), self._file.seek(0, os.SEEK_END)
-        try:
+        with writing(self._path):
             written = self._file.write(line)
             if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
                 self._file.truncate(end)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            raise self._cannot_write(error) from error
-
-    def _cannot_write(self, error: OSError) -> CannotEvaluate:
-        return CannotEvaluate(f"{self._path}: cannot be written: {error.strerror}; mend that, then go on with --resume")
 
     def __enter__(self) -> RecordWriter:
         return self
@@ -204,12 +197,12 @@ class RecordWriter:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file in one step: readers see the old content or the new, never a part."""
-    with _replaced(path) as file:
+    with _replacement(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
-def _replaced(path: Path) -> Iterator[BinaryIO]:
+def _replacement(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of another once it is whole and on the disk."""
     temporary = path.with_name(path.name + ".part")
     try:
@@ -226,7 +219,7 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows as compressed JSON lines; the same rows give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _replaced(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+    with _replacement(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
         for row in rows:
             packed.write(json_line(row))
 

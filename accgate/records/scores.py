@@ -44,6 +44,16 @@ class Scores:
         """Number of samples of which at least one repeat has no score."""
         return int(np.isnan(self.values).any(axis=1).sum())
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether every score is 0 or 100, that of each repeat."""
+        return is_binary(self.values)
+
+    @property
+    def has_binary_means(self) -> bool:
+        """Whether each sample's mean over its repeats is 0 or 100: the exact tests compare these."""
+        return is_binary(self.averaged())
+
     def averaged(self) -> Floats:
         """Mean over the repeats of each sample, shape (n,)."""
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
@@ -68,6 +78,15 @@ class Scores:
     @cached_property
     def _row(self) -> Mapping[str, int]:
         return dict(zip(self.ids, range(self.n), strict=True))
+
+
+def is_binary(values: Floats) -> bool:
+    """Whether every score of an array is 0 or 100 points; a missing one (NaN) is neither.
+
+    >>> is_binary(np.array([0.0, 100.0])), is_binary(np.array([0.0, 50.0]))
+    (True, False)
+    """
+    return bool(np.isin(values, (0.0, 100.0)).all())
 
 
 def collect(
@@ -269,10 +288,12 @@ def paired(reference: Scores, candidate: Scores) -> Scores:
 
 
 def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
-    known, given = set(reference.ids), set(candidate.ids)
-    missing = [id_ for id_ in reference.ids if id_ not in given]
-    extra = [id_ for id_ in candidate.ids if id_ not in known]
-    faults = [f"{len(known & given)} of the reference's {len(known)} samples are in the candidate"]
+    reference_ids, candidate_ids = set(reference.ids), set(candidate.ids)
+    missing = [id_ for id_ in reference.ids if id_ not in candidate_ids]
+    extra = [id_ for id_ in candidate.ids if id_ not in reference_ids]
+    faults = [
+        f"{len(reference_ids & candidate_ids)} of the reference's {len(reference_ids)} samples are in the candidate"
+    ]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:

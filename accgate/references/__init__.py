@@ -1,4 +1,4 @@
-"""TODO."""
+"""The reference store: find, read, match and write references, and the anchors that drift is counted from."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 from .anchor import Anchor, Step, anchor_beside, drift_of, find_anchor
 from .commit import commit_of
 from .copies import copy_references
-from .settings import changes, settings_told
+from .settings import answer_settings, setting_changes
 from .store import (
     Reference,
     ReferenceFile,
@@ -17,7 +17,7 @@ from .store import (
     variant_label,
     write_toml,
 )
-from .write import add_run, check_addition, check_replacement, figures, is_added, write_reference
+from .writer import add_run, figures_of, has_run, reference_to_extend, replaced_figures, write_reference
 
 __all__ = [
     "Anchor",
@@ -26,25 +26,25 @@ __all__ = [
     "Step",
     "add_run",
     "anchor_beside",
+    "answer_settings",
     "baseline_of",
     "changed_parts",
-    "changes",
-    "check_addition",
-    "check_replacement",
     "commit_of",
     "copy_references",
     "drift_of",
-    "figures",
+    "figures_of",
     "find_anchor",
     "find_reference",
     "folder_of",
-    "is_added",
+    "has_run",
     "mismatch",
     "missing_reference",
     "read_reference",
     "reference_path",
+    "reference_to_extend",
+    "replaced_figures",
     "scores_of",
-    "settings_told",
+    "setting_changes",
     "variant_label",
     "write_reference",
     "write_toml",

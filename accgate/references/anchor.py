@@ -1,4 +1,4 @@
-"""Drift: the first reference of a model and task is kept as the anchor, and later ones and runs are held against it."""
+"""Drift: the first reference of a model and task is the anchor that later ones and runs are compared with."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
+from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs import Number, Text, Whole, read_toml, validated
 from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
@@ -24,14 +25,14 @@ from accgate.references.store import (
     stored_scores,
     write_toml,
 )
-from accgate.stats import anchored_difference, drift_test
+from accgate.stats import difference_to_anchor, drift_test
 from accgate.verdict import Drift
 
 STRICT = ConfigDict(extra="forbid")
-MEND = "delete both, and drift is counted anew"
+RESTART = "delete both, and drift is counted anew"
 
 
-@checked_dataclass(frozen=True, kw_only=True, config=STRICT)
+@pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)
 class Step:
     """A reference that came after the anchor: its difference to the anchor and that difference's error, points."""
 
@@ -41,7 +42,7 @@ class Step:
     error: Number
 
 
-@checked_dataclass(frozen=True, kw_only=True, config=STRICT)
+@pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)
 class AnchorFile:
     """`<task>.anchor.toml` of the store: the first reference, and how often it has been replaced since.
 
@@ -86,15 +87,17 @@ def anchor_beside(reference: Path) -> Anchor | None:
     """The anchor beside the file of a reference, as `find_anchor`."""
     path = reference.with_suffix(".anchor.toml")
     if not path.is_file():
-        if (scores := path.with_suffix(".scores.csv")).exists():
-            raise BadInput(f"{path}: is missing, but {scores.name} is there; restore it from git, or {MEND}")
+        if (orphan := path.with_suffix(".scores.csv")).exists():
+            raise BadInput(f"{path}: is missing, but {orphan.name} is there; restore it from git, or {RESTART}")
         return None
-    source = read_toml(path, mend=f"restore it from git, or {MEND}")
+    source = read_toml(path, fix=f"restore it from git, or {RESTART}")
     about = validated(source, AnchorFile)
     if about.replaced != len(about.history):
         fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
         raise BadInput(source.error(("replaced",), fault))
-    return Anchor(path, about, stored_scores(source, about.scores_sha256, mean=about.mean, n=about.n, mend=MEND))
+    with source.locating():
+        scores = stored_scores(path, about.scores_sha256, mean=about.mean, n=about.n, otherwise=RESTART)
+    return Anchor(path, about, scores)
 
 
 def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
@@ -113,16 +116,16 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
         return ""
     anchor = anchor_beside(path)
     if anchor is None:
-        old = _readable(store, about)
+        old = _replaced(store, about)
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
-        anchor = _begun(old, old.scores)
-    if changed := _incomparable(anchor, about, scores):
+        anchor = _new_anchor(old, old.scores)
+    if changed := _change(anchor, about, scores):
         anchor.path.unlink(missing_ok=True)
         anchor.path.with_suffix(".scores.csv").unlink(missing_ok=True)
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
     pairs = _pairs(anchor, scores, clusters_of(None, scores))
-    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
+    difference, error = difference_to_anchor(pairs.before, pairs.now, pairs.codes)
     step = Step(difference=difference, error=error, date=about.date, commit=about.commit)
     if not anchor.path.is_file():
         write_atomically(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
@@ -131,28 +134,37 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
     return ""
 
 
-def _readable(store: Path, about: ReferenceFile) -> Reference | None:
-    """The reference that is replaced; None where it is damaged, which recording anew mends."""
+def _replaced(store: Path, about: ReferenceFile) -> Reference | None:
+    """The reference that is replaced; None where it is damaged: recording again repairs that."""
     try:
         return find_reference(store, baseline_of(about.model, about.variant, None), about.task)
     except BadInput:
         return None
 
 
-def _begun(reference: Reference, scores: Scores) -> Anchor:
+def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     old = reference.about
     assert old.scores_sha256 is not None
     about = AnchorFile(
-        model=old.model, task=old.task, mean=old.mean, n=old.n, replaced=0, scores_sha256=old.scores_sha256,
-        repeats=old.repeats, date=old.date, commit=old.commit, anchor=old.anchor, fingerprint=old.fingerprint,
-    )  # fmt: skip
+        model=old.model,
+        task=old.task,
+        mean=old.mean,
+        n=old.n,
+        replaced=0,
+        scores_sha256=old.scores_sha256,
+        repeats=old.repeats,
+        date=old.date,
+        commit=old.commit,
+        anchor=old.anchor,
+        fingerprint=old.fingerprint,
+    )
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
 
 
-def _incomparable(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
-    """Why a new reference's scores cannot be held against the anchor's; None where they can.
+def _change(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
+    """The change because of which a new reference cannot be compared with the anchor; None where it can be.
 
-    More or fewer samples are no hindrance, as where a plan has changed: those that both have are compared.
+    More or fewer samples do not matter, as where a plan has changed: those that both have are compared.
     """
     first, new = set(anchor.scores.ids), set(scores.ids)
     if not is_rescored(anchor.about.fingerprint, about.fingerprint) and (first <= new or new <= first):
@@ -162,7 +174,7 @@ def _incomparable(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str |
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Averaged scores of the samples that have one both in the anchor and in a run, and what is left out."""
+    """Averaged scores of the samples that the anchor and a run both have; `reasons` say which are left out."""
 
     before: Floats
     now: Floats
@@ -171,8 +183,8 @@ class _Pairs:
 
 
 def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
-    known, values = set(anchor.scores.ids), scores.averaged()
-    shared = np.array([id_ in known for id_ in scores.ids])
+    anchored, values = set(anchor.scores.ids), scores.averaged()
+    shared = np.array([id_ in anchored for id_ in scores.ids])
     rows = np.flatnonzero(shared & ~np.isnan(values))
     left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
     reasons = tuple(
@@ -232,9 +244,8 @@ def drift_since(
     since, runs = anchor.about.date, len(history) + 1
     if not len(pairs.now):
         return Drift(since, runs, None, None, alpha, detected=False, reasons=pairs.reasons)
-    difference, error = anchored_difference(pairs.before, pairs.now, pairs.codes)
-    sign = 1.0 if higher_is_better else -1.0
-    differences = sign * np.array([*(step.difference for step in history), difference])
+    difference, error = difference_to_anchor(pairs.before, pairs.now, pairs.codes)
+    differences = oriented(np.array([*(step.difference for step in history), difference]), higher_is_better)
     result = drift_test(differences, [*(step.error for step in history), error], alpha=alpha)
     reasons = (*result.reasons, *pairs.reasons)
     return Drift(since, runs, difference, result.p_value, alpha, result.detected, reasons)

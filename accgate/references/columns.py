@@ -1,4 +1,4 @@
-"""The optional columns of a reference's scores: what statistics need of a sample beside its score."""
+"""The optional columns of a reference's scores, which some statistics need beside the score."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ANSWERS = ("answer", "target")
 
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
     """The columns that some record fills; `answers` adds answer and target."""
-    named = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
-    return [name for name in named if any(getattr(record, name) is not None for record in records)]
+    columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
+    return [name for name in columns if any(getattr(record, name) is not None for record in records)]
 
 
 def cell(value: Any) -> str:
@@ -37,7 +37,7 @@ def cell(value: Any) -> str:
 
 
 def stored_records(path: Path) -> Iterator[Record]:
-    """What a reference's scores tell of its records.
+    """The records behind a reference's scores, as far as its file holds them.
 
     Raises
     ------
@@ -46,18 +46,18 @@ def stored_records(path: Path) -> Iterator[Record]:
     """
     for line, row in read_table(path):
         score, repeat = score_of(row, path, line), repeat_of(row, path, line)
-        known: dict[str, Any] = {name: row[name] for name in TEXTS if row.get(name)}
-        known |= {name: _numbers(row, name, path, line) for name in NUMBERS if row.get(name)}
+        columns: dict[str, Any] = {name: row[name] for name in TEXTS if row.get(name)}
+        columns |= {name: _numbers(row, name, path, line) for name in NUMBERS if row.get(name)}
         target, answer = row.get("target") or "", row.get("answer")
-        yield Record(row["id"], repeat, score, target, answer, None, None, None, None, 0.0, None, **known)
+        yield Record(row["id"], repeat, score, target, answer, None, None, None, None, 0.0, None, **columns)
 
 
 def _numbers(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | tuple[float | None, ...]:
     """One number, or several with spaces between."""
     try:
-        found = [None if part == "-" else float(part) for part in str(row[name]).split(" ")]
+        numbers = [None if part == "-" else float(part) for part in str(row[name]).split(" ")]
     except ValueError as error:
         raise BadInput(f"{path}:{line}: {name} is {row[name]!r}; record the reference again") from error
-    if len(found) == 1 and found[0] is not None:
-        return found[0]
-    return tuple(found)
+    if len(numbers) == 1 and numbers[0] is not None:
+        return numbers[0]
+    return tuple(numbers)

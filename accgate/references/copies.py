@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from accgate.errors import CannotEvaluate
+from accgate.errors import writing
 from accgate.records import paths_of, write_gzip_lines
 from accgate.references.store import Reference
 from accgate.verdict import Verdict
@@ -35,8 +35,5 @@ def copy_references(verdicts: Sequence[Verdict], references: Mapping[tuple[str, 
             for repeat, score in enumerate(values)
             if id_ in flips or scores.n <= MOST_SCORES
         )
-        try:
+        with writing(out):
             write_gzip_lines(paths_of(out, *pair).before, rows)
-        except OSError as error:
-            fix = "correct that, then go on with --resume"
-            raise CannotEvaluate(f"{out}: cannot be written: {error.strerror}; {fix}") from error

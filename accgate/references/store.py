@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import tomli_w
 from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
-from accgate.errors import BadInput
-from accgate.inputs import Number, Text, Texts, TomlFile, Whole, read_toml, validated
+from accgate.errors import BadInput, KeyFaults
+from accgate.inputs import Number, Text, Texts, Whole, read_toml, validated
 from accgate.records import Record, Scores, collect, file_name, read_gzip_lines, read_scores, write_atomically
 from accgate.references.columns import stored_records
 from accgate.tasks import Task
@@ -31,7 +31,7 @@ PARTS = {
 }
 
 
-@checked_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@pydantic_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class ReferenceFile:
     """`<task>.toml` of the store; mean and sigma in points, discordance a share.
 
@@ -77,7 +77,7 @@ class Reference:
 
     @property
     def evidence(self) -> Scores | Mean:
-        """What a decision takes: the scores where they are recorded, else the mean."""
+        """The scores where they are recorded, else the mean: a decision compares with these."""
         return self.scores if self.scores is not None else Mean(self.about.mean, self.about.n, self.about.sigma)
 
     @property
@@ -86,7 +86,7 @@ class Reference:
         return self.path.with_suffix(".replies.jsonl.gz")
 
     def records(self) -> Iterator[Record]:
-        """What is stored of each record: score, and the columns that statistics need."""
+        """The stored part of each record: its score, and the columns that statistics need."""
         return stored_records(self.path.with_suffix(".scores.csv"))
 
     def replies(self) -> dict[tuple[str, int], str]:
@@ -144,34 +144,37 @@ def read_reference(path: Path) -> Reference | None:
     """
     if not (path.exists() or path.is_symlink()):
         return None
-    source = read_toml(path, mend="record the reference again")
+    source = read_toml(path, fix="record the reference again")
     about = validated(source, ReferenceFile)
     if about.scores_sha256 is None:
         scores_path = path.with_suffix(".scores.csv")
         if scores_path.exists():
-            raise BadInput(f"{scores_path}: {path.name} knows nothing of it; record the reference again")
+            raise BadInput(f"{scores_path}: {path.name} does not name it; record the reference again")
         return Reference(path, about, None)
-    scores = stored_scores(source, about.scores_sha256, mean=about.mean, n=about.n, mend="record again")
+    with source.locating():
+        scores = stored_scores(path, about.scores_sha256, mean=about.mean, n=about.n, otherwise="record again")
     return Reference(path, about, scores)
 
 
-def stored_scores(source: TomlFile, sha256: str, *, mean: float, n: int, mend: str) -> Scores:
-    """The scores beside a TOML file of the store.
+def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: str) -> Scores:
+    """The scores beside a TOML file of the store; `otherwise` says what to do where they cannot be restored.
 
     Raises
     ------
+    KeyFaults
+        When the file's mean and n are not those of the scores.
     BadInput
-        Unless they are those it was written with, and give its mean and n.
+        When there are no scores, or others than the file was written with.
     """
-    path = source.path.with_suffix(".scores.csv")
+    path = file.with_suffix(".scores.csv")
     if not path.is_file():
-        raise BadInput(f"{path}: is missing, but {source.path.name} was recorded with it; restore it from git")
+        raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; restore it from git")
     if digest(path.read_bytes()) != sha256:
-        raise BadInput(f"{path}: is not what was recorded with {source.path.name}; restore both, or {mend}")
+        raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
     if scores.n != n or abs(float(np.mean(scores.averaged())) - mean) > 1e-6:
         fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
-        raise BadInput(source.error(("mean",), f"{fault}; restore both, or {mend}"))
+        raise KeyFaults((("mean",), f"{fault}; restore both, or {otherwise}"))
     return scores
 
 
@@ -202,19 +205,15 @@ def _values(folder: str) -> set[str]:
     return {part.partition("=")[2] for part in folder.partition("@")[2].split(",")}
 
 
-def recorded_names(store: Path) -> list[str]:
-    """Names of everything recorded, as baselines, for a message."""
-    return sorted(folder.name for folder in store.glob("*") if folder.is_dir())
-
-
 def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", recordable: bool = True) -> str:
     """Why a check has no reference, and how to record one.
 
-    `own` is what the model itself would be recorded as, which is no baseline to suggest; `recordable` says whether some
-    model of the file would be recorded as the baseline.
+    `own` is the name that the model itself would be recorded under, which is not suggested; `recordable` says whether
+    some model of the file would be recorded under the baseline's name.
     """
-    known = [name for name in recorded_names(store) if name != own or own == baseline]
-    near = f"; {nearest(baseline, known)}" if known else ""
+    folders = sorted(folder.name for folder in store.glob("*") if folder.is_dir())
+    names = [name for name in folders if name != own or own == baseline]
+    near = f"; {nearest(baseline, names)}" if names else ""
     record = "record one with `accgate record`"
     if not recordable:
         record = "no model of this file is recorded under that name: add one with that variant, and record it"
@@ -228,20 +227,20 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     """
     if reference.scores is None:
         return None
-    known = set(reference.scores.ids)
+    recorded_ids = set(reference.scores.ids)
     ids = [sample.id for sample in task.samples]
-    unknown = [id_ for id_ in ids if id_ not in known]
+    unknown = [id_ for id_ in ids if id_ not in recorded_ids]
     recorded = reference.about.fingerprint
     changed = changed_parts(recorded, task.fingerprint)
     if not unknown and not is_rescored(recorded, task.fingerprint):
         return None
     since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
-    what = f"{' and '.join(changed)} changed {since}" if changed else f"the samples changed {since}"
+    change = f"{' and '.join(changed) or 'the samples'} changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
         overlap += f", {len(unknown)} are not: {some_of(unknown)}"
     return (
-        f"{reference.path}: {what}; {overlap}. Undo the change, or record the reference again "
+        f"{reference.path}: {change}; {overlap}. Undo the change, or record the reference again "
         "(`accgate record --reason ...`)"
     )
 
@@ -291,8 +290,8 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:
     """Write a TOML file of the store, without what is empty."""
-    kept = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
-    write_atomically(path, tomli_w.dumps(kept).encode())
+    filled = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
+    write_atomically(path, tomli_w.dumps(filled).encode())
 
 
 def digest(content: bytes) -> str:

@@ -1,7 +1,6 @@
 from .comment import About, Failure, render_comment
 from .flips import flips_of_result, shared_head
-from .html.inline import embedded, policy_hash
-from .html.page import html_report
+from .html import embed, html_report, policy_hash
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_plan
 from .progress import ProgressBar
@@ -19,7 +18,7 @@ __all__ = [
     "ProgressBar",
     "cell",
     "code",
-    "embedded",
+    "embed",
     "explanation_of",
     "find_check",
     "flips_of_result",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from rich.text import Text
 from accgate.config import Gate
 from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check, Cost, Noise
 from accgate.report.terminal import print_table
-from accgate.stats import one_sample_n
+from accgate.stats import one_sample_n, paired_sd
 from accgate.text import number
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def _pairing(check: Check) -> list[str]:
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
-    sd = 100.0 * math.sqrt(max(share, check.theta / 100.0))
+    sd = paired_sd(share, check.theta)
     n = one_sample_n(check.theta, sd=sd, alpha=check.alpha_planned, beta=check.design.beta)
     if n >= check.n:
         return []

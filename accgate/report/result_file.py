@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from accgate.errors import BadInput, CannotEvaluate, exit_code, worst
+from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation import SHARD
 from accgate.records import write_atomically
 from accgate.result import HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -37,12 +37,9 @@ def write_result(result: Result, out: Path) -> Path:
         When it cannot be written.
     """
     path = out / NAME
-    try:
+    with writing(path):
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, to_json(result).encode("utf-8", "backslashreplace") + b"\n")
-    except OSError as error:
-        cause = f"{path}: cannot be written: {error.strerror}"
-        raise CannotEvaluate(f"{cause}; fix that, then continue with --resume") from error
     return path
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accgate.design import oriented
 from accgate.errors import SEVERITY
 from accgate.report import words
 from accgate.report.flips import Flip, excerpt, opening
@@ -216,17 +217,16 @@ def gauge(
     """
     if reference is None or mean is None or not math.isfinite(reference - mean - (gamma or 0.0)):
         return ""
-    sign = 1.0 if higher_is_better else -1.0
-    room = sign * (reference - gamma) if gamma is not None else theta
+    room = oriented(reference - gamma, higher_is_better) if gamma is not None else theta
     unit = room if room is not None and room > 0.0 else theta if theta is not None and theta > 0.0 else 1.0
-    place = REFERENCE + sign * (mean - reference) / unit * (REFERENCE - GAMMA)
+    place = REFERENCE + oriented(mean - reference, higher_is_better) / unit * (REFERENCE - GAMMA)
     last = WIDTH - 3
     at = round(min(max(place, 0.0), float(last)))
     cells = ["─"] * (last + 1)
     cells[REFERENCE] = "R"
     if gamma is not None:
         mark = GAMMA if room is not None and room > 0.0 else REFERENCE - 1
-        failed = sign * mean < sign * gamma
+        failed = oriented(mean, higher_is_better) < oriented(gamma, higher_is_better)
         at = min(at, mark - 1) if failed else max(at, mark + 1)  # rounding must not move it across
         cells[mark] = "γ"
     cells[at] = "●"

@@ -8,7 +8,7 @@ from contextlib import suppress
 DEEPEST = 64  # levels of folders
 
 
-def overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
+def is_overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
     """Whether the folder holds more than these, or more than 64 levels; looks at `most_entries` entries at most."""
     size = entries = 0
     waiting = [(folder, 0)]
@@ -16,8 +16,8 @@ def overfull(folder: str, most_bytes: int, most_entries: int) -> bool:
         path, depth = waiting.pop()
         if depth > DEEPEST:
             return True
-        with suppress(OSError), os.scandir(path) as found:
-            for entry in found:
+        with suppress(OSError), os.scandir(path) as listing:
+            for entry in listing:
                 entries += 1
                 with suppress(OSError):
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
@@ -36,34 +36,34 @@ def empty(folder: str) -> None:
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         names: list[str] = []
-        waiting = [_unlinked(here)]
+        waiting = [_unlink_files(here)]
         while names or waiting[-1]:
             if waiting[-1]:
                 name = waiting[-1].pop()
                 os.chmod(name, 0o700, dir_fd=here)  # it may have had no rights at all
-                here = _moved(here, name)
+                here = _move(here, name)
                 names.append(name)
-                waiting.append(_unlinked(here))
+                waiting.append(_unlink_files(here))
             else:
-                here = _moved(here, "..")
+                here = _move(here, "..")
                 waiting.pop()
                 os.rmdir(names.pop(), dir_fd=here)
     finally:
         os.close(here)
 
 
-def _moved(here: int, name: str) -> int:
+def _move(here: int, name: str) -> int:
     """A descriptor of another folder, in place of this one."""
     there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
     os.close(here)
     return there
 
 
-def _unlinked(here: int) -> list[str]:
+def _unlink_files(here: int) -> list[str]:
     """Remove what is no folder; names of the folders."""
     folders = []
-    with os.scandir(here) as found:
-        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+    with os.scandir(here) as listing:
+        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
     for name, is_folder in entries:
         if is_folder:
             folders.append(name)

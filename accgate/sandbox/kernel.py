@@ -19,8 +19,8 @@ _numbers = numbers(machine())
 
 def call(name: str, *arguments: object) -> int:
     """Result of a system call; raises OSError where it fails."""
-    given = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _checked(_libc.syscall(ctypes.c_long(_numbers[name]), *given), name)
+    numbers = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return _checked(_libc.syscall(ctypes.c_long(_numbers[name]), *numbers), name)
 
 
 def prctl(option: int, value: int) -> None:

@@ -56,13 +56,13 @@ class Worker:
         with self._lock:
             if self._left:
                 raise WorkerEnded("the sandbox's worker was stopped")
-            process, begun = self._process or self._started(), self._process is not None
+            process, begun = self._process or self._start(), self._process is not None
             self._process = process
         if not begun:
             self._set_up(process)
         return Outcome(**self._ask(process, {"program": program}))
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         self._folder = tempfile.mkdtemp(prefix="accgate-sandbox-")
         inherited = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
         return subprocess.Popen(
@@ -122,18 +122,18 @@ class Worker:
 def command(confinement: Confinement, folder: str) -> list[str]:
     """The command line that starts a worker."""
     python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(Path(__file__).parent))]
-    return python if confinement.files == "landlock" else [*bubblewrapped(folder), *python]
+    return python if confinement.files == "landlock" else [*bubblewrap_command(folder), *python]
 
 
-def bubblewrapped(folder: str) -> list[str]:
+def bubblewrap_command(folder: str) -> list[str]:
     """bubblewrap's part of the command line: new namespaces, and of the file system what Python needs, to read.
 
     Raises WorkerEnded where bubblewrap is not installed.
     """
-    found = shutil.which("bwrap")
-    if found is None:
+    program = shutil.which("bwrap")
+    if program is None:
         raise WorkerEnded("bubblewrap is not installed")
-    options = [found, "--unshare-all", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
+    options = [program, "--unshare-all", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"]
     for top in ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache"):
         if Path(top).exists():
             options += ["--ro-bind", top, top]

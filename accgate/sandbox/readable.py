@@ -31,8 +31,8 @@ def rules(private: str) -> Iterator[tuple[str, int]]:
 
 def library_places() -> list[Path]:
     """The standard library's folders, and its zip file where there is one."""
-    found = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
-    return sorted(path for path in found if path.is_absolute() and path.exists() and path.name not in PACKAGES)
+    places = {Path(os.__file__).parent, *(Path(path) for path in sys.path)}
+    return sorted(path for path in places if path.is_absolute() and path.exists() and path.name not in PACKAGES)
 
 
 def libraries() -> Iterator[Path]:

@@ -8,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from accgate.sandbox.limits import Limits, Outcome
-from accgate.sandbox.probe import CannotConfine, confinement
-from accgate.sandbox.process import Confinement, Worker, WorkerEnded
-
-__all__ = ["CannotConfine", "Confinement", "Limits", "Outcome", "Sandbox", "WorkerEnded", "confinement", "run_program"]
+from accgate.sandbox.probe import confinement
+from accgate.sandbox.process import Confinement, Worker
 
 
 class Sandbox:
@@ -31,12 +29,12 @@ class Sandbox:
         self._confinement = confinement
 
     async def __aenter__(self) -> Sandbox:
-        found = self._confinement
-        if found is None:
-            found = await asyncio.get_running_loop().run_in_executor(None, confinement)
+        walls = self._confinement
+        if walls is None:
+            walls = await asyncio.get_running_loop().run_in_executor(None, confinement)
         count = len(os.sched_getaffinity(0)) if self._count is None else self._count
         self._pool = ThreadPoolExecutor(count, "accgate-sandbox")
-        self._workers = [Worker(self.limits, found) for _ in range(count)]
+        self._workers = [Worker(self.limits, walls) for _ in range(count)]
         self._idle: asyncio.LifoQueue[Worker] = asyncio.LifoQueue()
         for worker in self._workers:
             self._idle.put_nowait(worker)

@@ -83,14 +83,14 @@ def filter_for(machine: str) -> Filter:
     >>> len(filter_for("x86_64").code) // 8 < 4096  # the kernel's limit
     True
     """
-    found = list(_instructions(machine))
-    code = b"".join(struct.pack("=HBBI", *each) for each in found)
-    return Filter(code, tuple(8 * index + 4 for index, each in enumerate(found) if each[3] == _OWN_PID))
+    instructions = list(_instructions(machine))
+    code = b"".join(struct.pack("=HBBI", *each) for each in instructions)
+    return Filter(code, tuple(8 * index + 4 for index, each in enumerate(instructions) if each[3] == _OWN_PID))
 
 
 def _instructions(machine: str) -> list[Instruction]:
-    known = numbers(machine)
-    found: list[Instruction] = [
+    table = numbers(machine)
+    code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCH),
         (_JUMP_EQUAL, 1, 0, AUDIT_ARCH[machine]),
         (_RETURN, 0, 0, _KILL),
@@ -98,12 +98,12 @@ def _instructions(machine: str) -> list[Instruction]:
         (_JUMP_AT_LEAST, 0, 1, _X32),
         (_RETURN, 0, 0, _KILL),
     ]
-    for name, number in known.items():
+    for name, number in table.items():
         if name not in _ONLY_BEFORE:
             block = [*_conditions(_CHECKED.get(name, ())), (_RETURN, 0, 0, _ALLOW)]
-            found += [(_JUMP_EQUAL, 0, len(block), number), *block]
+            code += [(_JUMP_EQUAL, 0, len(block), number), *block]
     return [
-        *found,
+        *code,
         (_JUMP_AT_LEAST, 0, 1, _FIRST_NEW),
         (_RETURN, 0, 0, _ERRNO | _ENOSYS),
         (_RETURN, 0, 0, _ERRNO | _EPERM),

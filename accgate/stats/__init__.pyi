@@ -9,21 +9,22 @@ from .bounds import (
     serfling_probability,
 )
 from .clusters import cluster_totals, clustered_exact, clustered_t
-from .drift import anchored_difference, drift_test
+from .drift import difference_to_anchor, drift_test
 from .e_process import e_process_test
 from .group_sequential import (
     DISCRETENESS,
     LOOKS,
     expected_shares,
     group_design,
+    group_sequential_boundaries,
     group_sequential_test,
     looks_of,
     next_look,
 )
-from .gsprt import Passing, Schedule, before_each, gsprt_test, schedule
+from .gsprt import Passing, Schedule, before_each, gsprt_boundaries, gsprt_test, schedule
 from .influence import Rows, StatisticUndefined
 from .mcnemar import mcnemar_n, mcnemar_power
-from .multiplicity import adjusted_p_values, applied_share
+from .multiplicity import adjust_p_values, level_shares
 from .names import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
 from .noise import Estimate, VarianceParts, discordance_of_repeats, estimate_discordance, estimate_sigma, variance_parts
 from .paired import McNemarResult, mcnemar_exact, paired_t
@@ -35,13 +36,15 @@ from .power import (
     ceiling,
     one_sample_n,
     paired_binary_effect,
+    paired_sd,
     quantile,
     quantile_sum,
+    share_of_alpha,
     two_sample_n,
 )
-from .resampling import chosen_paired_test, sign_flip, studentised_bootstrap
+from .resampling import choose_paired_test, sign_flip, studentised_bootstrap
 from .result import Interval, TestResult
-from .sequential import FEWEST_CHANGES, TYPICAL, SequentialResult, Units, lost_sums, units_of
+from .sequential import FEWEST_CHANGES, TYPICAL, Boundaries, SequentialResult, Units, lost_sums, units_of
 from .statistics import Method, statistic_test
 from .unpaired import student_t, target_z, two_sample_z, welch_t
 from .walk import NONE, Floats, Ints, Outcome, fair_walk
@@ -60,6 +63,7 @@ __all__ = [
     "SEQUENTIAL_TESTS",
     "TESTS",
     "TYPICAL",
+    "Boundaries",
     "Correction",
     "Estimate",
     "Floats",
@@ -77,16 +81,15 @@ __all__ = [
     "TestResult",
     "Units",
     "VarianceParts",
-    "adjusted_p_values",
-    "anchored_difference",
-    "applied_share",
+    "adjust_p_values",
     "before_each",
     "betting_path",
     "ceiling",
-    "chosen_paired_test",
+    "choose_paired_test",
     "cluster_totals",
     "clustered_exact",
     "clustered_t",
+    "difference_to_anchor",
     "discordance_of_repeats",
     "drift_test",
     "e_process_test",
@@ -95,12 +98,15 @@ __all__ = [
     "expected_shares",
     "fair_walk",
     "group_design",
+    "group_sequential_boundaries",
     "group_sequential_test",
+    "gsprt_boundaries",
     "gsprt_test",
     "hoeffding_margin",
     "hoeffding_n",
     "hoeffding_probability",
     "krippendorff_alpha",
+    "level_shares",
     "looks_of",
     "lost_sums",
     "mcnemar_exact",
@@ -109,6 +115,7 @@ __all__ = [
     "next_look",
     "one_sample_n",
     "paired_binary_effect",
+    "paired_sd",
     "paired_t",
     "quantile",
     "quantile_sum",
@@ -116,6 +123,7 @@ __all__ = [
     "serfling_margin",
     "serfling_n",
     "serfling_probability",
+    "share_of_alpha",
     "sign_flip",
     "statistic_test",
     "student_t",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accgate.stats.influence import Floats, Ints, only_column, unit_codes, unit_sums, value_or_nan
+from accgate.stats.influence import Floats, Ints, unit_codes
 
 Sampler = Callable[[np.random.Generator, int], npt.NDArray[Any]]
 
@@ -67,8 +67,8 @@ def paired_bootstrap(
     >>> round(float(paired_bootstrap(differences, resamples=10_000).std()), 1)
     0.7
     """
-    sums, sizes = unit_sums(values, clusters)
-    function = statistic or only_column
+    sums, sizes = _unit_sums(values, clusters)
+    function = statistic or _only_column
     units, k = sums.shape
     same_size = float(np.ptp(sizes)) == 0.0
     sampler = _sampler(sums if same_size else np.column_stack([sums, sizes]))
@@ -83,43 +83,7 @@ def paired_bootstrap(
     return result
 
 
-def bootstrap_callable(
-    statistic: Callable[[Ints], float],
-    n: int,
-    *,
-    clusters: npt.ArrayLike | None = None,
-    resamples: int = 9999,
-    seed: int = 0,
-) -> Floats:
-    """Bootstrap distribution of any statistic of n samples, evaluated once for each resample.
-
-    Parameters
-    ----------
-    statistic : callable
-        Takes an index array into the n samples, with repetitions, returns the statistic on them.
-    n : int
-        Number of samples.
-    clusters : array of shape (n,), optional
-        Label of each sample's cluster; whole clusters are drawn then.
-    resamples, seed : int
-        Number of resamples, and seed of the draws.
-
-    Returns
-    -------
-    array of shape (resamples,)
-        NaN where the statistic raised ValueError or ArithmeticError or was not finite, as the area under a curve
-        is not where one class was not drawn.
-
-    Examples
-    --------
-    >>> x = np.arange(101.0)
-    >>> bool(3.5 < bootstrap_callable(lambda i: np.median(x[i]), 101, resamples=999).std() < 6.0)
-    True
-    """
-    return np.array([value_or_nan(statistic, rows) for rows, _ in resampled(unit_codes(n, clusters), resamples, seed)])
-
-
-def resampled(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
     """Resamples of whole units: indices of the samples drawn, and of their units.
 
     `codes` is each sample's unit, numbered from 0 as `unit_codes` does.
@@ -193,3 +157,28 @@ def _drawn_counts(rng: np.random.Generator, resamples: int, n: int) -> Ints:
 def _drawn(rng: np.random.Generator, resamples: int, n: int) -> npt.NDArray[Any]:
     """Indices drawn with replacement; 16 bits where they suffice, as the generator gives several at once."""
     return rng.integers(0, n, size=(resamples, n), dtype=np.uint16 if n <= 2**16 else np.int64)
+
+
+def _unit_sums(values: npt.ArrayLike, clusters: npt.ArrayLike | None) -> tuple[Floats, Floats]:
+    """Sums of the columns over each unit, shape (units, k), and the units' sizes, shape (units,)."""
+    table = np.asarray(values, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    if table.ndim != 2:
+        raise ValueError(f"values have shape {table.shape}; give (n,) or (n, k)")
+    if not np.isfinite(table).all():
+        raise ValueError("values must be finite")
+    codes = unit_codes(len(table), clusters)
+    if clusters is None:
+        return table, np.ones(len(table))
+    sizes = np.bincount(codes).astype(np.float64)
+    sums = np.empty((len(sizes), table.shape[1]))
+    for k, column in enumerate(table.T):
+        sums[:, k] = np.bincount(codes, column)
+    return sums, sizes
+
+
+def _only_column(means: Floats) -> Floats:
+    """The default statistic: the mean itself."""
+    if means.shape[1] != 1:
+        raise ValueError(f"values have {means.shape[1]} columns; say which statistic of their means is meant")
+    return means[:, 0]

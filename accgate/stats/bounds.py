@@ -7,7 +7,7 @@ is never wider than high - low, which always holds. Two-sided is about |mean - t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
 
 from accgate.stats.power import ceiling
 
@@ -50,7 +50,7 @@ def hoeffding_margin(
     >>> round(hoeffding_margin(18445, confidence=0.95), 6)
     0.01
     """
-    return (high - low) * min(1.0, math.sqrt(log_inverse_error(confidence, two_sided) / (2.0 * n)))
+    return (high - low) * min(1.0, math.sqrt(_log_inverse_error(confidence, two_sided) / (2.0 * n)))
 
 
 def hoeffding_n(
@@ -63,51 +63,7 @@ def hoeffding_n(
     >>> [hoeffding_n(t, confidence=0.95) for t in (0.05, 0.01, 0.001)]
     [738, 18445, 1844440]
     """
-    return max(1, ceiling(log_inverse_error(confidence, two_sided) * ((high - low) / margin) ** 2 / 2.0))
-
-
-def hoeffding_probability_of_ranges(
-    ranges: Sequence[tuple[float, float]], margin: float, *, two_sided: bool = True
-) -> float:
-    """The bound of `hoeffding_probability` where sample i has its own range [a_i, b_i].
-
-    The bound is 2 exp(-2 n^2 t^2 / sum (b_i - a_i)^2), without the 2 one-sided.
-
-    Parameters
-    ----------
-    ranges : sequence of (a_i, b_i)
-        Range of each score; n is their number.
-    margin : float
-        Distance t of the mean from the mean of the expected scores.
-    two_sided : bool
-        Whether the mean may be off on either side.
-
-    References
-    ----------
-    Hoeffding 1963, JASA 58, theorem 2.
-
-    Examples
-    --------
-    >>> graded, binary = [(0.0, 0.5)] * 200, [(0.0, 1.0)] * 180
-    >>> round(hoeffding_probability_of_ranges(graded + binary, 0.1), 8)
-    7.04e-06
-    """
-    squares = _sum_of_squares(ranges)
-    exponent = 2.0 * (len(ranges) * margin) ** 2 / squares if squares else math.inf
-    return _probability(exponent, two_sided)
-
-
-def hoeffding_margin_of_ranges(
-    ranges: Sequence[tuple[float, float]], *, confidence: float, two_sided: bool = True
-) -> float:
-    """The margin of `hoeffding_margin` where sample i has its own range [a_i, b_i].
-
-    >>> round(hoeffding_margin_of_ranges([(0.0, 0.5)] * 200 + [(0.0, 1.0)] * 180, confidence=0.95), 6)
-    0.054202
-    """
-    widest = math.fsum(b - a for a, b in ranges)
-    deviation = math.sqrt(log_inverse_error(confidence, two_sided) * _sum_of_squares(ranges) / 2.0)
-    return min(widest, deviation) / len(ranges)
+    return max(1, ceiling(_log_inverse_error(confidence, two_sided) * ((high - low) / margin) ** 2 / 2.0))
 
 
 def serfling_probability(
@@ -153,7 +109,7 @@ def serfling_margin(
     >>> round(serfling_margin(380, population=1319, confidence=0.95), 4)
     0.0588
     """
-    variance = log_inverse_error(confidence, two_sided) * _share_left(n, population) / (2.0 * n)
+    variance = _log_inverse_error(confidence, two_sided) * _share_left(n, population) / (2.0 * n)
     return (high - low) * min(1.0, math.sqrt(variance))
 
 
@@ -168,44 +124,24 @@ def serfling_n(
     (6485, 688)
     """
 
-    def reached(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         bound = serfling_probability(n, margin, population=population, low=low, high=high, two_sided=two_sided)
         return bound <= (1.0 - confidence) * (1.0 + 1e-12)
 
-    return least_n(reached, population)
+    return 1 + bisect_left(range(1, population), True, key=is_enough)
 
 
-def log_inverse_error(confidence: float, two_sided: bool) -> float:
+def _log_inverse_error(confidence: float, two_sided: bool) -> float:
     """log(k / (1 - confidence)), with k the number of sides: what every bound here grows with.
 
-    >>> round(log_inverse_error(0.95, two_sided=True), 4)
+    >>> round(_log_inverse_error(0.95, two_sided=True), 4)
     3.6889
     """
     return math.log((2.0 if two_sided else 1.0) / (1.0 - confidence))
 
 
-def least_n(reached: Callable[[int], bool], most: int) -> int:
-    """The least n from 1 to `most` that reaches a condition, which then holds from there on.
-
-    >>> least_n(lambda n: n * n >= 50, 100)
-    8
-    """
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        if reached(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 def _probability(exponent: float, two_sided: bool) -> float:
     return min(1.0, (2.0 if two_sided else 1.0) * math.exp(-exponent))
-
-
-def _sum_of_squares(ranges: Sequence[tuple[float, float]]) -> float:
-    return math.fsum((b - a) ** 2 for a, b in ranges)
 
 
 def _share_left(n: int, population: int) -> float:

@@ -70,16 +70,6 @@ def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | N
     return None if error is None or variance == 0.0 else error**2 * len(d) / variance
 
 
-def effective_n(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | None:
-    """Number of independent samples that would tell as much about the mean; None where `design_effect` is.
-
-    >>> effective_n([-100.0, -100.0, 0.0, 0.0, 100.0, 100.0], [0, 0, 1, 1, 2, 2])
-    2.4
-    """
-    effect = design_effect(differences, codes)
-    return len(np.asarray(codes)) / effect if effect else None
-
-
 def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
     """One-sided t test that the mean difference is below 0, with the cluster-robust standard error.
 

@@ -49,7 +49,7 @@ def drift_test(differences: npt.ArrayLike, standard_errors: npt.ArrayLike, *, al
     differences : array of shape (runs,)
         Each run's paired difference to the anchor, points, higher is better, in the order of the runs.
     standard_errors : array of shape (runs,)
-        Of the differences, points, as `anchored_difference` gives them.
+        Of the differences, points, as `difference_to_anchor` gives them.
     alpha : float
         Type I error rate of the whole history, with all runs that it may yet have.
 
@@ -95,8 +95,8 @@ def drift_test(differences: npt.ArrayLike, standard_errors: npt.ArrayLike, *, al
         raise ValueError("differences are finite numbers, and standard errors also at least 0")
     if not len(means):
         return DriftResult(None, None, None, False, None, ("there are no runs",))
-    known = errors > 0.0
-    p_values = np.where(known, ndtr(means / np.where(known, errors, 1.0)), np.where(means < 0.0, 0.0, 1.0))
+    varies = errors > 0.0
+    p_values = np.where(varies, ndtr(means / np.where(varies, errors, 1.0)), np.where(means < 0.0, 0.0, 1.0))
     corrected = np.minimum(p_values / [alpha_share(run) for run in range(1, len(means) + 1)], 1.0)
     showed = corrected <= alpha
     detected, run = bool(showed[-1]), int(np.argmax(showed)) + 1 if showed.any() else None
@@ -104,7 +104,7 @@ def drift_test(differences: npt.ArrayLike, standard_errors: npt.ArrayLike, *, al
     return DriftResult(float(means[-1]), float(corrected[-1]), alpha * alpha_share(len(means)), detected, run, reasons)
 
 
-def anchored_difference(
+def difference_to_anchor(
     anchor_scores: npt.ArrayLike, scores: npt.ArrayLike, codes: npt.ArrayLike | None = None
 ) -> tuple[float, float]:
     """Mean paired difference of a run to the anchor and its standard error, both in points.
@@ -132,7 +132,7 @@ def anchored_difference(
 
     Examples
     --------
-    >>> difference, error = anchored_difference([100.0] * 300, [0.0] * 7 + [100.0] * 293)
+    >>> difference, error = difference_to_anchor([100.0] * 300, [0.0] * 7 + [100.0] * 293)
     >>> round(difference, 3), round(error, 3)
     (-2.333, 1.0)
     """

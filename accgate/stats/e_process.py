@@ -8,7 +8,7 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, achieved_effect, effect_at_end, holding, nothing_yet
+from accgate.stats.sequential import SequentialResult, Units, effect_at_end, include, open_result, visible_effect
 from accgate.stats.walk import Stop
 
 
@@ -42,7 +42,7 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
     'futility'
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     path = betting_path(units.totals, units.planned, bound=bound, theta=theta, alpha=alpha, beta=beta)
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
@@ -54,7 +54,7 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
     if (stop == "regression") != (difference < threshold):
         threshold = float(np.nextafter(difference, math.inf if stop == "regression" else -math.inf))
     rates = {"alpha": alpha, "beta": beta, "cost": E_PROCESS_MAXIMUM}
-    visible = {"end": achieved_effect, "regression": effect_at_end}.get(stop)
+    visible = {"end": visible_effect, "regression": effect_at_end}.get(stop)
     spread = units.totals[:used] - difference * units.sizes[:used]
     return SequentialResult(
         difference=difference,
@@ -62,7 +62,7 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
         threshold=threshold,
         theta=theta if visible is None else max(theta, visible(units, used - 1, **rates)),
         sigma=math.sqrt(float(np.sum(spread**2)) / n * used / (used - 1)) if used > 1 else None,
-        interval=holding(difference, interval) if stop != "regression" or difference < 0.0 else interval,
+        interval=include(difference, interval) if stop != "regression" or difference < 0.0 else interval,
         reasons=() if units.totals[:used].any() else ("no sample changed its score",),
         n=n,
         n_max=units.n_max,

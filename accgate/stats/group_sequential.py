@@ -10,7 +10,17 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from accgate.stats.power import quantile_sum
-from accgate.stats.sequential import FEW, FEWEST_CHANGES, SequentialResult, Units, lost_sums, nothing_yet, result_at
+from accgate.stats.sequential import (
+    FEW,
+    FEWEST_CHANGES,
+    Boundaries,
+    SequentialResult,
+    Units,
+    boundaries_at,
+    lost_sums,
+    open_result,
+    result_at,
+)
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 LOOKS = 20  # more hardly stop earlier: they cost 2% of the maximum and save less than 1% of the mean
@@ -180,15 +190,36 @@ def group_sequential_test(
     'futility'
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     design = group_design(min(looks, units.n_max), alpha, beta)
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
         looks_at = looks_of(units, design, theta=theta, alpha=alpha)
         for unit in looks_at.unit[(looks_at.changed < FEW) & (looks_at.unit < len(units.totals) - 1)]:
-            result = _walked(units.first(int(unit) + 1), design, theta, alpha, beta)
+            result = _result(units.first(int(unit) + 1), design, theta, alpha, beta)
             if not result.open:
                 return result
-    return _walked(units, design, theta, alpha, beta)
+    return _result(units, design, theta, alpha, beta)
+
+
+def group_sequential_boundaries(
+    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS
+) -> Boundaries:
+    """The boundaries that `group_sequential_test` decided by, of the units that it used; parameters as there.
+
+    They depend on when units changed. Of scores other than 0/100 the sums are those before the correction for skewness.
+
+    Examples
+    --------
+    At the first of 20 looks only a sum above any that is likely would pass:
+
+    >>> from accgate.stats.sequential import units_of
+    >>> walk = group_sequential_boundaries(units_of(np.zeros(50), n_max=1000), theta=2.0, alpha=0.05, beta=0.2)
+    >>> walk.fails, [(n, round(limit)) for n, limit in walk.passes]
+    ((), [(50.0, 461)])
+    """
+    design = group_design(min(looks, units.n_max), alpha, beta)
+    outcome, _, come_to = _walk(units, design, theta, alpha)
+    return boundaries_at(units, outcome, (come_to.n, -come_to.most))
 
 
 @dataclass(frozen=True)
@@ -242,18 +273,20 @@ def _most_lost(units: Units, futility: Floats, n: Floats, changed: Ints, theta: 
     return most
 
 
-def _walked(units: Units, design: GroupDesign, theta: float, alpha: float, beta: float) -> SequentialResult:
-    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
+def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> tuple[Outcome, int, Looks]:
+    """The walk of a run's changes, the unit at which it ends, and the looks that the run came to.
+
+    Of the changes under `FEW`, of scores other than 0/100, only the last is looked at for a pass.
+    """
     looks = looks_of(units, design, theta=theta, alpha=alpha)
     changed, spent = looks.changed, looks.spent
     at, (scale, steps) = units.events, units.lattice()
     total = np.concatenate([[0], np.cumsum(steps)])[changed]
     passing = np.maximum(np.floor((looks.most / scale + total) / 2.0), NONE).astype(np.int64)
-    ended = int(units.samples[-1]) >= units.n_max
-    early = int(np.sum(looks.unit < len(units.totals) - 1)) if ended else len(looks.unit)
+    early = int(np.sum(looks.unit < len(units.totals) - 1)) if _is_over(units) else len(looks.unit)
     lost = lost_sums(units, steps)
 
-    def walked(count: int) -> Outcome:
+    def outcome_of(count: int) -> Outcome:
         cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
         for look in range(count):
             event = int(changed[look])
@@ -263,12 +296,22 @@ def _walked(units: Units, design: GroupDesign, theta: float, alpha: float, beta:
                 allowed[event - 1] = spent[look]
         return fair_walk(steps, lost, allowed, cuts, alpha=alpha, binding=False)
 
-    outcome = walked(early)
+    outcome = outcome_of(early)
     unit = len(units.totals) - 1
     if not outcome.at_end:  # of the looks with so many changes, the first that allows it
         allows = spent >= outcome.p_value if outcome.stop == "regression" else passing >= outcome.position
         look = int(np.argmax((changed == outcome.event) & allows))
         unit = int(looks.unit[look])
-        outcome = walked(look + 1)  # as if later looks with no further change were not there
-    cost = DISCRETENESS * design.inflation
-    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=cost, ended=ended)
+        outcome = outcome_of(look + 1)  # as if later looks with no further change were not there
+    return outcome, unit, looks
+
+
+def _is_over(units: Units) -> bool:
+    return int(units.samples[-1]) >= units.n_max
+
+
+def _result(units: Units, design: GroupDesign, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """The result of the walk of a run's changes."""
+    outcome, unit, _ = _walk(units, design, theta, alpha)
+    cost, over = DISCRETENESS * design.inflation, _is_over(units)
+    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=cost, ended=over)

@@ -19,14 +19,17 @@ from accgate.stats.sequential import (
     FEW,
     FEWEST_CHANGES,
     TYPICAL,
+    Boundaries,
     SequentialResult,
     Units,
+    boundaries_at,
     lost_sums,
-    nothing_yet,
+    open_result,
     result_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
+DRAWN = 300  # looks of which `gsprt_boundaries` gives the boundary of passing
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
 
 
@@ -83,7 +86,7 @@ def unseen_n(theta: float, *, beta: float) -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How a run is judged after each unit, as far as its changes, but not their signs, tell.
+    """The bounds of a run after each unit; they depend on when units changed, and not on the signs of the changes.
 
     All arrays have shape (units,): `variance` (points^2) of the sum so far, `bound` the log likelihood ratio at which
     the run passes, `allowed` the type I error that may be spent. `last` is the index of the last unit used; `full` says
@@ -179,47 +182,86 @@ def gsprt_test(
     ('futility', 89)
     """
     if not len(units.totals):
-        return nothing_yet(units)
+        return open_result(units)
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     if not units.exact:  # with few changes the lattice is theirs: later ones must not move what was decided on them
         for unit in _first_passing(units, plan, Passing(units, plan, theta, beta)):
             beginning = units.first(unit + 1)
             early = schedule(beginning, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-            result = _walked(beginning, early, theta, alpha, beta)
+            result = _result(beginning, early, theta, alpha, beta)
             if not result.open:
                 return result
-    return _walked(units, plan, theta, alpha, beta)
+    return _result(units, plan, theta, alpha, beta)
 
 
 def _first_passing(units: Units, plan: Schedule, passing: Passing) -> list[int]:
     """The first unit at which the run passes for each number of changes under `FEW`, but for its last unit."""
     changed = np.cumsum(units.totals != 0.0)
-    passed = np.flatnonzero(passing.actually() & (changed < FEW))
+    passed = np.flatnonzero(passing.passes() & (changed < FEW))
     first = passed[np.unique(changed[passed], return_index=True)[1]]
     return [int(unit) for unit in first[first < plan.last]]
 
 
-def _walked(units: Units, plan: Schedule, theta: float, alpha: float, beta: float) -> SequentialResult:
-    """The result of the walk of a run's changes; of those under `FEW` only the last is looked at for a pass."""
-    ended = plan.full or int(plan.n[-1]) >= units.n_max
+def gsprt_boundaries(
+    units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
+) -> Boundaries:
+    """The boundaries that `gsprt_test` decided by, of the units that it used; parameters as there.
+
+    They depend on when units changed. Of scores other than 0/100 the sums are those before the correction for skewness.
+
+    Examples
+    --------
+    Without any change a run passes at its end, whatever the sum:
+
+    >>> from accgate.stats.sequential import units_of
+    >>> gsprt_boundaries(units_of(np.zeros(89), n_max=1319), theta=2.0, alpha=0.05, beta=0.2)
+    Boundaries(fails=(), passes=((89.0, 0.0),))
+    """
+    plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    passing = Passing(units, plan, theta, beta)
+    outcome, _ = _walk(units, plan, passing, alpha)
+    count = plan.last + 1 - _is_over(units, plan)  # the last unit of a whole run is its end, and no look
+    looks = np.linspace(0, count - 1, min(count, DRAWN)).round().astype(np.int64)
+    sums = passing.sums(looks)
+    is_open = ~np.isnan(sums)
+    return boundaries_at(units, outcome, (plan.n[looks][is_open], sums[is_open]))
+
+
+def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
+    """The walk of a run's changes, and the last unit before each of them at which the run may pass.
+
+    Of the changes under `FEW`, of scores other than 0/100, only the last is looked at for a pass.
+    """
     at = units.events[units.events <= plan.last]
     _, sizes = units.lattice()
     steps = sizes[: len(at)]
-    passing = Passing(units, plan, theta, beta)
-    before = before_each(at, plan.last - ended)
+    before = before_each(at, plan.last - _is_over(units, plan))
     lost = lost_sums(units, sizes)[: len(at)]
     if units.exact:
         cuts = passing.largest(before)
     else:
-        cuts = np.where(passing.seen(at, before), int(steps.sum()) + 1, NONE)
+        cuts = np.where(passing.passes_before(at, before), int(steps.sum()) + 1, NONE)
         cuts[: min(len(at), FEW)] = NONE
-    outcome = fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact)
+    return fair_walk(steps, lost, plan.allowed[at], cuts, alpha=alpha, binding=units.exact), before
+
+
+def _is_over(units: Units, plan: Schedule) -> bool:
+    """Whether all samples, or all the information planned, were used."""
+    return plan.full or int(plan.n[-1]) >= units.n_max
+
+
+def _result(units: Units, plan: Schedule, theta: float, alpha: float, beta: float) -> SequentialResult:
+    """The result of the walk of a run's changes."""
+    passing = Passing(units, plan, theta, beta)
+    outcome, before = _walk(units, plan, passing, alpha)
+    at = units.events
     if outcome.at_end:
         unit = plan.last
     elif outcome.stop == "regression":
         unit = int(at[outcome.event - 1])
     else:
         unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
+    ended = _is_over(units, plan)
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
 
 
@@ -248,7 +290,7 @@ class Passing:
     def _unseen(self, unit: Ints) -> npt.NDArray[np.bool_]:
         return unit + 1 >= unseen_n(self.theta, beta=self.beta)
 
-    def actually(self) -> npt.NDArray[np.bool_]:
+    def passes(self) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes after each unit, by the normal likelihood of its sum."""
         ratio = self._normal_ratio()
         unseen = self._unseen(np.arange(len(ratio)))
@@ -263,12 +305,12 @@ class Passing:
         ratio: Floats = drop * (total - drop / 2.0) / self.plan.variance
         return ratio
 
-    def seen(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
+    def passes_before(self, at: Ints, before: Ints) -> npt.NDArray[np.bool_]:
         """Whether the run itself passes before each event, and before its end; for scores other than 0/100.
 
         Their futility is not counted on, so the walk need not know what other runs would do.
         """
-        counts = np.concatenate([[0], np.cumsum(self.actually())])
+        counts = np.concatenate([[0], np.cumsum(self.passes())])
         first = np.concatenate([[0], at])
         passing: npt.NDArray[np.bool_] = (before >= first) & (counts[before + 1] > counts[first])
         return passing
@@ -295,8 +337,8 @@ class Passing:
             most = self._most_lost(unit, changed)
             return np.where(most == NONE, math.nan, 100.0 * (changed - 2.0 * most))
         drop = self.theta * self.plan.n[unit]
-        known = self._unseen(unit) | ((not self.units.bounded) & (changed > 0))
-        return np.where(known, -(self.plan.bound[unit] * self.plan.variance[unit] / drop + drop / 2.0), math.nan)
+        may_pass = self._unseen(unit) | ((not self.units.bounded) & (changed > 0))
+        return np.where(may_pass, -(self.plan.bound[unit] * self.plan.variance[unit] / drop + drop / 2.0), math.nan)
 
     def share(self, unit: int) -> float:
         """How much of the evidence for a pass is there after this unit, from 0 to 1."""
@@ -319,5 +361,5 @@ class Passing:
         if self.units.exact:
             holds = self.holds(unit, np.full(len(unit), outcome.event), np.full(len(unit), outcome.position))
         else:
-            holds = self.actually()[unit]
+            holds = self.passes()[unit]
         return int(unit[np.argmax(holds)])

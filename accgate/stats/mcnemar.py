@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from accgate.stats.power import N_LIMIT, one_sample_n, quantile
+from accgate.stats.power import N_LIMIT, one_sample_n, paired_sd, quantile
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,16 +65,15 @@ def mcnemar_n(theta: float, *, discordance: float, alpha: float, beta: float) ->
     >>> mcnemar_n(2.0, discordance=0.10, alpha=0.05, beta=0.2)
     1629
     """
-    q = max(discordance, theta / 100.0)
-    low = one_sample_n(theta, sd=100.0 * math.sqrt(q), alpha=alpha, beta=beta)
+    low = one_sample_n(theta, sd=paired_sd(discordance, theta), alpha=alpha, beta=beta)
     if low > N_LIMIT:
         return low
     high = low
-    while mcnemar_power(high, theta, discordance=q, alpha=alpha) < 1.0 - beta:
+    while mcnemar_power(high, theta, discordance=discordance, alpha=alpha) < 1.0 - beta:
         high = math.ceil(high * 1.1) + 1
     while low < high:
         middle = (low + high) // 2
-        if mcnemar_power(middle, theta, discordance=q, alpha=alpha) >= 1.0 - beta:
+        if mcnemar_power(middle, theta, discordance=discordance, alpha=alpha) >= 1.0 - beta:
             high = middle
         else:
             low = middle + 1

@@ -1,4 +1,4 @@
-"""Several checks in one run: adjusted p-values and the alpha each check is finally judged at."""
+"""Several checks in one run: adjusted p-values and the alpha that each check is finally decided at."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accgate.stats.names import Correction
 Floats = npt.NDArray[np.float64]
 
 
-def adjusted_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:
+def adjust_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:
     """Adjusted p-values: the procedure rejects a test where its adjusted p is at most its level.
 
     Where the tests have different `levels`, the procedure runs on p / level (Holm's weighted form).
@@ -21,7 +21,7 @@ def adjusted_p_values(p_values: Floats, method: Correction, *, levels: Floats | 
 
     Examples
     --------
-    >>> adjusted_p_values(np.array([0.01, 0.04, 0.03]), "holm").round(4).tolist()
+    >>> adjust_p_values(np.array([0.01, 0.04, 0.03]), "holm").round(4).tolist()
     [0.03, 0.06, 0.06]
     """
     weights = np.ones(len(p_values)) if levels is None else levels
@@ -45,15 +45,15 @@ def _adjust(p_values: Floats, method: Correction) -> Floats:
     return result
 
 
-def applied_share(p_values: Floats, method: Correction) -> Floats:
-    """Share of the level at which each test is finally judged, given the other tests' p-values / level.
+def level_shares(p_values: Floats, method: Correction) -> Floats:
+    """Share of the level at which each test is finally decided, given the other tests' p-values / level.
 
     Test i is rejected by the procedure exactly where its own p is at most share[i] * level, the others held
     fixed: the threshold gamma that a report may show. `p_values` are already divided by their levels.
 
     Examples
     --------
-    >>> applied_share(np.array([0.1, 2.0, 3.0]), "holm").round(4).tolist()
+    >>> level_shares(np.array([0.1, 2.0, 3.0]), "holm").round(4).tolist()
     [0.3333, 0.5, 0.5]
     """
     m = len(p_values)

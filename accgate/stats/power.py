@@ -5,11 +5,24 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+from accgate.stats.names import Correction
+
 GSPRT_MAXIMUM = 1.43  # samples planned at most by `gsprt`, times those of the exact fixed-n test
 GSPRT_MORE = 6  # and so many more, since few changed samples leave some of alpha unspent
 GSPRT_LEAST = 1.1  # with fewer than so many times the fixed-n test's samples it does not reach its power
 E_PROCESS_MAXIMUM = 3.0  # samples planned by `e_process` likewise: the price of a guarantee at any time
 N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not reachable"
+
+
+def share_of_alpha(alpha: float, correction: Correction, checks: int) -> float:
+    """The alpha that one check of a run has for certain: what is left to it where no other check is rejected.
+
+    Samples are planned for it, and checks that stop early are decided at it.
+
+    >>> share_of_alpha(0.05, "holm", 5), share_of_alpha(0.05, "none", 5)
+    (0.01, 0.05)
+    """
+    return alpha if correction == "none" else alpha / checks
 
 
 def quantile(probability: float) -> float:
@@ -39,6 +52,18 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
     4.8411
     """
     return quantile_sum(alpha, beta) * sd / math.sqrt(n)
+
+
+def paired_sd(discordance: float, theta: float = 0.0) -> float:
+    """Standard deviation (points) of the differences of paired 0/100 scores, of which a share `discordance` changed.
+
+    A drop of `theta` points changes a share of at least theta / 100. The square of the mean difference, which is small
+    beside it, is left in.
+
+    >>> round(paired_sd(0.05), 2), paired_sd(0.0, theta=4.0)
+    (22.36, 20.0)
+    """
+    return 100.0 * math.sqrt(max(discordance, theta / 100.0))
 
 
 def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float) -> float:

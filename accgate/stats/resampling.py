@@ -21,7 +21,7 @@ from accgate.stats.signs import (
     lattice_decision,
     pattern_decision,
     random_subsets,
-    rejected,
+    rejection_count,
     shift_limits,
 )
 from accgate.stats.totals import alike_result, as_units, residuals, robust_error, unit_result
@@ -157,7 +157,7 @@ def studentised_bootstrap(
     ratio = difference / test_error
     low, high = _bootstrap_t(residuals(units[changed], weights[changed]), resamples, seed)
     p_value = max((1 + int((low <= ratio + CLOSE).sum())) / (resamples + 1), float(stdtr(degrees, ratio)))
-    rank = rejected(alpha, resamples + 1)
+    rank = rejection_count(alpha, resamples + 1)
     least = float(np.partition(low, rank - 1)[rank - 1]) if rank else -math.inf
     if math.isinf(least):
         reason = f"too few changes: at alpha {alpha:g} no bootstrap of {degrees + 1} can reject"
@@ -197,7 +197,7 @@ def is_skewed(differences: npt.ArrayLike) -> bool:
     return skewness(changed) > SKEWED * math.sqrt(len(changed))
 
 
-def chosen_paired_test(differences: npt.ArrayLike) -> Literal["paired", "permutation", "bootstrap"]:
+def choose_paired_test(differences: npt.ArrayLike) -> Literal["paired", "permutation", "bootstrap"]:
     """The test that `auto` takes for paired scores that are not 0/100.
 
     Scores of few values, as averages of repeats are, take the permutation test: exact, as McNemar's is for 0/100. A
@@ -219,7 +219,7 @@ def chosen_paired_test(differences: npt.ArrayLike) -> Literal["paired", "permuta
 
     Examples
     --------
-    >>> chosen_paired_test([-25.0, 0.0, 50.0, -75.0])  # averages of four repeats
+    >>> choose_paired_test([-25.0, 0.0, 50.0, -75.0])  # averages of four repeats
     'permutation'
     """
     d = np.asarray(differences, dtype=np.float64)

@@ -17,7 +17,7 @@ class Interval:
     one_sided: float
     two_sided: tuple[float, float]
 
-    def negated(self) -> Interval:
+    def negate(self) -> Interval:
         """The same limits for the negated difference."""
         low, high = self.two_sided
         return Interval(-self.one_sided, (-high, -low))

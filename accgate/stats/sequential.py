@@ -127,7 +127,35 @@ class SequentialResult(TestResult):
     open: bool = False
 
 
-def nothing_yet(units: Units) -> SequentialResult:
+@dataclass(frozen=True)
+class Boundaries:
+    """Where a run fails and where it passes: pairs of samples used and sum of differences, in points.
+
+    A run fails at a sum of at most the first, and passes at one of at least the second. Both are those of the looks
+    up to the unit at which the run stopped.
+    """
+
+    fails: tuple[tuple[float, float], ...]
+    passes: tuple[tuple[float, float], ...]
+
+
+def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
+    """The boundaries of a walk that ended in `outcome`; of passing, the samples and the sums are given."""
+    events, sums, _ = outcome.exits
+    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+    if outcome.critical is not None:
+        least[outcome.event] = outcome.critical
+    scale, steps = units.lattice()
+    total = np.concatenate([[0], np.cumsum(steps)])
+    samples = np.concatenate([[0], units.samples[units.events]])
+    fails = [(float(samples[event]), float(scale * (total[event] - 2 * lost))) for event, lost in sorted(least.items())]
+    if outcome.at_end and outcome.critical is not None:
+        fails[-1] = (float(units.samples[-1]), fails[-1][1])
+    n, limits = passes
+    return Boundaries(tuple(fails), tuple(zip(n.tolist(), limits.tolist(), strict=True)))
+
+
+def open_result(units: Units) -> SequentialResult:
     """The result of a run of which no whole unit has finished."""
     return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
 
@@ -181,7 +209,7 @@ def result_at(
     count = unit + 1
     sigma = math.sqrt(spread / n * count / (count - 1)) if count > 1 else None
     if outcome.at_end:
-        theta = max(theta, achieved_effect(units, unit, alpha=alpha, beta=beta, cost=cost))
+        theta = max(theta, visible_effect(units, unit, alpha=alpha, beta=beta, cost=cost))
     elif rejected:
         theta = max(theta, effect_at_end(units, unit, alpha=alpha, beta=beta, cost=cost))
     return SequentialResult(
@@ -190,7 +218,7 @@ def result_at(
         threshold=None if threshold is None else float(threshold),
         theta=theta,
         sigma=sigma,
-        interval=holding(difference, _interval(units, unit, outcome, scale, steps, alpha)),
+        interval=include(difference, _interval(units, unit, outcome, scale, steps, alpha)),
         reasons=() if len(units.events) and units.events[0] <= unit else ("no sample changed its score",),
         n=n,
         n_max=units.n_max,
@@ -199,7 +227,7 @@ def result_at(
     )
 
 
-def achieved_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
+def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
     """Drop in points that a run up to this unit sees with probability 1 - beta."""
     n = int(units.samples[unit])
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
@@ -243,7 +271,7 @@ def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: In
     return Interval(-low, (min(-high, -low), -low))
 
 
-def holding(difference: float, interval: Interval) -> Interval:
+def include(difference: float, interval: Interval) -> Interval:
     """Limits that hold the difference seen too, which a stop or the correction for skewness can leave out."""
     low, high = interval.two_sided
     high = max(high, difference)

@@ -63,9 +63,9 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
     """Masses of the sum lost, from `base` on: equal terms at once as a binomial, the small ones first."""
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
-        mass = _convolved(mass, int(step), _binomial(int(count)))
-        kept = np.flatnonzero(mass > NEGLIGIBLE)
-        base, mass = base + int(kept[0]), mass[kept[0] : kept[-1] + 1]
+        mass = _convolve(mass, int(step), _binomial(int(count)))
+        counts = np.flatnonzero(mass > NEGLIGIBLE)
+        base, mass = base + int(counts[0]), mass[counts[0] : counts[-1] + 1]
     return base, mass
 
 
@@ -80,7 +80,7 @@ def _binomial(count: int) -> Floats:
     return masses
 
 
-def _convolved(mass: Floats, step: int, binomial: Floats) -> Floats:
+def _convolve(mass: Floats, step: int, binomial: Floats) -> Floats:
     """`mass` plus `step` times a binomial: by its atoms, or by residues modulo the step, whichever are fewer."""
     result = np.zeros(len(mass) + step * (len(binomial) - 1))
     if len(binomial) <= step:
@@ -100,14 +100,14 @@ def pattern_decision(flipped: Floats, terms: Floats, alpha: float, *, counted: i
     total, largest = float(terms.sum()), float(np.abs(terms).sum())
     sums, patterns = total - 2.0 * flipped, len(flipped) + counted
     p_value = (counted + int((sums <= total + CLOSE * largest).sum())) / patterns
-    rank = rejected(alpha, patterns) - counted
+    rank = rejection_count(alpha, patterns) - counted
     if rank < 0:
         return p_value, None
     cut = float(np.partition(sums, rank)[rank]) - CLOSE * largest
     return p_value, cut if cut > -largest else None
 
 
-def rejected(alpha: float, patterns: int) -> int:
+def rejection_count(alpha: float, patterns: int) -> int:
     """How many of the patterns may be as extreme as one that is rejected."""
     return math.floor(alpha * patterns * (1.0 + 1e-12))
 
@@ -139,7 +139,7 @@ def shift_limits(flipped: Floats, alpha: float) -> Interval | None:
     the limits are ranks among these means. `flipped` has a column of totals and one of sizes, without the observed
     pattern.
     """
-    rank = rejected(alpha, len(flipped) + 1)
+    rank = rejection_count(alpha, len(flipped) + 1)
     empty = flipped[:, 1] == 0.0
     if rank <= int(empty.sum()):
         return None

@@ -10,15 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from accgate.stats.bootstrap import resampled, tails
+from accgate.stats.bootstrap import resamples_of, tails
 from accgate.stats.influence import (
     Floats,
     Ints,
     Rows,
     StatisticUndefined,
-    defined,
     influence_values,
     unit_codes,
+    value_of,
     value_or_nan,
 )
 from accgate.stats.paired import paired_t
@@ -37,13 +37,12 @@ def statistic_test(
     *,
     alpha: float,
     beta: float,
-    higher_is_better: bool = True,
     clusters: npt.ArrayLike | None = None,
     method: Method = "influence",
     resamples: int = 9999,
     seed: int = 0,
 ) -> TestResult:
-    """One-sided paired test that a statistic of the candidate is worse than the reference's.
+    """One-sided paired test that a statistic of the candidate is lower than the reference's.
 
     The unit is the sample, or the cluster where there are clusters.
 
@@ -52,11 +51,10 @@ def statistic_test(
     reference, candidate : array of shape (n,) or (n, k)
         What the statistic needs of each sample, row by row the same samples.
     statistic : callable
-        Takes rows like `reference`, any number of them and with repetitions, returns the statistic in points.
+        Takes rows like `reference`, any number of them and with repetitions, returns the statistic in points. Higher
+        is better: give minus the statistic where lower is.
     alpha, beta : float
         Type I and type II error rates.
-    higher_is_better : bool
-        False turns the difference, so that the result's is negative where the candidate is worse.
     clusters : array of shape (n,), optional
         Label of each sample's cluster. The work is two evaluations a unit: past about 10,000 independent samples
         `clusters=np.arange(n) % 1000` bounds it.
@@ -100,19 +98,19 @@ def statistic_test(
 
     >>> before = np.repeat([1, 1, 0, 0], [34, 6, 36, 124])
     >>> after = np.repeat([1, 0, 1, 0], [34, 6, 36, 124])
-    >>> rate = lambda rows: 100.0 * rows.mean()
-    >>> r = statistic_test(before, after, rate, alpha=0.05, beta=0.2, higher_is_better=False)
+    >>> resistance = lambda rows: -100.0 * rows.mean()
+    >>> r = statistic_test(before, after, resistance, alpha=0.05, beta=0.2)
     >>> round(r.difference, 6), round(r.threshold, 2), round(r.theta, 2)
     (-15.0, -5.07, 7.63)
     """
     if method not in get_args(Method):
         raise ValueError(f"method is {method!r}; give one of {', '.join(get_args(Method))}")
-    pair = _pair(np.asarray(reference), np.asarray(candidate), statistic, 1.0 if higher_is_better else -1.0)
+    pair = _pair(np.asarray(reference), np.asarray(candidate), statistic)
     codes = unit_codes(pair.n, clusters)
     units = int(codes.max()) + 1
     name = "sample" if clusters is None else "cluster"
     if units < 2:
-        return _unjudged(pair, None, f"one {name} has no variance: no drop can be seen")
+        return _without_error(pair, None, f"one {name} has no variance: no drop can be seen")
     draws = _Draws(codes, resamples, seed)
     try:
         influence = influence_values(pair.difference, pair.n, clusters=clusters)
@@ -139,7 +137,6 @@ class _Pair:
     reference: Rows
     candidate: Rows
     statistic: Callable[[Rows], float]
-    sign: float
     whole: float
     noise: float
 
@@ -148,13 +145,13 @@ class _Pair:
         return len(self.reference)
 
     def difference(self, index: Ints) -> float:
-        return self.sign * (self.statistic(self.candidate[index]) - self.statistic(self.reference[index]))
+        return self.statistic(self.candidate[index]) - self.statistic(self.reference[index])
 
-    def swapped(self, which: npt.NDArray[np.bool_]) -> float:
+    def swap(self, which: npt.NDArray[np.bool_]) -> float:
         """The difference with these samples' rows swapped between the sides."""
         before, after = self.reference.copy(), self.candidate.copy()
         before[which], after[which] = self.candidate[which], self.reference[which]
-        return self.sign * (self.statistic(after) - self.statistic(before))
+        return self.statistic(after) - self.statistic(before)
 
 
 @dataclass(frozen=True)
@@ -166,28 +163,28 @@ class _Draws:
     seed: int
 
 
-def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float], sign: float) -> _Pair:
+def _pair(reference: Rows, candidate: Rows, statistic: Callable[[Rows], float]) -> _Pair:
     if reference.shape != candidate.shape or reference.ndim not in (1, 2) or not len(reference):
         raise ValueError(f"reference {reference.shape} and candidate {candidate.shape} must pair row by row")
-    before, after = defined(statistic, reference, "the reference"), defined(statistic, candidate, "the candidate")
+    before, after = value_of(statistic, reference, "the reference"), value_of(statistic, candidate, "the candidate")
     noise = ROUNDING * max(abs(before), abs(after), 1.0)
-    return _Pair(reference, candidate, statistic, sign, sign * (after - before), noise)
+    return _Pair(reference, candidate, statistic, after - before, noise)
 
 
 def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) -> TestResult:
     """Studentised bootstrap, centred: its own estimate of a bias is wrong at kinks, and both sides share the bias."""
     values, errors = np.empty(draws.resamples), np.empty(draws.resamples)
     root = math.sqrt(len(influence))
-    for i, (rows, units) in enumerate(resampled(draws.codes, draws.resamples, draws.seed)):
+    for i, (rows, units) in enumerate(resamples_of(draws.codes, draws.resamples, draws.seed)):
         values[i] = value_or_nan(pair.difference, rows)
         errors[i] = np.std(influence[units], ddof=1) / root
-    found = np.isfinite(values)
-    centre = float(np.mean(values[found])) if found.any() else math.nan
+    exists = np.isfinite(values)
+    centre = float(np.mean(values[exists])) if exists.any() else math.nan
     with np.errstate(all="ignore"):
         null = (values - centre) / errors
     error = float(np.std(influence, ddof=1)) / root
     p_value, low, high = tails(null, pair.whole / error, alpha)
-    missing = draws.resamples - int(found.sum())
+    missing = draws.resamples - int(exists.sum())
     reasons = (f"{missing} of {draws.resamples} resamples have no value: they count against a regression",)
     bounds = pair.whole - high * error, pair.whole - low * error
     return TestResult(
@@ -204,10 +201,10 @@ def _bootstrap_t(pair: _Pair, draws: _Draws, influence: Floats, alpha: float) ->
 def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, alpha: float, reason: str) -> TestResult:
     """Randomisation test: each unit's rows belong to either side with equal chance where nothing changed."""
     if pair.whole >= -pair.noise:
-        return _unjudged(pair, theta, reason)
+        return _without_error(pair, theta, reason)
     rng = np.random.default_rng(draws.seed)
     swaps = (rng.random(len(draws.codes)) < 0.5 for _ in range(draws.resamples))  # the first of them are the units'
-    null = np.array([value_or_nan(pair.swapped, which[draws.codes]) for which in swaps])
+    null = np.array([value_or_nan(pair.swap, which[draws.codes]) for which in swaps])
     p_value, low, _ = tails(null, pair.whole, alpha)
     return TestResult(
         difference=pair.whole,
@@ -216,11 +213,12 @@ def _swap_test(pair: _Pair, draws: _Draws, theta: float | None, alpha: float, re
         theta=theta,
         sigma=None if theta is None else 0.0,
         interval=None,
-        reasons=(reason, "judged by swapping samples between the sides at random"),
+        reasons=(reason, "decided by swapping samples between the sides at random"),
     )
 
 
-def _unjudged(pair: _Pair, theta: float | None, reason: str) -> TestResult:
+def _without_error(pair: _Pair, theta: float | None, reason: str) -> TestResult:
+    """The result of a statistic without a standard error, which cannot reject."""
     return TestResult(pair.whole, 1.0, None, theta, None if theta is None else 0.0, None, (reason,))
 
 

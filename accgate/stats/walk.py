@@ -78,15 +78,15 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
     position, critical = 0, None
     exits: list[tuple[int, int, Floats]] = []
     for event, step in enumerate(steps):
-        cut = _futile(int(cuts[event]), base, mass, alpha - spent)
+        cut = _effective_cut(int(cuts[event]), base, mass, alpha - spent)
         if position <= cut:
             return _outcome(event, "futility", False, position, critical, base, mass, spent, exits)
         if binding and cut >= base:
             mass, base = mass[cut + 1 - base :], cut + 1
-        mass = _stepped(mass, int(step))
+        mass = _take_step(mass, int(step))
         position = int(lost[event])
         room = allowed[event] - spent
-        count = _rejected(mass, room)
+        count = _rejection_count(mass, room)
         least = _least(base, mass, count, position)
         rejects = position >= least and room >= 0.0
         critical = least if count or rejects else None
@@ -96,18 +96,18 @@ def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: fl
             exits.append((event + 1, base + len(mass) - count, mass[len(mass) - count :]))
             spent += float(mass[len(mass) - count :].sum())
             mass = mass[: len(mass) - count]
-        base, mass, dropped = _trimmed(base, mass)
+        base, mass, dropped = _trim(base, mass)
         spent += dropped
-    if position <= _futile(int(cuts[-1]), base, mass, alpha - spent):
+    if position <= _effective_cut(int(cuts[-1]), base, mass, alpha - spent):
         return _outcome(len(steps), "futility", False, position, critical, base, mass, spent, exits)
-    count = _rejected(mass, alpha - spent)
+    count = _rejection_count(mass, alpha - spent)
     least = _least(base, mass, count, position)
     stop: Stop = "regression" if position >= least else "end"
     critical = least if count or stop == "regression" else None
     return _outcome(len(steps), stop, True, position, critical, base, mass, spent, exits)
 
 
-def _stepped(mass: Floats, step: int) -> Floats:
+def _take_step(mass: Floats, step: int) -> Floats:
     """The mass after a change of this size that is lost or gained with equal chance."""
     new = np.zeros(len(mass) + step)
     new[: len(mass)] = mass
@@ -116,14 +116,14 @@ def _stepped(mass: Floats, step: int) -> Floats:
     return new
 
 
-def _futile(cut: int, base: int, mass: Floats, room: float) -> int:
+def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
     """The cut, but never as far as sums that all the error left would reject: a run that passes has p above alpha."""
     if cut < base:
         return cut
-    return min(cut, base + len(mass) - 1 - _rejected(mass, room))
+    return min(cut, base + len(mass) - 1 - _rejection_count(mass, room))
 
 
-def _rejected(mass: Floats, room: float) -> int:
+def _rejection_count(mass: Floats, room: float) -> int:
     """How many of the largest sums may reject without spending more than `room`."""
     return int(np.searchsorted(np.cumsum(mass[::-1]), room * (1.0 + 1e-12), side="right"))
 
@@ -133,7 +133,7 @@ def _least(base: int, mass: Floats, count: int, position: int) -> int:
     return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
-def _trimmed(base: int, mass: Floats) -> tuple[int, Floats, float]:
+def _trim(base: int, mass: Floats) -> tuple[int, Floats, float]:
     """Without the ends whose mass does not matter; what is dropped above counts as spent, which is safe."""
     if mass[0] > NEGLIGIBLE and mass[-1] > NEGLIGIBLE:
         return base, mass, 0.0

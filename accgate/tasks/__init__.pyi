@@ -1,17 +1,23 @@
-from . import resolved
-from .choices import chosen, continuation
-from .datasets import ENDINGS
+from .choices import continuation, likeliest_option
 from .definition import Definition, read_definition
 from .extract import by_regex
 from .faults import ANSWER
-from .identity import fingerprint_of, likeliest, numbered_ids, request_text
 from .library import library_file, library_names
-from .lm_eval.foreign import ForeignTask, foreign_definition, foreign_task, is_foreign, load_foreign, named_definition
+from .lm_eval.harness import (
+    HarnessTask,
+    harness_definition,
+    harness_task,
+    is_of_harness,
+    load_from_harness,
+    unloaded_definition,
+)
+from .lm_eval.mapping import FRACTIONS, harness_fingerprint, likeliest, numbered_ids, request_text, scale_of
 from .lm_eval.requests import responses_of
-from .points import FRACTIONS, scale_of
-from .resolved import is_higher_better, metric_of, with_choice
-from .schema import Beta, ChosenBy, Dataset, DefinitionFile, Level
-from .task import Sample, Task, load_task, sample_id
+from .lm_eval.task import LmEvalTask
+from .rows import Source
+from .sample import Sample, sample_id
+from .schema import ENDINGS, Beta, ChosenBy, Dataset, DefinitionFile, Level
+from .task import Task, build_task, load_task
 
 __all__ = [
     "ANSWER",
@@ -22,31 +28,30 @@ __all__ = [
     "Dataset",
     "Definition",
     "DefinitionFile",
-    "ForeignTask",
+    "HarnessTask",
     "Level",
+    "LmEvalTask",
     "Sample",
+    "Source",
     "Task",
+    "build_task",
     "by_regex",
-    "chosen",
     "continuation",
-    "fingerprint_of",
-    "foreign_definition",
-    "foreign_task",
-    "is_foreign",
-    "is_higher_better",
+    "harness_definition",
+    "harness_fingerprint",
+    "harness_task",
+    "is_of_harness",
     "library_file",
     "library_names",
     "likeliest",
-    "load_foreign",
+    "likeliest_option",
+    "load_from_harness",
     "load_task",
-    "metric_of",
-    "named_definition",
     "numbered_ids",
     "read_definition",
     "request_text",
-    "resolved",
     "responses_of",
     "sample_id",
     "scale_of",
-    "with_choice",
+    "unloaded_definition",
 ]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.tasks.prompts import CannotRender, rendered
+from accgate.tasks.prompts import CannotRender, render_list
 from accgate.tasks.schema import Choices
 
 
@@ -22,7 +21,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Choice:
     """The likeliest option's label, and its share of all options' likelihood, 0 to 1."""
 
     label: str
@@ -39,13 +38,13 @@ def options_of(
     CannotRender
         Unless the templates give two or more different labels, each with a text.
     """
-    texts = _list("choices.options", rendered(choices.options, row, examples))
+    texts = render_list("choices.options", choices.options, row, examples)
     if choices.labels is None:
         if len(texts) > len(string.ascii_uppercase):
             raise CannotRender(f"choices.options gives {len(texts)} options; with more than 26 give choices.labels too")
         labels = list(string.ascii_uppercase[: len(texts)])
     else:
-        labels = _list("choices.labels", rendered(choices.labels, row, examples))
+        labels = render_list("choices.labels", choices.labels, row, examples)
     if len(labels) != len(texts) or len(texts) < 2 or len(set(labels)) < len(labels):
         raise CannotRender(
             f"choices gives {len(texts)} options and the labels {labels}; give each its own, two or more"
@@ -53,22 +52,14 @@ def options_of(
     return tuple(map(Option, labels, texts))
 
 
-def _list(key: str, text: str) -> list[str]:
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = None
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise CannotRender(f"{key} gives {text[:80]!r}, no JSON list of texts; write {{{{ column | tojson }}}}")
-    return values
-
-
 def continuation(choices: Choices, option: Option) -> str:
     """What follows the prompt where an option is scored."""
     return choices.delimiter + (option.label if choices.continuation == "label" else option.text)
 
 
-def chosen(choices: Choices, options: Sequence[Option], totals: Sequence[float], tokens: Sequence[int]) -> Chosen:
+def likeliest_option(
+    choices: Choices, options: Sequence[Option], totals: Sequence[float], tokens: Sequence[int]
+) -> Choice:
     """The likeliest option, the first of several alike.
 
     Parameters
@@ -84,10 +75,10 @@ def chosen(choices: Choices, options: Sequence[Option], totals: Sequence[float],
 
     >>> pair = (Option("A", "no"), Option("B", "certainly not"))
     >>> plain = Choices(options="{{ o }}")
-    >>> chosen(plain, pair, [-2.0, -3.0], [1, 2]).label
+    >>> likeliest_option(plain, pair, [-2.0, -3.0], [1, 2]).label
     'A'
     >>> from dataclasses import replace
-    >>> chosen(replace(plain, normalise="bytes"), pair, [-2.0, -3.0], [1, 2]).label
+    >>> likeliest_option(replace(plain, normalise="bytes"), pair, [-2.0, -3.0], [1, 2]).label
     'B'
     """
     sizes = {
@@ -98,4 +89,4 @@ def chosen(choices: Choices, options: Sequence[Option], totals: Sequence[float],
     values = [total / size for total, size in zip(totals, sizes, strict=True)]
     best = max(range(len(values)), key=values.__getitem__)
     shares = [math.exp(value - values[best]) for value in values]
-    return Chosen(options[best].label, 1.0 / sum(shares))
+    return Choice(options[best].label, 1.0 / sum(shares))

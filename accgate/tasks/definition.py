@@ -1,25 +1,82 @@
-"""A task definition: its checked content, and the file it stands in."""
+"""A task definition: its checked content, the place of its faults, its metric and its direction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass as plain_dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from accgate.inputs import TomlFile, located, read_toml, validated
-from accgate.tasks.schema import DefinitionFile
+from accgate import metrics
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
+from accgate.inputs import TomlFile, read_toml, validated
+from accgate.metrics import own_metric
+from accgate.tasks.faults import definition_faults
+from accgate.tasks.schema import ChosenBy, DefinitionFile
 
 
-@plain_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Definition:
-    """A checked definition with its file."""
+    """A checked definition; its file is only for the places of faults, and None for a task that has none of ours."""
 
     content: DefinitionFile
-    source: TomlFile
+    path: Path
+    _file: TomlFile | None = None
 
     @property
     def folder(self) -> Path:
         """The folder that the definition's paths start from."""
-        return self.source.path.parent
+        return self.path.parent
+
+    def fault(self, key: Key, text: str) -> BadInput:
+        """What is wrong with the value at a key, with the definition's file and line."""
+        return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
+
+    def metric(self) -> metrics.Metric:
+        """The metric; of a user's own function the module is loaded.
+
+        Raises
+        ------
+        BadInput
+            When the function cannot be loaded or does not take its options.
+        CannotEvaluate
+            When the metric needs a package that is not installed.
+        """
+        name, options = self.content.metric, self.content.metric_options
+        try:
+            return own_metric(name, self.folder, **options) if self._has_own_metric else metrics.get(name, **options)
+        except metrics.BadOption as error:
+            raise self.fault(("metric",), str(error)) from error
+        except ImportError as error:
+            raise CannotEvaluate(f"{self.path}: metric {name}: {error}") from error
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The direction of the statistic that is decided on, or else of the metric. Loads no user's code."""
+        content = self.content
+        if content.aggregate is not None:
+            return metrics.aggregate(content.aggregate, **content.aggregate_options).higher_is_better
+        if self._has_own_metric:
+            return content.metric_options.get("higher_is_better") is not False
+        return metrics.get(content.metric, **content.metric_options).higher_is_better
+
+    @property
+    def _has_own_metric(self) -> bool:
+        """Whether the metric is a user's function: named by its place, or registered by an installed package."""
+        return ":" in self.content.metric or self.content.metric not in metrics.entries()
+
+    def with_choice(self, by: ChosenBy | None) -> Definition:
+        """The same with its multiple choice answered in another way, where `by` gives one.
+
+        Raises
+        ------
+        BadInput
+            When it is no multiple choice.
+        """
+        if by is None:
+            return self
+        choices = self.content.choices
+        if choices is None:
+            raise BadInput(f"{self.path}: has no [choices], so nothing to choose by {by}")
+        return replace(self, content=replace(self.content, choices=replace(choices, by=by)))
 
 
 def read_definition(path: Path) -> Definition:
@@ -28,12 +85,11 @@ def read_definition(path: Path) -> Definition:
     Raises
     ------
     BadInput
-        With a message for every fault: file, line, key, what is wrong and the mend.
+        With a message for every fault: file, line, key, what is wrong and the fix.
     """
-    from accgate.tasks.faults import definition_faults
-
-    file = read_toml(path, mend="docs/tasks.md shows how a task is written")
+    file = read_toml(path, fix="docs/tasks.md shows how a task is written")
     content = validated(file, DefinitionFile)
-    if faults := list(definition_faults(content, path.parent)):
-        raise located(file, faults)
-    return Definition(content, file)
+    with file.locating():
+        if faults := list(definition_faults(content, path.parent)):
+            raise KeyFaults(*faults)
+    return Definition(content, path, file)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 from accgate import metrics
+from accgate.errors import Key
 from accgate.metrics import form_fault, registered
-from accgate.tasks.attacks import Attack
-from accgate.tasks.datasets import ENDINGS
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import template_fault
-from accgate.tasks.schema import AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
-from accgate.text import Key, nearest
+from accgate.tasks.schema import ENDINGS, AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
+from accgate.text import nearest
 
 ANSWER = "<<answer>>"  # where the reply's code goes in a program
 
@@ -102,17 +100,19 @@ def _aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     except ValueError as error:  # the message says which name or option is near
         yield ("aggregate",), str(error)
         return
-    sure = content.confidence is not None or (content.choices is not None and content.choices.by == "likelihood")
+    has_confidence = content.confidence is not None or (
+        content.choices is not None and content.choices.by == "likelihood"
+    )
     has = {
-        "confidence": (sure, 'a table [confidence], or [choices] with by = "likelihood"'),
+        "confidence": (has_confidence, 'a table [confidence], or [choices] with by = "likelihood"'),
         "attacked": (bool(content.attack), "a table [[attack]]"),
         "group": (content.columns.group is not None, "columns.group"),
         "label": (content.columns.label is not None, "columns.label"),
     }
     for need in needs:
-        given, mend = has.get(need, (True, ""))
-        if not given:
-            yield ("aggregate",), f"is {content.aggregate!r}, which needs {mend}"
+        is_there, fix = has.get(need, (True, ""))
+        if not is_there:
+            yield ("aggregate",), f"is {content.aggregate!r}, which needs {fix}"
 
 
 def _extract_faults(extract: Extract) -> Iterator[tuple[Key, str]]:
@@ -142,13 +142,8 @@ def _judge_faults(judge: Judging) -> Iterator[tuple[Key, str]]:
 
 
 def _attack_faults(attack: AttackFile) -> Iterator[tuple[Key, str]]:
-    for key, fault in as_attack(attack).faults():
+    for key, fault in attack.as_attack().faults():
         yield ("attack", key), fault
-
-
-def as_attack(attack: AttackFile) -> Attack:
-    """The attack that a table describes."""
-    return Attack(**{key: value for key, value in asdict(attack).items() if key != "ask"})
 
 
 def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
@@ -165,9 +160,9 @@ def _few_shot_faults(few_shot: FewShot, dataset: Dataset, folder: Path) -> Itera
 def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:
     if fault := template_fault(dataset.where or ""):
         yield ("dataset", "where"), fault
-    given = [key for key in ("file", "hub", "generator") if getattr(dataset, key) is not None]
-    if len(given) != 1:
-        yield ("dataset",), f"has {' and '.join(given) or 'no source'}; give one of file, hub and generator"
+    sources = [key for key in ("file", "hub", "generator") if getattr(dataset, key) is not None]
+    if len(sources) != 1:
+        yield ("dataset",), f"has {' and '.join(sources) or 'no source'}; give one of file, hub and generator"
     elif dataset.file is not None:
         if not _is_file(folder / dataset.file):
             yield ("dataset", "file"), f"there is no file {dataset.file!r} in {folder}; write it relative to this file"

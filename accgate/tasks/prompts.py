@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,7 @@ def template_fault(text: str) -> str | None:
     return None
 
 
-def rendered(
+def render(
     text: str,
     row: Mapping[str, Any],
     examples: Sequence[Mapping[str, Any]] = (),
@@ -73,7 +74,7 @@ def rendered(
     Examples
     --------
     >>> template = "{% for e in examples %}{{ e.q }} {{ e.a }}, {% endfor %}{{ q }}"
-    >>> rendered(template, {"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}])
+    >>> render(template, {"q": "2 + 2 ="}, [{"q": "1 + 1 =", "a": 2}])
     '1 + 1 = 2, 2 + 2 ='
     """
     from jinja2 import TemplateError
@@ -84,3 +85,27 @@ def rendered(
         raise CannotRender(f"{error.message}; the row has {', '.join(map(str, row))}") from error
     except Exception as error:  # the template's expressions raise what they like
         raise CannotRender(f"{type(error).__name__}: {error}") from error
+
+
+def render_list(
+    key: str,
+    text: str,
+    row: Mapping[str, Any],
+    examples: Sequence[Mapping[str, Any]] = (),
+    names: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """The texts of a template that gives a JSON list of them; `key` is the template's, for messages.
+
+    Raises
+    ------
+    CannotRender
+        As `render` does, or when it gives anything else.
+    """
+    result = render(text, row, examples, names)
+    try:
+        values = json.loads(result)
+    except ValueError:
+        values = None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise CannotRender(f"{key} gives {result[:80]!r}, no JSON list of texts; write {{{{ column | tojson }}}}")
+    return values

@@ -1,21 +1,19 @@
-"""The rows of a task: its dataset's, and those of its solved examples."""
+"""The rows of a task: read from a file or the hub, or generated, and those of its solved examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
-from accgate.inputs import Row
-from accgate.tasks.datasets import hub_rows, read_rows
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
+from accgate.inputs import Row, read_table
 from accgate.tasks.definition import Definition
 from accgate.tasks.generators import CannotGenerate, check_options, generate
-from accgate.tasks.prompts import CannotRender, rendered
-from accgate.text import Key, dotted
+from accgate.tasks.prompts import CannotRender, render
 
-Place = Callable[[Key, str], str]
 NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to where it does not hold
 
 
@@ -24,8 +22,7 @@ class Source:
     """What accuracy.toml says of a task's rows.
 
     `options` and `count` (rows to generate) serve generated tasks, and `seed` those whose options set none. `dataset`
-    and `few_shot` are files that take the place of the definition's, `subset` that of its `dataset.name`. `place` puts
-    file, line and key before a message about a key of the settings.
+    and `few_shot` are files that take the place of the definition's, `subset` that of its `dataset.name`.
     """
 
     options: Mapping[str, Any]
@@ -34,11 +31,6 @@ class Source:
     dataset: Path | None = None
     few_shot: Path | None = None
     subset: str | None = None
-    place: Place | None = None
-
-    def error(self, key: Key, fault: str, otherwise: str) -> str:
-        """What is wrong with a key of the settings, at its place; `otherwise` where there are no settings."""
-        return otherwise if self.place is None else self.place(key, fault)
 
 
 def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence[Row]]:
@@ -46,56 +38,54 @@ def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence
 
     Raises
     ------
+    KeyFaults
+        For what accuracy.toml says of the rows: `subset` and `options`, keys of the task's table.
     BadInput
-        For options, files and conditions that cannot be used.
+        For files and conditions of the definition that cannot be used.
     CannotEvaluate
         When the dataset cannot be had.
     """
-    definition = _chosen(definition, source)
-    _check_options(definition, source)
+    definition = _with_subset(definition, source)
+    _check_options(definition, source.options)
     examples = _examples(definition, source)
     rows = _rows(definition, source, examples)
     condition = definition.content.dataset.where
-    return rows if condition is None else _kept(definition, rows, condition), examples
+    return rows if condition is None else _rows_where(definition, rows, condition), examples
 
 
-def _chosen(definition: Definition, source: Source) -> Definition:
+def _with_subset(definition: Definition, source: Source) -> Definition:
     """The definition with the subset that accuracy.toml asks for."""
     if source.subset is None:
         return definition
     dataset = definition.content.dataset
     if dataset.hub is None:
-        fault = "has no subsets; only a dataset of the hub has"
-        raise BadInput(
-            source.error(
-                ("subset",), f"is {source.subset!r}, but the task {fault}", f"{definition.source.path}: {fault}"
-            )
-        )
+        fault = "the task has no subsets; only a dataset of the hub has"
+        raise KeyFaults((("subset",), f"is {source.subset!r}, but {fault}"))
     return replace(definition, content=replace(definition.content, dataset=replace(dataset, name=source.subset)))
 
 
-def _check_options(definition: Definition, source: Source) -> None:
-    generator, name, options = definition.content.dataset.generator, definition.source.path.stem, source.options
-    if options and generator is None:
-        fault = "takes no options; only generated tasks do"
-        raise BadInput(source.error(("options",), f"the task {fault}", f"{definition.source.path}: {fault}"))
-    if generator is not None and (faults := list(check_options(generator, options))):
-        keys: list[tuple[Key, str]] = [(("options", option), fault) for option, fault in faults]
-        raise BadInput(*(source.error(key, fault, f"task {name}: {dotted(key)}: {fault}") for key, fault in keys))
+def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
+    generator = definition.content.dataset.generator
+    if generator is None:
+        if options:
+            raise KeyFaults((("options",), "the task takes no options; only generated tasks do"))
+    elif faults := [(("options", option), fault) for option, fault in check_options(generator, options)]:
+        raise KeyFaults(*faults)
 
 
-def _kept(definition: Definition, rows: Sequence[Row], condition: str) -> list[Row]:
-    kept = []
+def _rows_where(definition: Definition, rows: Sequence[Row], condition: str) -> list[Row]:
+    """The rows for which the condition renders to anything but nothing, False or 0."""
+    selected = []
     for number, row in enumerate(rows, 1):
         try:
-            holds = rendered(condition, row).strip() not in NOTHING
+            holds = render(condition, row).strip() not in NOTHING
         except CannotRender as error:
-            raise BadInput(f"{definition.source.path}: row {number} of the dataset: {error}") from error
+            raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         if holds:
-            kept.append(row)
-    if not kept:
-        raise BadInput(definition.source.error(("dataset", "where"), f"leaves none of the {len(rows)} rows"))
-    return kept
+            selected.append(row)
+    if not selected:
+        raise definition.fault(("dataset", "where"), f"leaves none of the {len(rows)} rows")
+    return selected
 
 
 def _rows(definition: Definition, source: Source, examples: Sequence[Row]) -> list[Row]:
@@ -116,26 +106,25 @@ def _generated_rows(definition: Definition, generator: str, source: Source, exam
         merged.setdefault("count", source.count)
     if examples and "count" in merged:  # a solved example must not be asked again
         wanted = merged["count"]
-        rows = _generated(definition, generator, {**merged, "count": wanted + len(examples)}, source)
+        rows = _generate(generator, {**merged, "count": wanted + len(examples)}, source)
         return [row for row in rows if row not in examples][:wanted]
-    return [row for row in _generated(definition, generator, merged, source) if row not in examples]
+    return [row for row in _generate(generator, merged, source) if row not in examples]
 
 
-def _generated(definition: Definition, generator: str, options: Mapping[str, Any], source: Source) -> list[Row]:
+def _generate(generator: str, options: Mapping[str, Any], source: Source) -> list[Row]:
     try:
         return generate(generator, options, seed=source.seed)
     except CannotGenerate as error:
         key: Key = ("options",) if source.options else ()
-        raise BadInput(source.error(key, str(error), f"task {definition.source.path.stem}: {error}")) from error
+        raise KeyFaults((key, str(error))) from error
 
 
 def _examples(definition: Definition, source: Source) -> Sequence[Row]:
-    few_shot = definition.content.few_shot
+    count = definition.content.few_shot.count
     rows = _example_rows(definition, source)
-    if few_shot.count is not None and len(rows) < few_shot.count:
-        found = f"is {few_shot.count}, but its source has {len(rows)} rows"
-        raise BadInput(definition.source.error(("few_shot", "count"), found))
-    return rows if few_shot.count is None else rows[: few_shot.count]
+    if count is not None and len(rows) < count:
+        raise definition.fault(("few_shot", "count"), f"is {count}, but its source has {len(rows)} rows")
+    return rows if count is None else rows[:count]
 
 
 def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
@@ -148,12 +137,81 @@ def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
         return read_rows(definition.folder / few_shot.file, dataset.path)
     if few_shot.split is not None and dataset.hub is not None:
         if source.dataset is not None:
-            mend = "name their rows with few_shot_dataset beside dataset"
-            raise BadInput(definition.source.error(("few_shot", "split"), f"needs the hub's dataset; {mend}"))
+            fix = "name their rows with few_shot_dataset beside dataset"
+            raise definition.fault(("few_shot", "split"), f"needs the hub's dataset; {fix}")
         return hub_rows(dataset.hub, dataset.name, few_shot.split, dataset.revision, dataset.options)
     if few_shot.count and dataset.generator is not None:
-        drawn = {**dataset.options, **source.options, "count": few_shot.count, "seed": -1 - source.seed}
-        return _generated(definition, dataset.generator, drawn, source)
+        options = {**dataset.options, **source.options, "count": few_shot.count, "seed": -1 - source.seed}
+        return _generate(dataset.generator, options, source)
     if few_shot.count:
-        raise BadInput(definition.source.error(("few_shot", "count"), "has no source; give examples, file or split"))
+        raise definition.fault(("few_shot", "count"), "has no source; give examples, file or split")
     return ()
+
+
+def read_rows(path: Path, key: str | None = None) -> list[Row]:
+    """All rows of a JSONL, CSV, Parquet or JSON file; `key` names a JSON object's list of rows.
+
+    Raises
+    ------
+    BadInput
+        With file and line, for a file that cannot be read or holds no rows.
+    """
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        rows = list(_parquet(path))
+    else:
+        rows = _json(path, key) if ending == ".json" else [row for _, row in read_table(path)]
+    if not rows:
+        raise BadInput(f"{path}: holds no rows; a task needs at least one")
+    return rows
+
+
+def _json(path: Path, key: str | None) -> list[Row]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: is not JSON ({error}); is the file cut off?") from error
+    rows = content.get(key) if key is not None and isinstance(content, dict) else content
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        where = "the file" if key is None else f"dataset.path = {key!r}"
+        raise BadInput(f"{path}: {where} is no list of objects; name the key that holds the rows as dataset.path")
+    return rows
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise CannotEvaluate(f"{path}: Parquet needs pyarrow; pip install 'accgate[parquet]'") from error
+    try:
+        yield from pyarrow.parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadInput(f"{path}: cannot be read as Parquet ({error})") from error
+
+
+def hub_rows(name: str, config: str | None, split: str, revision: str | None, options: Mapping[str, Any]) -> list[Row]:
+    """All rows of one split of a Hugging Face dataset.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the package is missing or the dataset cannot be had.
+    BadInput
+        When the split holds no rows.
+    """
+    try:
+        import datasets
+    except ImportError as error:
+        raise CannotEvaluate(f"dataset {name}: needs Hugging Face datasets; pip install 'accgate[datasets]'") from error
+    try:
+        loaded = datasets.load_dataset(name, config, split=split, revision=revision, **options)
+    except Exception as error:  # the library raises what its file systems and builders raise
+        cause = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise CannotEvaluate(f"dataset {name}, split {split}: cannot be loaded: {cause}") from error
+    rows = [dict(row) for row in loaded]
+    if not rows:
+        raise BadInput(f"dataset {name}, split {split}: holds no rows")
+    return rows

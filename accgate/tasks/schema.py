@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.inputs import CLOSED, Count, Number, Text, Texts, Whole
+from accgate.tasks.attacks import Attack
 
 Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
 Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]
 Rows = tuple[dict[Text, Any], ...]
 Mode = Literal["chat", "completion"]
 ChosenBy = Literal["letter", "likelihood"]
+ENDINGS = (".jsonl", ".json", ".csv", ".parquet")  # of files with rows
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -116,6 +118,10 @@ class AttackFile:
     style: Text = Field(default="any", description="one way of the kind alone, see docs/tasks.md")
     protect: Text | None = Field(default=None, description="regular expression of what stays")
     ask: Literal["right", "all"] = Field(default="right", description="attack what was right before, or all samples")
+
+    def as_attack(self) -> Attack:
+        """The attack that the table describes."""
+        return Attack(**{key: value for key, value in asdict(self).items() if key != "ask"})
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.metrics import Metric
+from accgate.inputs import Row
+from accgate.metrics import Metric, code_digest
 from accgate.records import order_key
-from accgate.tasks.definition import read_definition
+from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_json_path, by_letter, by_regex
-from accgate.tasks.fingerprint import fingerprint_of
 from accgate.tasks.library import library_file
-from accgate.tasks.rendering import rendered_samples
-from accgate.tasks.resolved import metric_of, with_choice
-from accgate.tasks.rows import Place, Source, rows_of
-from accgate.tasks.sample import Sample, sample_id
+from accgate.tasks.rows import Source, rows_of
+from accgate.tasks.sample import Sample, samples_of
 from accgate.tasks.schema import AttackFile, Choices, ChosenBy, Confidence, Extract, Judging, Mode
-
-__all__ = ["Sample", "Task", "load_task", "sample_id"]
 
 
 @dataclass(frozen=True)
@@ -96,37 +93,41 @@ def load_task(
     few_shot: Path | None = None,
     subset: str | None = None,
     choose: ChosenBy | None = None,
-    place: Place | None = None,
 ) -> Task:
-    """Read a definition, its dataset, and render every sample.
+    """Read a definition, by default that of the library, and build its task; see `build_task` and `Source`."""
+    definition = read_definition(file or library_file(library or name)).with_choice(choose)
+    return build_task(name, definition, Source(options or {}, seed, count, dataset, few_shot, subset), mode=mode)
 
-    `options` and `count` (rows to generate) serve generated tasks; `seed` orders the samples and seeds a
-    generated task whose options set no seed. `dataset`, `few_shot`, `subset` and `choose` take the place of what the
-    definition says. `place` puts file, line and key before a message about a key of the task's settings.
+
+def build_task(name: str, definition: Definition, source: Source, *, mode: Mode | None = None) -> Task:
+    """The task of a definition: its rows are read, and every sample is rendered.
+
+    The seed of `source` orders the samples, and seeds a generated task whose options set no seed.
 
     Raises
     ------
+    KeyFaults
+        For faults of `source`, with keys of the task's table in accuracy.toml.
     BadInput
-        For faults of definition or dataset, each with file, line and mend.
+        For faults of definition or dataset, each with file, line and fix.
     CannotEvaluate
         When the dataset cannot be had.
     """
-    definition = with_choice(read_definition(file or library_file(library or name)), choose)
     content = definition.content
-    rows, examples = rows_of(definition, Source(options or {}, seed, count, dataset, few_shot, subset, place))
-    folder = definition.folder if dataset is None else dataset.parent
-    samples = rendered_samples(name, definition, rows, examples, folder)
-    samples.sort(key=lambda sample: order_key(seed, sample.id, sample.cluster))
-    used = mode or content.mode
+    rows, examples = rows_of(definition, source)
+    folder = definition.folder if source.dataset is None else source.dataset.parent
+    samples = samples_of(name, definition, rows, examples, folder)
+    samples.sort(key=lambda sample: order_key(source.seed, sample.id, sample.cluster))
+    mode = mode or content.mode
     return Task(
         name=name,
         samples=tuple(samples),
-        metric=metric_of(definition),
+        metric=definition.metric(),
         extract=content.extract,
-        mode=used,
+        mode=mode,
         stop=content.stop,
         max_tokens=content.max_tokens,
-        fingerprint=fingerprint_of(definition, rows, examples, used),
+        fingerprint=_fingerprint(definition, rows, examples, mode),
         sigma=content.sigma,
         num_samples=content.num_samples,
         chance=content.chance,
@@ -140,3 +141,43 @@ def load_task(
         aggregate=content.aggregate,
         aggregate_options=content.aggregate_options,
     )
+
+
+def _fingerprint(definition: Definition, rows: Sequence[Row], examples: Sequence[Row], mode: Mode) -> dict[str, str]:
+    """First 16 hex digits of SHA-256 for dataset, prompt, extract, metric and reply.
+
+    A key that a definition does not set leaves the hashes as they are, so that references outlive new keys.
+    """
+    content = definition.content
+    choices = None if content.choices is None else asdict(content.choices)
+    attacks = [asdict(attack) for attack in content.attack]
+    confidence = None if content.confidence is None else asdict(content.confidence)
+    judge = None if content.judge is None else asdict(content.judge)
+    own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
+    scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
+    target = content.target if content.targets is None else {"targets": content.targets}
+    extract = content.extract
+    parts: dict[str, Any] = {
+        "dataset": rows,
+        "prompt": [content.prompt, content.system, mode, examples, *_set(choices, attacks, content.images)],
+        "extract": [target, extract.regex, extract.which, extract.json_path, *_set(confidence)],
+        "metric": [content.metric, *scored] if any(scored) else content.metric,
+        "reply": [content.stop, content.max_tokens],
+    }
+    return {
+        key: hashlib.sha256(json.dumps(part, sort_keys=True, default=_plain).encode()).hexdigest()[:16]
+        for key, part in parts.items()
+    }
+
+
+def _set(*values: Any) -> list[Any]:
+    return list(values) if any(values) else []
+
+
+def _plain(value: Any) -> str:
+    """What JSON does not hold: dates, and bytes or images of a dataset, by their content."""
+    if isinstance(value, bytes):
+        return hashlib.sha256(value).hexdigest()
+    if hasattr(value, "tobytes"):
+        return hashlib.sha256(value.tobytes()).hexdigest()
+    return str(value)

@@ -63,7 +63,7 @@ def test_the_outputs_are_those_that_the_steps_write() -> None:
         for output in action["outputs"].values():
             (name,) = re.findall(r"^\$\{\{ steps\.(?:publish|prepare)\.outputs\.([\w-]+) \}\}$", output["value"])
             assert name in written
-    publish = (ROOT / "accgate/github/publish.py").read_text()
+    publish = (ROOT / "accgate/github/publication.py").read_text()
     assert all(f'"{name}":' in publish for name in ("verdict", "passed", "summary-markdown", "json"))
 
 

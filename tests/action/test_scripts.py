@@ -152,7 +152,7 @@ REFUSED = [
     ("ACCGATE_ENV", "ACCGATE_TOKEN", "no credential"),
     ("ACCGATE_ENV", "DEPLOY_KEY", "looks like a token"),
     ("ACCGATE_ENV", "CI_KEY", "looks like a token"),
-    ("ACCGATE_ENV", "HF_TOKEN=abc", "names of variables alone"),
+    ("ACCGATE_ENV", "HF_TOKEN=abc", "write only names of variables"),
     ("ACCGATE_ENV", "LD_PRELOAD", "the action sets itself"),
     ("ACCGATE_GPUS", "0;reboot", "write auto, all, none"),
     ("ACCGATE_DOCKER_OPTIONS", "-v /var/run/docker.sock:/s", "docker socket"),
@@ -160,7 +160,7 @@ REFUSED = [
     ("ACCGATE_CONFIG", "../accuracy.toml", "inside the repository"),
     ("ACCGATE_CONFIG", "/etc/accuracy.toml", "inside the repository"),
     ("ACCGATE_HTML_REPORT", "maybe", "write true or false"),
-    ("ACCGATE_COMMAND", "merge", "needs shards"),
+    ("ACCGATE_COMMAND", "merge", "shards is ''"),
 ]
 
 
@@ -398,7 +398,7 @@ def test_recorded_references_come_back_and_nothing_else(runner: Runner, docker: 
     assert (runner.workspace / "accuracy.toml").read_text() == "head\n"
     assert runner.publish(ACCGATE_COMMAND="record").code == 0
     assert len(docker.runs) == 1
-    assert runner.outputs["passed"] == "false"  # nothing was judged
+    assert runner.outputs["passed"] == "false"  # there is no verdict
 
 
 def test_replies_that_record_removed_are_removed_and_the_commit_is_that_of_the_tree(
@@ -540,4 +540,4 @@ def test_of_a_forks_artifact_only_a_small_result_goes_on(runner: Runner, docker:
     (results / "accgate.json").unlink()
     (results / "accgate.json").symlink_to("/etc/passwd")
     assert "holds no accgate.json" in runner.prepare(**fork).text
-    assert "is no folder" in runner.prepare(ACCGATE_RESULTS="/nowhere").text
+    assert "is not a folder" in runner.prepare(ACCGATE_RESULTS="/nowhere").text

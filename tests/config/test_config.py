@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accgate.config.config import Config, Gate, Sampling, Task, chosen, config_schema, load_config
+from accgate.config.config import Config, config_schema, load_config, select
+from accgate.config.tables import Gate, Sampling, TaskSettings
 from accgate.errors import BadInput
 from accgate.tasks.library import library_names
 from accgate.text import nearest
@@ -106,13 +107,13 @@ def test_every_key_of_the_design_is_read(config: Config) -> None:
     assert other.sampling == Sampling(
         temperature=0.7, top_p=0.9, top_k=-1, seed=3, stop=("\n", "Q:"), extra={"min_p": 0.1}
     )
-    assert config.tasks["arithmetic"] == Task(
+    assert config.tasks["arithmetic"] == TaskSettings(
         sigma=50.0, theta=2.0, num_samples=400, alpha=0.01, beta=0.1, test="two-sample", reference=61.5,
         reference_num_samples=1319, models=("smollm2",), repeats=4, tags=("fast", "math"), limit=500,
         options={"high": 20}, mode="chat", discordance=0.05,
     )  # fmt: skip
-    assert config.tasks["easy"] == Task(library="json_extraction", target=80.0, tags=("fast",))
-    assert config.tasks["own"] == Task(file="my_task.toml")
+    assert config.tasks["easy"] == TaskSettings(library="json_extraction", target=80.0, tags=("fast",))
+    assert config.tasks["own"] == TaskSettings(file="my_task.toml")
 
 
 def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
     gate = config.gate
     assert (gate.alpha, gate.beta, gate.correction, gate.on_inconclusive) == (0.05, 0.2, "holm", "fail")
     assert (gate.max_failed, gate.early_stopping, gate.references, gate.seed) == (0.01, True, "references", 0)
-    assert config.tasks["arithmetic"] == Task(test="auto", repeats=1)
+    assert config.tasks["arithmetic"] == TaskSettings(test="auto", repeats=1)
     assert config.models["m"].sampling.temperature == 0.0
     assert config.references == tmp_path / "references"
 
@@ -154,14 +155,14 @@ def test_pairs_are_models_by_tasks_in_the_order_of_the_file(config: Config) -> N
 def test_models_tasks_and_tags_can_be_chosen(
     config: Config, models: tuple[str, ...], tasks: tuple[str, ...], kept_models: list[str], kept_tasks: list[str]
 ) -> None:
-    kept = chosen(config, models, tasks)
+    kept = select(config, models, tasks)
     assert (list(kept.models), list(kept.tasks)) == (kept_models, kept_tasks)
     assert (kept.gate, kept.source) == (config.gate, config.source)
 
 
 def test_unknown_models_and_tasks_are_all_named_with_a_hint(config: Config) -> None:
     with pytest.raises(BadInput) as caught:
-        chosen(config, ("smolm2", "smollm2"), ("arithmetics", "mth", "zzz"))
+        select(config, ("smolm2", "smollm2"), ("arithmetics", "mth", "zzz"))
     path = config.source.path
     assert caught.value.messages == (
         f"{path}: no model 'smolm2'; did you mean 'smollm2'?",
@@ -235,7 +236,7 @@ def test_a_bad_gate_value_names_line_key_and_mend(tmp_path: Path, key: str, bad:
         ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
         ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
         ("reference = 1\nreference_num_samples = 2\ntarget = 9",
-         "target: stands beside reference; one task is judged against one of the two"),
+         "target: stands beside reference; a task is compared with one of the two"),
         ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
          "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
     ],

@@ -163,14 +163,14 @@ def test_too_few_samples_for_the_target_are_inconclusive_and_say_what_they_see(t
     (result,) = decide([Evidence(one_each([50.0] * 1319), Mean(50.0, 1319), Design(sigma=50.0, theta=theta))])
     assert (result.verdict, result.theta_target) == (verdict, theta)
     if verdict == "inconclusive":
-        text = f"1,319 samples see a drop of 4.84 points or more with probability 0.8; the target is {theta:g}: "
+        text = f"1,319 samples detect a drop of 4.84 points or more with probability 0.8; you asked for {theta:g}: "
         assert result.reasons == (text + "evaluate more samples or set a larger theta",)
 
 
 def test_one_sample_sees_no_drop_and_keeps_both_reasons() -> None:
     first, second = compare([50.0], [40.0], theta=2.0).reasons
     assert first == "one sample has no variance: no drop can be seen"
-    assert second.startswith("1 samples see no drop with probability 0.8; the target is 2: ")
+    assert second.startswith("1 sample detects no drop with probability 0.8; you asked for 2: ")
 
 
 def test_a_planned_run_at_its_own_theta_is_not_inconclusive_by_rounding() -> None:

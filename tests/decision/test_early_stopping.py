@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from accgate.decision.comparison import Evidence, compare, compare_scores, decide, is_settled
+from accgate.decision.comparison import Evidence, compare, compare_scores, decide, is_decided
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
@@ -270,7 +270,7 @@ def test_under_30_clusters_nothing_stops_early_and_it_says_so(test: Any, count: 
         assert found.n < 600
         return
     assert (found.stop, found.n, found.n_max, found.p_value) == (None, 600, None, fixed.p_value)
-    assert found.reasons == (*fixed.reasons, "no early stop with under 30 clusters")
+    assert found.reasons == (*fixed.reasons, "no early stop: there are fewer than 30 clusters")
 
 
 def test_too_few_samples_to_see_theta_are_inconclusive_at_the_end() -> None:
@@ -333,7 +333,7 @@ def test_samples_that_failed_before_it_are_taken_at_their_worst_and_their_best()
     assert decide([unbounded])[0].verdict == "error"
 
 
-def test_the_beginning_of_a_run_is_settled_where_its_failed_samples_cannot_unsettle_it() -> None:
+def test_the_beginning_of_a_run_is_decided_where_its_failed_samples_cannot_unsettle_it() -> None:
     whole = evidence(14, drop=10.0)
     n = decide([whole])[0].n
     ids = whole.candidate.ids
@@ -344,15 +344,15 @@ def test_the_beginning_of_a_run_is_settled_where_its_failed_samples_cannot_unset
         return failing(part, wrong) if failed else part
 
     rules: dict[str, Any] = {"correction": "holm", "checks": 1}
-    assert not is_settled(beginning(n - 1), **rules)
-    assert is_settled(beginning(n + 1), **rules)
-    assert is_settled(beginning(n + 300), **rules)
-    assert not is_settled(beginning(n + 1, failed=3), **rules)
-    assert is_settled(beginning(n + 300, failed=1), **rules)
-    assert not is_settled(replace(beginning(n + 300, failed=1), best=None), **rules)
+    assert not is_decided(beginning(n - 1), **rules)
+    assert is_decided(beginning(n + 1), **rules)
+    assert is_decided(beginning(n + 300), **rules)
+    assert not is_decided(beginning(n + 1, failed=3), **rules)
+    assert is_decided(beginning(n + 300, failed=1), **rules)
+    assert not is_decided(replace(beginning(n + 300, failed=1), best=None), **rules)
     (open_,) = decide([beginning(n - 1)])
     assert (open_.verdict, open_.n_max) == ("error", 1192)
-    assert open_.reasons == (f"only {n - 1:,} of 1,192 samples are there to decide on",)
+    assert open_.reasons == (f"only {n - 1:,} of 1,192 samples were evaluated: too few to decide",)
 
 
 def part_of(whole: Evidence, k: int) -> Scores:
@@ -368,7 +368,7 @@ def test_a_beginning_is_judged_at_the_alpha_of_the_whole_decision(correction: Co
     )
     for k in (alone.n - 1, alone.n + 1):
         part = replace(whole, candidate=whole.candidate.taken(whole.candidate.ids[:k]), reference=part_of(whole, k))
-        assert is_settled(replace(part, n_max=1192), correction=correction, checks=3) == (k > alone.n)
+        assert is_decided(replace(part, n_max=1192), correction=correction, checks=3) == (k > alone.n)
 
 
 @by_test

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accgate import load_config
-from accgate.decision.check import judged
+from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
 from accgate.decision.progress import limits_of
 from accgate.design import Design, Mean
@@ -108,7 +108,7 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
             run = np.clip(run / 100.0 * rng.exponential(25.0, len(run)) - 0.3 * drop, -50.0, 50.0)
         elif kind == "clusters":
             codes = np.arange(len(run)) // 3
-        verdict = judged(evidence_after(run, test, codes, len(run)), ALPHA)
+        verdict = decide_check(evidence_after(run, test, codes, len(run)), ALPHA)
         if verdict.stop not in ("regression", "futility"):
             continue
         at, step = verdict.n, 1 if codes is None else 3

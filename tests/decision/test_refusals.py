@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_1samp, ttest_ind, ttest_ind_from_stats
 
 from accgate.decision.comparison import Evidence, compare, decide
-from accgate.design import Design, Mean, Target, chosen_test
+from accgate.design import Design, Mean, Target, choose_test
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
 from tests.decisions import one_each
@@ -62,7 +62,7 @@ PER_SAMPLE, MEAN, TARGET = one_each([50.0]), Mean(50.0, 10), Target(50.0)
     ],
 )
 def test_the_test_fits_what_is_known_of_the_reference(test: TestName, reference, chosen: TestName) -> None:
-    assert chosen_test(test, reference) == chosen
+    assert choose_test(test, reference) == chosen
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.cli.arguments import parser
-from accgate.cli.main import main
+from accgate.cli.main import build_parser, main
 from accgate.inputs.toml import tomllib
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, Block, blocks, commands, read
 from tests.docs.python_blocks import check_python
@@ -27,7 +26,7 @@ HARMLESS = {"cat", "cd", "cp", "ls", "mkdir", "head", "echo"}
 
 def parsed(words: list[str], capsys: pytest.CaptureFixture[str]) -> argparse.Namespace:
     try:
-        return parser().parse_args(words)
+        return build_parser().parse_args(words)
     except SystemExit as end:
         if end.code != 0:  # --help and --version leave with 0
             pytest.fail(f"accgate {shlex.join(words)}: {capsys.readouterr().err}")
@@ -134,7 +133,7 @@ def options_of(command: argparse.ArgumentParser) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_named_in_sentences_exist_with_their_options(page: Path) -> None:
-    (subparsers,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (subparsers,) = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     for span in read(page).spans:
         words = span.split()
         if len(words) < 2 or words[0] != "accgate" or not re.fullmatch("[a-z][a-z-]*", words[1]):

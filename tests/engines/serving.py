@@ -12,9 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Reply, Request, create
+from accgate.engines import Reply, Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.inputs.toml import read_toml
+from tests.engines.planned import engine_of
 from tests.gates import toml
 from tests.servers import sums
 
@@ -35,15 +36,19 @@ Path("leader.pid").write_text(str(os.getpid()))
 """
 
 
-def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
-    """The engine of a file whose options stand on line 4."""
+def written(folder: Path, serve: list[str], **options: Any) -> Path:
+    """A file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(
         f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {toml({"serve": serve, **options})}\n'
         "[tasks.arithmetic]\nnum_samples = 40\ntarget = 50\n"
     )
-    source = read_toml(path, mend="")
-    engine = create("m", engine="openai", model="toy", options=source.data["models"]["m"]["options"], source=source)
+    return path
+
+
+def made(folder: Path, serve: list[str], **options: Any) -> OpenAIEngine:
+    """The engine of such a file."""
+    engine = engine_of(read_toml(written(folder, serve, **options), fix=""))
     assert isinstance(engine, OpenAIEngine)
     return engine
 
@@ -76,7 +81,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def waited(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+def waited(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)

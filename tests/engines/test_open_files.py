@@ -9,7 +9,7 @@ import pytest
 
 CODE = """
 import resource, sys
-from accgate.engines.open_files import SPARE, allow
+from accgate.engines.openai.open_files import SPARE, allow
 from accgate.errors import CannotEvaluate
 soft, hard, connections = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -95,7 +95,7 @@ CHOICES = {"choices": [{"text": " 7", "finish_reason": "stop"}]}
 FAULTS = {
     "429": Fault(429, {"error": "slow down"}, {"retry-after-ms": "20"}),
     "500": Fault(500, {"error": "out of luck"}),
-    "timeouts": Fault(hang=2.0),
+    "timeouts": Fault(hang=600.0),
     "cut before the reply": Fault(cut=True),
     "cut within the reply": Fault(body=CHOICES, cut=True),
     "malformed JSON": Fault(body=json.dumps(CHOICES).encode()[:-3]),

@@ -7,18 +7,20 @@ import os
 import pickle
 import socket
 import sys
+from dataclasses import replace
 from importlib import util
 from pathlib import Path
 
 import pytest
 
-from accgate.engines import Engine, create
+from accgate.engines import Engine
 from accgate.engines.ray.actors import Host
 from accgate.engines.ray.cluster import cause_of, probe
 from accgate.engines.ray.engine import RayEngine, value_of
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
+from tests.engines.planned import engine_of, planned_model
 
 URL = "http://127.0.0.1:8000/v1"
 INNER = f'engine = "openai", options = {{ base_url = "{URL}"'
@@ -28,8 +30,7 @@ def made(folder: Path, options: str, model: str = "toy") -> Engine:
     """The engine of a file whose options stand on line 4."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "ray"\nmodel = "{model}"\noptions = {{ {options} }}\n')
-    source = read_toml(path, mend="")
-    return create("m", engine="ray", model=model, options=source.data["models"]["m"]["options"], source=source)
+    return engine_of(read_toml(path, fix=""))
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,8 @@ def test_the_line_of_an_inner_option_is_its_own(tmp_path: Path) -> None:
         '[models.m]\nengine = "ray"\nmodel = "toy"\n[models.m.options]\nengine = "openai"\n'
         f'[models.m.options.options]\nbase_url = "{URL}"\ntimeout = 0\n'
     )
-    source = read_toml(path, mend="")
     with pytest.raises(BadInput, match=r":8: models\.m\.options\.options\.timeout: is 0; write a number above 0"):
-        create("m", engine="ray", model="toy", options=source.data["models"]["m"]["options"], source=source)
+        engine_of(read_toml(path, fix=""))
 
 
 def test_as_many_requests_are_worth_having_in_flight_as_all_replicas_take(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_the_process_of_a_replica_gives_its_engines_errors_back(
     engine = made(tmp_path, 'engine = "recorded"', "b.jsonl")
     assert isinstance(engine, RayEngine)
     spec = pickle.loads(pickle.dumps(engine._spec.absolute()))
-    object.__setattr__(spec, "model", model)
+    object.__setattr__(spec, "table", replace(spec.table, model=model))
     object.__setattr__(spec, "env", {"GIVEN_TO_REPLICAS": "1"})
 
     async def work() -> None:
@@ -177,4 +177,10 @@ def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_i
     assert engine.concurrency == 2
     outcome = asyncio.run(Host().start(engine._spec))
     assert isinstance(outcome, CannotEvaluate)
-    assert ":4: models.m.options.engine: is vllm, which is not installed here" in str(outcome)
+    assert str(outcome).startswith("options.engine: is vllm, which is not installed")
+    source = read_toml(tmp_path / "accuracy.toml", fix="")
+    located = pytest.raises(
+        CannotEvaluate, match=r":4: models\.m\.options\.engine: is vllm, which is not installed here"
+    )
+    with located, planned_model(source).locating():
+        raise pickle.loads(pickle.dumps(outcome))

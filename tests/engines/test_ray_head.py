@@ -119,9 +119,9 @@ def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_
 
 def test_what_waits_for_a_head_that_is_gone_is_waited_for_once() -> None:
     done, never = threading.Event(), threading.Event()
-    patience = Patience(0.02)
-    patience.wait(done.set)
+    Patience(120.0).wait(done.set)
     assert done.is_set()
+    patience = Patience(0.02)
     assert not within(0.02, never.wait)
     for _ in range(3):
         patience.wait(never.wait)

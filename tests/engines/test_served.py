@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
@@ -11,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from accgate.cli.main import main
 from accgate.engines.openai import served
 from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
-from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited
+from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited, written
 from tests.servers import Fault, Server
 
 
@@ -27,8 +29,16 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setattr(served, "POLL", 0.02)
-    monkeypatch.setattr(served, "GRACE", 2.0)
+    monkeypatch.setattr(served, "GRACE", 30.0)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time that a server has to answer is over when it makes the file `over`, and not before."""
+    over = tmp_path / "over"
+    ready = functools.partialmethod(served.Served.ready, clock=lambda: 1e9 if over.exists() else 0.0)
+    monkeypatch.setattr(served.Served, "ready", ready)
 
 
 def test_a_server_is_started_asked_and_ended(tmp_path: Path, temporary: Path) -> None:
@@ -102,9 +112,9 @@ def test_a_server_that_is_killed_while_it_loads_is_said_with_the_signal(tmp_path
 
 
 def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> None:
-    code = FAMILY + "print('still loading', flush=True)\ntime.sleep(600)"
-    with pytest.raises(CannotEvaluate, match=r"does not answer after 1 s; raise .*serve_timeout .*: still loading "):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+    code = FAMILY + "print('still loading', flush=True)\nPath('over').touch()\ntime.sleep(600)"
+    with pytest.raises(CannotEvaluate, match=r"does not answer after 5 s; raise .*serve_timeout .*: still loading "):
+        asked(made(tmp_path, script(tmp_path, code), serve_timeout=5))
     found = pids(tmp_path)
     assert len(found) == 3
     assert not any(map(lives, found.values()))
@@ -112,9 +122,9 @@ def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> No
 
 def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "GRACE", 0.2)
-    code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY + "time.sleep(600)"
+    code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY
     with pytest.raises(CannotEvaluate, match="does not answer"):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+        asked(made(tmp_path, script(tmp_path, code + "Path('over').touch()\ntime.sleep(600)")))
     found = pids(tmp_path)
     assert len(found) == 3
     assert not any(map(lives, found.values()))
@@ -129,10 +139,11 @@ def test_a_server_may_clean_up_before_it_ends(tmp_path: Path) -> None:
         Path("cleaned").touch()
         sys.exit()
     signal.signal(signal.SIGTERM, end)
+    Path("over").touch()
     time.sleep(600)
     """
     with pytest.raises(CannotEvaluate, match="does not answer"):
-        asked(made(tmp_path, script(tmp_path, code), serve_timeout=1.0))
+        asked(made(tmp_path, script(tmp_path, code)))
     assert (tmp_path / "cleaned").exists()
 
 
@@ -182,11 +193,11 @@ def test_a_server_is_up_when_its_health_says_so_or_without_one_its_models(health
     ],
 )
 def test_what_cannot_be_served_is_located(
-    tmp_path: Path, serve: list[str], options: dict[str, Any], message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], serve: list[str], options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(BadInput) as caught:
-        asked(made(tmp_path, serve, **options))
-    assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:4: models.m.options.{message}")
+    path = written(tmp_path, serve, **options)
+    assert main(["run", str(path), "--out", str(tmp_path / "out"), "--quiet"]) == 2
+    assert f"accgate: {path}:4: models.m.options.{message}" in capsys.readouterr().err
 
 
 def test_a_port_that_another_server_holds_is_not_asked(tmp_path: Path) -> None:

@@ -19,18 +19,15 @@ import pytest
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.config.config import load_config
-from accgate.engines import create
+from accgate.engines import ModelTable, create
 from accgate.engines.vllm import process as vllm_process
 from accgate.engines.vllm.failures import cause
-from accgate.engines.vllm.options import checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm.options import check_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import Log
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
 from accgate.planning.checks import validate
-
-KEY = ("models", "m", "options")
-EXTRA = ("models", "m", "sampling", "extra")
 
 
 class Backend(enum.Enum):
@@ -79,12 +76,18 @@ def file(folder: Path, text: str) -> TomlFile:
     """A file whose options stand from line 5, the sampling's extra fields behind them."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "vllm"\nmodel = "org/name"\n[models.m.options]\n{textwrap.dedent(text)}')
-    return read_toml(path, mend="")
+    return read_toml(path, fix="")
+
+
+def table(source: TomlFile) -> ModelTable:
+    model = source.data["models"]["m"]
+    return ModelTable("org/name", model["options"], source.path.parent, model.get("sampling", {}).get("extra", {}))
 
 
 def arguments(folder: Path, text: str) -> dict[str, Any]:
     source = file(folder, text)
-    return checked_arguments(own_options(source, KEY), Arguments, source, KEY)
+    with source.locating(("models", "m")):
+        return engine_arguments(own_options(table(source)), Arguments)
 
 
 def refusals(folder: Path, text: str) -> list[str]:
@@ -164,7 +167,7 @@ def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Pat
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps({"r": rank}))
     source = file(tmp_path, 'lora = "adapter"')
-    assert own_options(source, KEY).own.lora == str(tmp_path / "adapter")
+    assert own_options(table(source)).own.lora == str(tmp_path / "adapter")
     made = arguments(tmp_path, 'lora = "adapter"')
     assert (made["enable_lora"], made["max_lora_rank"]) == (True, reserved)
     assert arguments(tmp_path, 'lora = "adapter"\nmax_lora_rank = 64')["max_lora_rank"] == 64
@@ -173,15 +176,15 @@ def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Pat
 @pytest.mark.parametrize("name", ["./no", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_path_without_weights_is_no_hub_id(tmp_path: Path, name: str) -> None:
     source = file(tmp_path, "")
-    with pytest.raises(CannotEvaluate, match=r"accuracy.toml:3: models.m.model: there is no folder .*config.json"):
-        weights(name, source, ("models", "m", "model"))
+    located = pytest.raises(CannotEvaluate, match=r"accuracy.toml:3: models.m.model: there is no folder .*config.json")
+    with located, source.locating(("models", "m")):
+        weights(name, tmp_path, ("model",))
 
 
 def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
-    source = file(tmp_path, "")
-    assert weights("org/name", source, ("models", "m", "model")) == "org/name"
+    assert weights("org/name", tmp_path, ("model",)) == "org/name"
     (tmp_path / "org" / "name").mkdir(parents=True)
-    assert weights("org/name", source, ("models", "m", "model")) == str(tmp_path / "org" / "name")
+    assert weights("org/name", tmp_path, ("model",)) == str(tmp_path / "org" / "name")
 
 
 @pytest.mark.parametrize(
@@ -197,14 +200,14 @@ def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
 )
 def test_extra_fields_of_the_sampling_are_checked(tmp_path: Path, extra: str, message: str) -> None:
     source = file(tmp_path, f"[models.m.sampling.extra]\n{extra}")
-    with pytest.raises(BadInput) as caught:
-        checked_sampling(source.data["models"]["m"]["sampling"]["extra"], Sampled, source, EXTRA)
+    with pytest.raises(BadInput) as caught, source.locating(("models", "m")):
+        check_sampling(table(source).extra, Sampled)
     assert str(caught.value).startswith(f"{tmp_path / 'accuracy.toml'}:6: models.m.sampling.extra.{message}")
 
 
-def test_extra_fields_that_vllm_takes_pass(tmp_path: Path) -> None:
+def test_extra_fields_that_vllm_takes_pass() -> None:
     extra = {"min_p": 0.1, "repetition_penalty": 1.0, "chat_template_kwargs": {"enable_thinking": False}}
-    checked_sampling(extra, Sampled, file(tmp_path, ""), EXTRA)
+    check_sampling(extra, Sampled)
 
 
 @pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
@@ -228,9 +231,8 @@ def test_a_vllm_that_cannot_be_imported_says_why(tmp_path: Path, monkeypatch: py
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "vllm", raising=False)
     monkeypatch.setenv("VLLM_BATCH_INVARIANT", "0")
-    source = file(tmp_path, "")
     with pytest.raises(CannotEvaluate, match=r"vLLM cannot be imported: libcudart\.so\.13: .*pip install vllm"):
-        create("m", engine="vllm", model="org/name", options={}, source=source)
+        create("vllm", ModelTable("org/name", {}, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -337,10 +339,10 @@ def test_a_log_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 WATCHED = """
 import os, subprocess, sys, time
-from accgate.engines.vllm_process import Watch
+from accgate.engines.vllm.process import Watch
 watch = Watch()
-child = subprocess.Popen(["sh", "-c", "sleep 60; true"], stdout=subprocess.DEVNULL, start_new_session=True)
-time.sleep(1)
+child = subprocess.Popen(["sh", "-c", "sleep 600; true"], stdout=subprocess.DEVNULL, start_new_session=True)
+time.sleep(3)
 watch.started()
 print(child.pid, watch._process.pid, flush=True)
 if sys.argv[1] == "close":
@@ -355,12 +357,12 @@ def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order(end: 
     done = subprocess.run([sys.executable, "-c", WATCHED, end], stdout=subprocess.PIPE, text=True, check=False)
     child, watch = map(int, done.stdout.split())
     assert done.returncode == -9
-    for _ in range(200):
+    for _ in range(2000):
         if not is_alive(watch):
             break
         time.sleep(0.05)
     assert not is_alive(watch)
-    for _ in range(100):
+    for _ in range(2000):
         if lives == is_alive(child):
             break
         time.sleep(0.05)

@@ -16,11 +16,12 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines.base import LogProbs, Reply, Request
-from accgate.evaluation.cache import identity as cache_key
+from accgate.evaluation.cache import identity
 from accgate.evaluation.cache.engine import CachedEngine
 from accgate.evaluation.cache.identity import IMAGE, Identity
 from accgate.evaluation.cache.store import Shelf, contents, prune
 from accgate.records.file import read_records
+from accgate.tasks.library import library_file
 from tests.servers import Server, sums
 
 KEY, OTHER = "a" * 64, "b" * 64
@@ -308,7 +309,7 @@ class Gate:
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    monkeypatch.setitem(cache_key.DISTRIBUTIONS, "openai", "aiohttp")
+    monkeypatch.setitem(identity.DISTRIBUTIONS, "openai", "aiohttp")
     monkeypatch.setenv(IMAGE, "sha256:abc")
     monkeypatch.delenv("ACCGATE_CACHE", raising=False)
     with Server(sums(wrong=0.2)) as server:
@@ -340,7 +341,7 @@ def test_kept_replies_are_scored_anew(gate: Gate) -> None:
     gate.cached()
     gate.server.answer = lambda _: "never asked"
     task = gate.folder / "mine.toml"
-    library = Path(main.__code__.co_filename).parent / "tasks" / "library" / "arithmetic.toml"
+    library = library_file("arithmetic")
     task.write_text(library.read_text().replace("numeric_match", "exact_match"))
     assert "exact_match" in task.read_text()
     gate.write(task=f'file = "{task}"\nreference = 80\nreference_num_samples = 40\nsigma = 40')
@@ -387,7 +388,7 @@ def test_record_asks_everything(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_server_is_not_kept_and_the_run_says_why(
     gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(cache_key.DISTRIBUTIONS, "openai")
+    monkeypatch.delitem(identity.DISTRIBUTIONS, "openai")
     assert [gate.cached(), gate.cached()] == [40, 40]
     assert "cache: off for c: a server does not say what it was built from" in capsys.readouterr().err
 

@@ -13,9 +13,10 @@ import pytest
 
 from accgate.config.config import Config, load_config
 from accgate.engines import Request
-from accgate.evaluation.cache import identity as cache_key
+from accgate.evaluation.cache import identity
 from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
+from accgate.planning.checks import planned_model
 from accgate.result import EngineInfo
 
 INFO = EngineInfo("llamacpp", "xllamacpp 1", "a processor")
@@ -36,7 +37,7 @@ def config(folder: Path, *, engine: str = "llamacpp", model: str = "w.gguf", mor
 
 def digest(made: Config, info: EngineInfo = INFO, environ: dict[str, str] = ENVIRON) -> str:
     digests = FileDigests(made.folder / "never-written")
-    return identity_of(made, "m", info, digest_of=digests, environ=environ).digest
+    return identity_of(planned_model(made, "m"), info, digest_of=digests, environ=environ).digest
 
 
 def test_the_same_model_has_the_same_key_wherever_it_lies(tmp_path: Path) -> None:
@@ -189,8 +190,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise metadata.PackageNotFoundError(name)
             return found
 
-        monkeypatch.setattr(cache_key.metadata, "distributions", lambda: list(packages))
-        monkeypatch.setattr(cache_key.metadata, "files", files)
+        monkeypatch.setattr(identity.metadata, "distributions", lambda: list(packages))
+        monkeypatch.setattr(identity.metadata, "files", files)
 
     return installs
 

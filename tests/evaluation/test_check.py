@@ -17,7 +17,7 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.resume import kept_records
+from accgate.evaluation.resume import resumable_records
 from accgate.records.file import Record, RecordPaths, paths_of, read_gzip_lines, read_records, to_line
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
@@ -88,9 +88,9 @@ def paths(tmp_path: Path) -> RecordPaths:
 
 
 def evaluated(
-    engine: Any, asked: Assignment, paths: RecordPaths, kept: Sequence[Record] = (), observer: Any = None
+    engine: Any, asked: Assignment, paths: RecordPaths, earlier: Sequence[Record] = (), observer: Any = None
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, kept=kept, observer=observer or Watcher()))
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=observer or Watcher()))
 
 
 def test_every_sample_is_asked_once_scored_and_recorded_in_the_fixed_order(paths: RecordPaths) -> None:
@@ -282,10 +282,10 @@ def unfinished(asked: Assignment, paths: RecordPaths, scored: int = 7, failed: i
 
 def test_a_resumed_evaluation_asks_only_what_is_missing_or_failed(paths: RecordPaths) -> None:
     asked, engine, watcher = assignment(), Solver(), Watcher()
-    kept = kept_records(asked, paths, resume=True)
+    kept = resumable_records(asked, paths, resume=True)
     assert kept == []
     earlier = unfinished(asked, paths, scored=7, failed=2)
-    kept = kept_records(asked, paths, resume=True)
+    kept = resumable_records(asked, paths, resume=True)
     assert kept == earlier[:7]
     found = evaluated(engine, asked, paths, kept, watcher)
     assert [request.id for request in engine.asked] == [sample.id for sample in asked.task.samples[7:]]
@@ -298,20 +298,20 @@ def test_a_resumed_evaluation_asks_only_what_is_missing_or_failed(paths: RecordP
 def test_a_finished_run_starts_anew_and_resumes_to_itself(paths: RecordPaths) -> None:
     asked = assignment()
     records = evaluated(Solver(), asked, paths).records
-    assert kept_records(asked, paths, resume=False) == []
-    assert set(kept_records(asked, paths, resume=True)) == set(records)
+    assert resumable_records(asked, paths, resume=False) == []
+    assert set(resumable_records(asked, paths, resume=True)) == set(records)
 
 
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_run_without_one_scored_record_starts_anew_with_any_settings(paths: RecordPaths, resume: bool) -> None:
     unfinished(assignment(), paths, scored=0, failed=3)
-    assert kept_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
+    assert resumable_records(assignment(settings={"model": "mended"}), paths, resume=resume) == []
 
 
 def test_an_unfinished_run_is_not_overwritten_without_resume(paths: RecordPaths) -> None:
     unfinished(assignment(), paths)
     with pytest.raises(BadInput, match=r"arithmetic\.jsonl: holds 7 records of an unfinished run; go on with --resume"):
-        kept_records(assignment(), paths, resume=False)
+        resumable_records(assignment(), paths, resume=False)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_an_unfinished_run_is_not_overwritten_without_resume(paths: RecordPaths)
 def test_other_settings_are_named_on_resume(paths: RecordPaths, changes: dict[str, Any], named: str) -> None:
     unfinished(assignment(), paths)
     with pytest.raises(BadInput, match=rf"\.settings\.json: {named} changed since the run began; undo that, or start"):
-        kept_records(assignment(**changes), paths, resume=True)
+        resumable_records(assignment(**changes), paths, resume=True)
 
 
 @pytest.mark.parametrize("part", ["dataset", "prompt", "extract", "metric", "reply"])
@@ -335,7 +335,7 @@ def test_a_changed_part_of_the_task_is_named_on_resume(paths: RecordPaths, part:
     unfinished(asked, paths)
     task: Task = dataclasses.replace(asked.task, fingerprint={**asked.task.fingerprint, part: "0"})
     with pytest.raises(BadInput, match=rf"\.settings\.json: task {part} changed since the run began"):
-        kept_records(dataclasses.replace(asked, task=task), paths, resume=True)
+        resumable_records(dataclasses.replace(asked, task=task), paths, resume=True)
 
 
 def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> None:
@@ -345,7 +345,7 @@ def test_records_of_other_samples_are_refused_on_resume(paths: RecordPaths) -> N
     settings = json.loads(paths.settings.read_text())
     paths.settings.write_text(json.dumps({**settings, "records": 17}))
     with pytest.raises(BadInput, match=r"3 of 7 records are not among this run's samples; the plan changed since"):
-        kept_records(dataclasses.replace(asked, task=other), paths, resume=True)
+        resumable_records(dataclasses.replace(asked, task=other), paths, resume=True)
 
 
 @pytest.mark.parametrize("content", [None, "", "[1]", "{"])
@@ -358,7 +358,7 @@ def test_records_without_readable_settings_are_refused(paths: RecordPaths, conte
     with pytest.raises(
         BadInput, match=r"\.settings\.json: (cannot be read|is damaged).*; delete .* name another --out"
     ):
-        kept_records(assignment(), paths, resume=resume)
+        resumable_records(assignment(), paths, resume=resume)
 
 
 def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings(
@@ -370,13 +370,15 @@ def test_a_kill_before_the_first_record_leaves_no_old_records_under_new_settings
     def killed(*_: Any) -> None:
         raise SystemExit
 
-    monkeypatch.setattr("accgate.evaluate.RecordWriter", killed)
+    monkeypatch.setattr("accgate.evaluation.check.RecordWriter", killed)
     with pytest.raises(SystemExit):
         evaluated(Solver(), assignment(settings={"model": "new"}), paths)
-    assert kept_records(assignment(settings={"model": "new"}), paths, resume=True) == []
+    assert resumable_records(assignment(settings={"model": "new"}), paths, resume=True) == []
 
 
 def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "m").touch()
-    with pytest.raises(CannotEvaluate, match=r"m: cannot be written: (Not a directory|File exists); mend that"):
+    with pytest.raises(
+        CannotEvaluate, match=r"m: cannot be written: (Not a directory|File exists); name another folder"
+    ):
         evaluated(Solver(), assignment(), paths_of(tmp_path, "m", "arithmetic"))

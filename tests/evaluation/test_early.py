@@ -1,4 +1,4 @@
-"""Evaluations that are judged while they run: what is judged, when they stop, and what they leave behind."""
+"""Evaluations with a stop rule: what it is shown, when they stop, and what they leave behind."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accgate.config.config import Model
 from accgate.decision.comparison import Verdict, compare, decide
-from accgate.decision.early import early_stop
 from accgate.decision.evidence import evidence_of
+from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.recorded import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.resume import kept_records, refuse_unfinished
+from accgate.evaluation.resume import refuse_unfinished, resumable_records
+from accgate.inputs.toml import TomlFile
 from accgate.planning.checks import Check
+from accgate.planning.model import PlannedModel
 from accgate.records.file import Record, RecordPaths, paths_of, read_records
 from accgate.records.scores import Scores
 from accgate.result import EngineInfo
@@ -82,7 +85,7 @@ class Watcher:
         self.ends += 1
 
 
-class Judge:
+class StopsAfter:
     """Notes what it is shown, and says that `enough` samples decide."""
 
     def __init__(self, enough: float) -> None:
@@ -95,6 +98,7 @@ class Judge:
 
 
 TASK = load_task("arithmetic", options={"high": 30}, count=N)
+MODEL = PlannedModel("m", Model(engine="recorded", model="m.jsonl"), TomlFile(Path("accuracy.toml"), "", {}))
 IDS = [sample.id for sample in TASK.samples]
 
 
@@ -111,28 +115,28 @@ def evaluated(
     engine: Any,
     asked: Assignment,
     paths: RecordPaths,
-    judge: Callable[[Sequence[Record]], bool] | None,
-    kept: Sequence[Record] = (),
+    stop_rule: Callable[[Sequence[Record]], bool] | None,
+    earlier: Sequence[Record] = (),
 ) -> Evaluation:
-    return asyncio.run(evaluate(engine, asked, paths, kept=kept, observer=Watcher(), judge=judge))
+    return asyncio.run(evaluate(engine, asked, paths, earlier=earlier, observer=Watcher(), stop_rule=stop_rule))
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("repeats", [1, 3])
-def test_what_is_judged_is_a_gapless_beginning_of_the_order_that_grows(
+def test_what_is_looked_at_is_a_gapless_beginning_of_the_order_that_grows(
     paths: RecordPaths, seed: int, repeats: int
 ) -> None:
-    engine, judge = Hurried(seed), Judge(enough=60)
-    found = evaluated(engine, assignment(repeats=repeats), paths, judge)
+    engine, stop_rule = Hurried(seed), StopsAfter(enough=60)
+    found = evaluated(engine, assignment(repeats=repeats), paths, stop_rule)
     order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
     assert engine.finished != order[: len(engine.finished)]
-    lengths = [len(shown) for shown in judge.shown]
-    assert judge.shown == [order[:length] for length in lengths]
+    lengths = [len(shown) for shown in stop_rule.shown]
+    assert stop_rule.shown == [order[:length] for length in lengths]
     assert all(length % repeats == 0 for length in lengths)
     assert lengths == sorted(set(lengths))
     assert found.stopped
     assert found.complete
-    assert [record.key for record in found.records] == judge.shown[-1]
+    assert [record.key for record in found.records] == stop_rule.shown[-1]
     first = next(length for length in lengths if length >= 60 * repeats)
     assert lengths[-1] < first + 16 * 3  # what finished at the same moment
 
@@ -140,14 +144,14 @@ def test_what_is_judged_is_a_gapless_beginning_of_the_order_that_grows(
 def test_the_records_are_those_that_decided(paths: RecordPaths) -> None:
     decided: list[int] = []
 
-    def judge(records: Sequence[Record]) -> bool:
+    def stop_rule(records: Sequence[Record]) -> bool:
         if len(records) >= 60 and not decided:
             decided.append(len(records))
         return decided == [len(records)]
 
     for seed in range(5):
         decided.clear()
-        found = evaluated(Hurried(seed), assignment(), paths, judge)
+        found = evaluated(Hurried(seed), assignment(), paths, stop_rule)
         assert found.stopped
         assert [len(found.records)] == decided
 
@@ -155,7 +159,7 @@ def test_the_records_are_those_that_decided(paths: RecordPaths) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_engine_is_asked_little_more_once_it_is_decided(paths: RecordPaths, seed: int) -> None:
     engine = Hurried(seed)
-    found = evaluated(engine, assignment(), paths, Judge(enough=60))
+    found = evaluated(engine, assignment(), paths, StopsAfter(enough=60))
     assert 60 <= len(found.records) <= 60 + 16 + 2
     assert len(engine.asked) <= 60 + 6 * engine.concurrency
     assert engine.asked == [(id_, 0) for id_ in IDS[: len(engine.asked)]]
@@ -164,27 +168,27 @@ def test_the_engine_is_asked_little_more_once_it_is_decided(paths: RecordPaths, 
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_the_judge_is_asked_again_where_the_beginning_has_grown_by_a_fiftieth(
+def test_the_stop_rule_is_asked_again_where_the_beginning_has_grown_by_a_fiftieth(
     paths: RecordPaths, concurrency: int
 ) -> None:
-    engine, judge = Hurried(1), Judge(enough=float("inf"))
+    engine, stop_rule = Hurried(1), StopsAfter(enough=float("inf"))
     engine.concurrency = concurrency
-    found = evaluated(engine, assignment(), paths, judge)
+    found = evaluated(engine, assignment(), paths, stop_rule)
     assert not found.stopped
     assert len(found.records) == N
-    lengths = [len(shown) for shown in judge.shown]
+    lengths = [len(shown) for shown in stop_rule.shown]
     assert all(later >= earlier + max(1, earlier // 50) for earlier, later in pairwise(lengths))
     if concurrency == 1:
         assert lengths[:100] == list(range(1, 101))
         assert lengths[-1] > N - 7
         assert len(lengths) < 175
-    assert N not in lengths  # the whole is decided, not judged
+    assert N not in lengths  # the whole is decided, not stopped
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: RecordPaths, seed: int) -> None:
     engine = Hurried(seed)
-    found = evaluated(engine, assignment(), paths, Judge(enough=60))
+    found = evaluated(engine, assignment(), paths, StopsAfter(enough=60))
     assert engine.cancelled > 0
     in_file = read_records(paths.records)
     assert [record.key for record in in_file] == engine.finished
@@ -194,15 +198,15 @@ def test_the_file_holds_whole_records_of_what_finished_and_no_other(paths: Recor
 
 
 def test_a_run_that_stopped_is_not_taken_for_unfinished(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     refuse_unfinished(paths)
-    assert kept_records(assignment(), paths, resume=False) == []
+    assert resumable_records(assignment(), paths, resume=False) == []
     again = evaluated(Hurried(3), assignment(), paths, None)
     assert (len(again.records), again.stopped) == (N, False)
 
 
 def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
+    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
     lines = paths.records.read_bytes().splitlines(keepends=True)
     paths.records.write_bytes(b"".join(lines[:-1]))
     with pytest.raises(BadInput, match=rf"holds {len(lines) - 1} records of an unfinished run; go on with --resume"):
@@ -210,8 +214,8 @@ def test_a_run_that_lost_a_record_after_it_stopped_is(paths: RecordPaths) -> Non
 
 
 def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
-    kept = kept_records(assignment(), paths, resume=True)
+    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
+    kept = resumable_records(assignment(), paths, resume=True)
 
     class Down(Hurried):
         async def complete(self, request: Request) -> Reply:
@@ -227,69 +231,71 @@ def test_a_stopped_run_that_is_begun_again_and_killed_is_unfinished(paths: Recor
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_resumed_run_that_had_stopped_decides_again_without_a_question(paths: RecordPaths, seed: int) -> None:
-    evaluated(Hurried(seed), assignment(), paths, Judge(enough=60))
+    evaluated(Hurried(seed), assignment(), paths, StopsAfter(enough=60))
     before = read_records(paths.records)
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
     assert set(kept) == set(before)
-    engine, judge = Hurried(seed + 10), Judge(enough=60)
-    again = evaluated(engine, assignment(), paths, judge, kept)
+    engine, stop_rule = Hurried(seed + 10), StopsAfter(enough=60)
+    again = evaluated(engine, assignment(), paths, stop_rule, kept)
     assert engine.asked == []
     assert again.stopped
-    assert len(judge.shown) == 1
+    assert len(stop_rule.shown) == 1
     assert [record.id for record in again.records] == IDS[: len(again.records)]
     assert set(read_records(paths.records)) == set(before)
     refuse_unfinished(paths)
 
 
 def test_a_resumed_run_that_does_not_decide_yet_goes_on_with_what_is_missing(paths: RecordPaths) -> None:
-    evaluated(Hurried(), assignment(), paths, Judge(enough=60))
-    kept = kept_records(assignment(), paths, resume=True)
+    evaluated(Hurried(), assignment(), paths, StopsAfter(enough=60))
+    kept = resumable_records(assignment(), paths, resume=True)
     engine = Hurried(1)
-    again = evaluated(engine, assignment(), paths, Judge(enough=150), kept)
+    again = evaluated(engine, assignment(), paths, StopsAfter(enough=150), kept)
     assert again.stopped
     assert len(again.records) >= 150
     assert not {record.key for record in kept} & set(engine.asked)
 
 
-def test_failed_samples_are_judged_too_and_asked_again_on_resume(paths: RecordPaths) -> None:
+def test_failed_samples_are_looked_at_too_and_asked_again_on_resume(paths: RecordPaths) -> None:
     broken = IDS[10:15]
-    judge = Judge(enough=60)
-    found = evaluated(Hurried(broken=broken), assignment(), paths, judge)
+    stop_rule = StopsAfter(enough=60)
+    found = evaluated(Hurried(broken=broken), assignment(), paths, stop_rule)
     assert found.stopped
     assert [record.id for record in found.failed] == broken
     refuse_unfinished(paths)
-    kept = kept_records(assignment(), paths, resume=True)
+    kept = resumable_records(assignment(), paths, resume=True)
     assert not {record.id for record in kept} & set(broken)
     engine = Hurried(1)
-    again = evaluated(engine, assignment(), paths, Judge(enough=60), kept)
+    again = evaluated(engine, assignment(), paths, StopsAfter(enough=60), kept)
     assert {id_ for id_, _ in engine.asked} >= set(broken)
     assert again.failed == ()
     assert again.stopped
 
 
-def test_past_max_failed_a_judge_does_not_make_it_complete(paths: RecordPaths) -> None:
-    found = evaluated(Hurried(broken=IDS[:40]), assignment(), paths, Judge(enough=200))
+def test_past_max_failed_a_stop_rule_does_not_make_it_complete(paths: RecordPaths) -> None:
+    found = evaluated(Hurried(broken=IDS[:40]), assignment(), paths, StopsAfter(enough=200))
     assert not found.complete
     assert not found.stopped
 
 
-def test_an_error_of_the_judge_ends_the_evaluation_and_leaves_nothing_in_flight(paths: RecordPaths) -> None:
-    def judge(records: Sequence[Record]) -> bool:
+def test_an_error_of_the_stop_rule_ends_the_evaluation_and_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+    def stop_rule(records: Sequence[Record]) -> bool:
         if len(records) > 30:
             raise BadInput("out of bounds")
         return False
 
     engine = Hurried()
     with pytest.raises(BadInput, match="out of bounds"):
-        evaluated(engine, assignment(), paths, judge)
+        evaluated(engine, assignment(), paths, stop_rule)
     assert engine.in_flight == 0
     assert len(engine.asked) < N
     assert [record.key for record in read_records(paths.records)] == engine.finished
 
 
-def test_a_cancelled_evaluation_that_is_judged_leaves_nothing_in_flight(paths: RecordPaths) -> None:
+def test_a_cancelled_evaluation_with_a_stop_rule_leaves_nothing_in_flight(paths: RecordPaths) -> None:
     async def work() -> None:
-        running = asyncio.create_task(evaluate(engine, assignment(), paths, observer=Watcher(), judge=Judge(10**9)))
+        running = asyncio.create_task(
+            evaluate(engine, assignment(), paths, observer=Watcher(), stop_rule=StopsAfter(10**9))
+        )
         while len(engine.finished) < 40:  # noqa: ASYNC110
             await asyncio.sleep(0)
         running.cancel()
@@ -303,7 +309,7 @@ def test_a_cancelled_evaluation_that_is_judged_leaves_nothing_in_flight(paths: R
         refuse_unfinished(paths)
 
 
-def test_a_judge_that_never_decides_changes_nothing(paths: RecordPaths, tmp_path: Path) -> None:
+def test_a_stop_rule_that_never_decides_changes_nothing(paths: RecordPaths, tmp_path: Path) -> None:
     found = evaluated(Hurried(2), assignment(), paths, lambda _: False)
     other = evaluated(Hurried(3), assignment(), paths_of(tmp_path, "n", "arithmetic"), None)
     assert [replace(r, seconds=0.0) for r in found.records] == [replace(r, seconds=0.0) for r in other.records]
@@ -317,14 +323,14 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
     known = Scores(tuple(sample.id for sample in task.samples), values, clusters)
     made = Design(**{"theta": 10.0, "early_stopping": True} | design)
     test = "gsprt" if made.test == "auto" else made.test
-    return Check("m", task, "m", repeats, made, test, known, alpha_planned=0.05)
+    return Check("m", MODEL, task, "m", Path("references"), repeats, made, test, known, alpha_planned=0.05)
 
 
 def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
-    """Evaluate with the judge of a check, then decide."""
-    judge = early_stop(made, correction="none", checks=1)
+    """Evaluate with the stop rule of a check, then decide."""
+    stop_rule = early_stop(made, correction="none", checks=1)
     asked = assignment(task=made.task, repeats=made.repeats)
-    found = evaluated(engine, asked, paths, judge)
+    found = evaluated(engine, asked, paths, stop_rule)
     (verdict,) = decide([evidence_of(made, found.records, stopped=found.stopped)])
     return verdict, found
 
@@ -361,7 +367,7 @@ def clustered_task(tmp_path: Path, n: int, size: int) -> Task:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.6])
-def test_with_clusters_only_whole_ones_are_judged_and_decided_on(tmp_path: Path, share: float) -> None:
+def test_with_clusters_only_whole_ones_are_looked_at_and_decided_on(tmp_path: Path, share: float) -> None:
     """A cluster of 5 samples is one change; 50 of them are needed for a regression."""
     task = clustered_task(tmp_path, 800, 5)
     made = check(task, theta=15.0)
@@ -382,9 +388,9 @@ def test_with_clusters_only_whole_ones_are_judged_and_decided_on(tmp_path: Path,
 
 def test_before_the_first_cluster_is_whole_nothing_is_decided(tmp_path: Path) -> None:
     task = clustered_task(tmp_path, 800, 20)
-    judge = early_stop(check(task, theta=60.0), correction="none", checks=1)
-    assert judge is not None
-    assert not judge([record(sample.id, 100.0) for sample in task.samples[:19]])
+    stop_rule = early_stop(check(task, theta=60.0), correction="none", checks=1)
+    assert stop_rule is not None
+    assert not stop_rule([record(sample.id, 100.0) for sample in task.samples[:19]])
 
 
 def record(id_: str, score: float | None) -> Record:
@@ -413,28 +419,28 @@ def test_with_under_30_clusters_the_whole_run_is_evaluated(tmp_path: Path) -> No
     assert (verdict.n, verdict.stop) == (200, None)
 
 
-def test_the_first_answers_of_a_long_run_with_other_scores_can_be_judged() -> None:
+def test_the_first_answers_of_a_long_run_with_other_scores_can_be_decided() -> None:
     task = load_task("arithmetic", options={"high": 99}, count=5200)
-    judge = early_stop(check(task), correction="none", checks=1)
-    assert judge is not None
-    assert not judge([record(task.samples[0].id, 97.5)])
+    stop_rule = early_stop(check(task), correction="none", checks=1)
+    assert stop_rule is not None
+    assert not stop_rule([record(task.samples[0].id, 97.5)])
 
 
-def test_without_a_sequential_test_or_scores_of_a_reference_nothing_is_judged() -> None:
+def test_without_a_sequential_test_or_scores_of_a_reference_nothing_stops_early() -> None:
     made = check(TASK)
     assert early_stop(made, correction="none", checks=1) is not None
     assert early_stop(replace(made, test="paired"), correction="none", checks=1) is None
     assert early_stop(replace(made, reference=None), correction="none", checks=1) is None
 
 
-def test_the_judge_of_one_of_several_checks_is_stricter() -> None:
+def test_the_stop_rule_of_one_of_several_checks_is_stricter() -> None:
     made, wrong = check(TASK, theta=10.0), set(IDS[3:60:6])
     records = [record(id_, 0.0 if id_ in wrong else 100.0) for id_ in IDS]
     stops = []
     for checks, correction in ((1, "holm"), (5, "holm"), (5, "none")):
-        judge = early_stop(made, correction=correction, checks=checks)
-        assert judge is not None
-        stops.append(next(n for n in range(1, N) if judge(records[:n])))
+        stop_rule = early_stop(made, correction=correction, checks=checks)
+        assert stop_rule is not None
+        stops.append(next(n for n in range(1, N) if stop_rule(records[:n])))
     alone, stricter, uncorrected = stops
     assert alone == uncorrected < stricter
 

@@ -16,7 +16,7 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Sampling
-from accgate.evaluation.sample import ask, rescored
+from accgate.evaluation.sample import ask, rescore
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
 from accgate.result import EngineInfo
@@ -231,10 +231,10 @@ def test_images_come_before_the_prompt_and_count_in_the_id(tmp_path: Path) -> No
 def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path: Path) -> None:
     task = task_of(tmp_path, **{**QUIZ, "choices": {**QUIZ["choices"], "by": "likelihood"}})  # type: ignore[dict-item]
     record = asked(task, Oracle(likely={" three": -2.0, " four": -1.0, " twenty-two or so": -2.5}))
-    assert rescored(task, task.samples[0], record) == record
+    assert rescore(task, task.samples[0], record) == record
     attacked = task_of(tmp_path, SUMS, **ATTACKED)
     done = asked(attacked, Oracle({"1 + 1": "2", "one plus one": "3"}))
     with pytest.raises(BadInput, match="more than the recorded replies"):
-        rescored(attacked, attacked.samples[0], done)
-    assert rescored(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
+        rescore(attacked, attacked.samples[0], done)
+    assert rescore(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
     assert ByRunning  # its own tests run real programs

@@ -77,7 +77,7 @@ class GitHub:
 
     def __enter__(self) -> GitHub:
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accgate.github.api.failures import CannotRead
+from accgate.github.api.answers import CannotRead
 from accgate.github.approvals import APPROVAL_LABEL, Approval, find_approval, fork_is_allowed
 from tests.github.server import GitHub
 from tests.github.store import HEAD

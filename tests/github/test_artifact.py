@@ -63,7 +63,7 @@ class TestFiles:
 
     def test_a_pipe(self, store):
         os.mkfifo(store.new / "m" / "sums.replies.jsonl.gz")
-        self.refused(store, "no plain file")
+        self.refused(store, "special file")
 
     @pytest.mark.parametrize(
         "name",
@@ -172,7 +172,7 @@ class TestFiles:
     def test_an_anchor_alone(self, store):
         for name in ("sums.toml", "sums.scores.csv"):
             shutil.copy(store.old / "m" / name, store.new / "m" / name)
-        self.refused(store, "is as it was, but files beside it changed")
+        self.refused(store, "is unchanged, but files beside it changed")
 
     def test_scores_alone(self, store):
         (store.new / "m" / "stray.scores.csv").write_text("id,repeat,score\na,0,100\n")

@@ -236,7 +236,7 @@ def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest
 # --- publishing that fails ---
 
 
-PARTS = ("_body", "title_of", "json_of", "remarks_on", "put_comment", "finish_check_run", "append_summary")
+PARTS = ("_body", "title_of", "json_of", "annotations_of", "put_comment", "finish_check_run", "append_summary")
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accgate.github.api.failures import CannotReach, MissingPermission, Refused, Unreadable
+from accgate.github.api.answers import CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
 from tests.github.server import SECONDARY, GitHub
 from tests.servers import Fault

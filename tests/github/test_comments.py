@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from accgate.github.api.failures import CannotReach, MissingPermission, Refused
+from accgate.github.api.answers import CannotReach, MissingPermission, Refused
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from tests.github.server import SECONDARY, TOKEN, GitHub
 from tests.github.store import BOT
@@ -122,9 +122,9 @@ class TestOne:
         assert not hub.asked
 
     def test_values_that_would_end_the_marker_are_refused(self, hub):
-        with pytest.raises(ValueError, match="no marker"):
+        with pytest.raises(ValueError, match="not a marker"):
             put(hub, state=State("--><b>", "unchanged", passed=True))
-        with pytest.raises(ValueError, match="no marker"):
+        with pytest.raises(ValueError, match="not a marker"):
             put(hub, state=State("pass pass", "unchanged", passed=True))
 
 

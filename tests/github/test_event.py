@@ -74,10 +74,10 @@ class TestPullRequest:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"number": None}, "pull_request.number: None is no pull request"),
-            ({"number": "7; rm"}, "'7; rm' is no pull request"),
+            ({"number": None}, "pull_request.number: None is not the number of a pull request"),
+            ({"number": "7; rm"}, "'7; rm' is not the number of a pull request"),
             ({"head": None}, "the event has no pull_request.head"),
-            ({"head": "x"}, "the event's pull_request.head is no object"),
+            ({"head": "x"}, "the event's pull_request.head is not an object"),
             ({"head": {"ref": "x", "repo": {"full_name": REPOSITORY}}}, "the event has no pull_request.head.sha"),
             ({"head": {"sha": "main", "repo": None}}, "pull_request.head.sha: 'main' is not a commit"),
             ({"head": {"sha": HEAD.upper(), "repo": None}}, "is not a commit"),

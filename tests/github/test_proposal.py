@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.api.failures import CannotPublish, CannotReach, Refused
+from accgate.github.api.answers import CannotPublish, CannotReach, Refused
 from accgate.github.proposal import Options, commit_message, propose
 from accgate.references.store import digest, find_reference
 from tests.github.asking import job, outputs, replies
@@ -124,7 +124,7 @@ class TestPullRequest:
     def test_the_answer_leads_to_it_and_says_what_the_guard_will_ask(self, world):
         found = world.propose()
         assert f"]({found['url']})" in replies(world.hub)[0]
-        assert "approves the new commit" in world.reply
+        assert "must approve the new commit" in world.reply
 
     def test_the_first_reference_needs_none_before_it(self, world):
         world.head = world.push({"README.md": b"x"}, branch="bare")
@@ -282,12 +282,12 @@ class TestRefused:
     def test_a_link_or_submodule_in_the_place(self, world, path, mode):
         world.head = world.push({"README.md": b"x", path: b"../elsewhere"}, branch="bare", modes={path: mode})
         world.hub.store.add_pull(7, sha=world.head, branch="bare")
-        self.refused(world, "no (folder|plain file)", BadInput, head_sha=world.head)
+        self.refused(world, "(is no folder|other than a plain file)", BadInput, head_sha=world.head)
 
     def test_a_folder_in_the_place_of_a_file(self, world):
         world.head = world.push({"references/m/sums.toml/x": b"x"}, branch="bare")
         world.hub.store.add_pull(7, sha=world.head, branch="bare")
-        self.refused(world, "no plain file", BadInput, head_sha=world.head)
+        self.refused(world, "other than a plain file", BadInput, head_sha=world.head)
 
     def test_a_list_of_files_that_github_cut(self, world):
         world.hub.fail(Fault(200, {"sha": "x", "tree": [], "truncated": True}), path="git/trees")
@@ -295,7 +295,7 @@ class TestRefused:
 
     @pytest.mark.parametrize("body", ["/accgate rerun", "/accgate accept", "thanks", f"/accgate accept {'x' * 301}"])
     def test_a_comment_that_accepts_nothing(self, world, body):
-        with pytest.raises(BadInput, match="no /accgate accept REASON"):
+        with pytest.raises(BadInput, match="not /accgate accept REASON"):
             world.propose(body)
         assert not world.hub.asked
 

@@ -9,7 +9,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.github.api.failures import CannotPublish, CannotReach, MissingPermission
+from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission
 from accgate.github.response import respond
 from accgate.github.slash import Command, command_of
 from tests.github.asking import job, outputs, replies
@@ -157,7 +157,7 @@ class TestAccept:
     def test_a_head_that_the_gate_has_not_seen_is_refused(self, checked, tmp_path):
         checked.store.push(7, NEW)
         assert ask(checked, tmp_path)["command"] == "none"
-        assert "has not looked at the head commit yet" in reply(checked)
+        assert "has not started on the head commit yet" in reply(checked)
 
     def test_a_check_of_another_name_is_no_look(self, checked, tmp_path):
         assert ask(checked, tmp_path, check_name="accgate (fp8)")["command"] == "none"
@@ -226,7 +226,7 @@ class TestUnreadable:
         with pytest.raises(MissingPermission):
             respond(environ, check_name="accgate", connect=lambda _: checked.client(), say=print)
         assert outputs(environ) == {}
-        assert "GitHub could not be asked" in reply(checked)
+        assert "a request to GitHub failed" in reply(checked)
 
     @pytest.mark.parametrize("body", [b"[]", b"{}", b'{"permission": 1}', b"null"])
     def test_an_answer_of_another_shape_accepts_nothing(self, checked, tmp_path, body):

@@ -48,12 +48,12 @@ def test_an_empty_file_is_one_that_is_there(base: Path) -> None:
 def test_where_a_folder_is_empty_a_file_or_a_link_nothing_can_be_told(base: Path, hide: object) -> None:
     assert callable(hide)
     hide(base / "gates")
-    with pytest.raises(BadInput, match="cannot be told"):
+    with pytest.raises(BadInput, match="whether the base has rules is unknown"):
         has(base)
 
 
 def test_a_tree_that_is_not_there_is_bad_input(base: Path) -> None:
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         has(base.with_name("nowhere"))
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from accgate.config.config import AccuracyFile, Config, Gate, Report, Task, checked_config
+from accgate.config.config import Config, config_of
+from accgate.config.tables import AccuracyFile, Gate, Report, TaskSettings
 from accgate.guard.changes import changed_rules
 from accgate.guard.difference import NOT_PLAIN, WIDTH, Direction, difference, exact, texts
 from accgate.inputs.toml import parsed_toml
@@ -67,7 +68,7 @@ def config(folder: Path, gate: dict[str, Any], task: dict[str, Any]) -> Config:
     models = "".join(table(f"models.{name}", {"engine": "vllm", "model": "w"}) for name in "mn")
     models += "".join(table(f"judges.{name}", {"model": "w"}) for name in "jk")
     text = table("gate", gate) + models + table("tasks.sums", {"file": "sums.toml"} | task)
-    return checked_config(parsed_toml(folder / "accuracy.toml", text))
+    return config_of(parsed_toml(folder / "accuracy.toml", text))
 
 
 def some(keys: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
@@ -76,7 +77,7 @@ def some(keys: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str,
 
 def test_every_rule_of_the_file_is_tried_here() -> None:
     assert {f.name for f in fields(Gate)} == set(GATE)
-    assert {f.name for f in fields(Task)} == {*TASK, *ALONE}
+    assert {f.name for f in fields(TaskSettings)} == {*TASK, *ALONE}
     assert {f.name for f in fields(Report)} == {"template"}
     assert {f.name for f in fields(AccuracyFile)} == {"gate", "report", "models", "tasks", "judges"}
 

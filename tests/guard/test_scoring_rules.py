@@ -9,7 +9,7 @@ import pytest
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
-from accgate.guard.base import Selection, rulings
+from accgate.guard.base import Selection, rule_sets_of
 from tests.gates import Project, questions, table, write_lines, write_task
 from tests.trees import Trees, effects, trees
 
@@ -149,10 +149,10 @@ def test_the_judge_of_the_base_marks_a_pull_request(pair: Trees) -> None:
         write_lines(project.scores, [{"id": "a", "score": 100}])
     add_judge(pair.base)
     add_judge(pair.head, sampling={"temperature": 1.0})
-    ruled = rulings(load_config(pair.head.config), pair.base.config, Selection())
-    assert ruled is not None
-    assert ruled.enforced is not None
-    assert ruled.enforced.judges["strict"].sampling.temperature == 0.0
+    rules = rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
+    assert rules is not None
+    assert rules.enforced is not None
+    assert rules.enforced.judges["strict"].sampling.temperature == 0.0
 
 
 @pytest.mark.parametrize("linked", ["rows.jsonl", "mine.py"])
@@ -166,7 +166,7 @@ def test_a_rule_of_the_base_that_leads_into_the_pull_requests_files_is_refused(p
     (pair.base.folder / linked).unlink()
     (pair.base.folder / linked).symlink_to(pair.head.folder / linked)
     with pytest.raises(BadInput, match="leads into the pull request's own files"):
-        rulings(load_config(pair.head.config), pair.base.config, Selection())
+        rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
 
 
 def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:

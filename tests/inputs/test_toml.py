@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, dotted
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
-from accgate.text import dotted
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -67,7 +66,7 @@ def test_a_file_that_cannot_be_used_is_one_message_with_line_and_mend(
 ) -> None:
     path = written(tmp_path, content)
     with pytest.raises(BadInput) as caught:
-        read_toml(path, mend="do this")
+        read_toml(path, fix="do this")
     assert len(caught.value.messages) == 1
     assert caught.value.messages[0].startswith(f"{path}{expected}")
     assert "\n" not in caught.value.messages[0]
@@ -89,7 +88,7 @@ def test_a_file_that_cannot_be_used_is_one_message_with_line_and_mend(
 def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, line: int) -> None:
     path = written(tmp_path, text)
     with pytest.raises(BadInput) as caught:
-        read_toml(path, mend="")
+        read_toml(path, fix="")
     assert caught.value.messages[0].startswith(f"{path}:{line}: is not valid TOML: ")
     assert caught.value.messages[0].endswith("; each table and key may stand once; rename or remove one of the two")
 
@@ -97,18 +96,18 @@ def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, 
 @pytest.mark.parametrize(("name", "why"), [("missing.toml", "No such file or directory; do this"), (".", "directory")])
 def test_what_is_no_file_says_so(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
-        read_toml(tmp_path / name, mend="do this")
+        read_toml(tmp_path / name, fix="do this")
 
 
 def test_a_directory_asks_for_the_file_in_it(tmp_path: Path) -> None:
     with pytest.raises(BadInput) as caught:
-        read_toml(tmp_path, mend="do this")
+        read_toml(tmp_path, fix="do this")
     assert str(caught.value) == f"{tmp_path}: is a directory; give the TOML file in it"
 
 
 def test_the_largest_numbers_and_the_deepest_tables_are_read(tmp_path: Path) -> None:
     text = "\ufeffa = [-9223372036854775808, 9223372036854775807]\r\nb = " + "[" * 99 + "]" * 99
-    file = read_toml(written(tmp_path, text), mend="")
+    file = read_toml(written(tmp_path, text), fix="")
     assert file.data["a"] == [-(2**63), 2**63 - 1]
     assert file.line(("b",)) == 2
 

@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.interop.imported import Imported
-from accgate.interop.inspect_logs import import_inspect
-from accgate.interop.inspect_text import message_text, prompt_text
-from accgate.tasks.task import sample_id
+from accgate.interop.inspect_logs import import_inspect, message_text, prompt_text
+from accgate.interop.task_log import TaskLog
+from accgate.tasks.sample import sample_id
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
 
 
-def imported(path: Path, **choice: Any) -> Imported:
+def imported(path: Path, **choice: Any) -> TaskLog:
     (found,) = import_inspect([path], **choice)
     return found
 
@@ -201,7 +200,7 @@ def no_epoch(log: dict[str, Any]) -> None:
         (no_results, "holds no eval or no results"),
         (no_number, r"sample 2 \(epoch 1\) has the value 'maybe'"),
         (no_scores, "no sample has a score of match"),
-        (endless_epochs, "was to have 1000000000000000000 epochs, but holds 4 samples"),
+        (endless_epochs, "should have 1000000000000000000 epochs, but holds 4 samples"),
         (other_kind, "is not as Inspect writes a log"),
         (no_epoch, "has no id, epoch or target"),
     ],
@@ -243,7 +242,7 @@ def test_an_archive_of_an_evaluation_that_was_killed_is_an_error(tmp_path: Path)
 def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
     path = write_eval(tmp_path / "log.eval", log_of(LETTERS, {"match": 0.375}), 0)
     path.write_bytes(path.read_bytes().replace(b"\x3f\0\0\0\0\0\0\0", b"\x3f\0\0\0\x63\0\0\0"))
-    with pytest.raises(BadInput, match="compression method 99 is not known"):
+    with pytest.raises(BadInput, match="compression method 99 is unknown"):
         imported(path)
 
 

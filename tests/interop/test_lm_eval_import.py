@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.interop.imported import Imported
 from accgate.interop.lm_eval import Choice, import_lm_eval
-from accgate.tasks.task import sample_id
+from accgate.interop.task_log import TaskLog
+from accgate.tasks.sample import sample_id
 from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
 
 
-def imported(path: Path, *, model: str | None = None, **choice: Any) -> Imported:
+def imported(path: Path, *, model: str | None = None, **choice: Any) -> TaskLog:
     (found,) = import_lm_eval([path], Choice(**choice), model=model)
     return found
 
@@ -100,19 +100,19 @@ def test_a_metric_that_lm_eval_does_not_average_is_refused_and_offered_to_nobody
     rows = [generated(doc, {"word_perplexity": [-20.0, 7], "acc": 1.0}) for doc in range(2)]
     path = write_log(tmp_path, rows)
     assert imported(path).metric == "acc,none"
-    with pytest.raises(BadInput, match="word_perplexity is no mean of scores of samples"):
+    with pytest.raises(BadInput, match="word_perplexity is not a mean over samples"):
         imported(path, metric="word_perplexity")
 
 
 def test_an_aggregation_other_than_the_mean_is_refused(tmp_path: Path) -> None:
     rows = [generated(doc, {"perplexity": -2.0 * doc}) for doc in range(2)]
-    with pytest.raises(BadInput, match="perplexity is no mean"):
+    with pytest.raises(BadInput, match="perplexity is not a mean"):
         imported(write_log(tmp_path, rows, results=False), metric="perplexity")
 
     def other(results: dict[str, Any]) -> None:
         results["configs"]["adding"]["metric_list"][0]["aggregation"] = "median"
 
-    with pytest.raises(BadInput, match="exact_match is no mean"):
+    with pytest.raises(BadInput, match="exact_match is not a mean"):
         imported(write_log(tmp_path, MATCHES, change=other), metric="exact_match")
 
 
@@ -172,11 +172,11 @@ def no_results(results: dict[str, Any]) -> None:
     [
         (changed_mean, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
         (no_figure, "reports no exact_match,none"),
-        (text_figure, "is no number"),
+        (text_figure, "is not a number"),
         (other_count, "holds 4 samples, but results_.* counts 5"),
         (other_digest, "task_hashes differ"),
-        (other_task, "knows nothing of task adding"),
-        (no_results, "is no results file"),
+        (other_task, "has no task adding"),
+        (no_results, "is not a results file"),
         (other_kind, "is not as lm-eval writes a log"),
     ],
 )

@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import parsed_toml
-from accgate.interop.store import keep_means, task_tables
-from accgate.interop.trtllm import SuiteReference, read_suite, suite_files
+from accgate.interop.trtllm import SuiteReference, keep_means, read_suite, suite_files, task_tables
 from accgate.references.store import find_reference
 from accgate.stats.unpaired import two_sample_z
 
@@ -122,7 +121,7 @@ def test_the_word_error_rate_is_read_and_lower_is_better(tmp_path: Path) -> None
 
 
 def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"defaults of own are not known .*give --sigma"):
+    with pytest.raises(BadInput, match=r"has no default sigma for own .*give --sigma"):
         suite(tmp_path, "own", "m:\n  - accuracy: 30")
     with pytest.raises(BadInput, match="num_samples is 0; give a whole number, or --num-samples"):
         suite(tmp_path, "own", "m:\n  - accuracy: 30", sigma=50.0)
@@ -142,9 +141,9 @@ def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
         ("m:\n  - accuracy: 30\n    alpha: 2", "alpha is 2"),
         ("m:\n  - accuracy: 30\n    num_samples: 1.5", r"num_samples is 1\.5"),
         ("m:\n  - accuracy: 30\n    higher_is_better: 1", "higher_is_better is 1"),
-        ("m:\n  - 30", "entry 1 of m is no table"),
+        ("m:\n  - 30", "entry 1 of m is not a table"),
         ("m:\n  ref_al: 2.0", "m has no list of references"),
-        ("m: [", "is no YAML"),
+        ("m: [", "is not YAML"),
         ("- 3", "holds no models"),
         ("", "holds no models"),
     ],

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rouge_score import rouge_scorer
 from rouge_score.rouge_scorer import RougeScorer
 
 from accgate.metrics import rouge
-from accgate.metrics.rouge_skip import skip_bigrams
-from accgate.metrics.rouge_weighted import weighted_lcs
+from accgate.metrics.rouge import lcs_length, lcs_positions, skip_bigrams, weighted_lcs
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 THEIRS = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
@@ -198,3 +198,26 @@ def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: rouge
     assert (built.name, built.lowest, built.highest, built.higher_is_better) == (entry.name, 0, 100, True)
     assert built("The cat sat on the mat.", "the cat sat on the mat") == 100
     assert (built("", "the cat"), built("the cat", ""), built("", "")) == (0, 0, 0)
+
+
+LONG_TOKENS = st.lists(st.sampled_from("abcd"), max_size=80)
+
+
+@given(LONG_TOKENS, LONG_TOKENS)
+def test_the_length_is_that_of_rouge_scores_table(first: list[str], second: list[str]) -> None:
+    assert lcs_length(first, second) == rouge_scorer._lcs_table(first, second)[-1][-1]
+
+
+@given(LONG_TOKENS, LONG_TOKENS)
+def test_the_positions_are_those_rouge_score_reads_from_its_table(reference: list[str], candidate: list[str]) -> None:
+    assert lcs_positions(reference, candidate) == rouge_scorer.lcs_ind(reference, candidate)
+
+
+def test_lists_without_a_common_token_have_no_subsequence() -> None:
+    assert lcs_length(["a"], ["b"]) == lcs_length([], ["b"]) == lcs_length(["a"], []) == lcs_length([], []) == 0
+    assert lcs_positions(["a"], ["b"]) == lcs_positions([], ["b"]) == lcs_positions(["a"], []) == []
+
+
+def test_long_lists_are_measured_in_the_time_that_a_table_would_not_take() -> None:
+    first = [str(number % 977) for number in range(20_000)]
+    assert lcs_length(first, first[::2]) == 10_000

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from accgate import load_config, plan
 from accgate.cli.main import main
-from accgate.config.config import chosen
+from accgate.config.config import select
 from accgate.errors import BadInput
 from accgate.planning.checks import Check, as_rows, plan_checks
 from tests.gates import Project, questions, right_but, write_task
@@ -96,12 +96,12 @@ def test_a_reference_mean_sets_the_number_at_its_own_and_theta_at_what_it_allows
 def test_a_reference_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"reference": 80.0, "reference_num_samples": 64, "sigma": 50.0}
     check = check_of(project_with(tmp_path, theta=5.0, **keys))
-    assert check.notes == ("theta = 5 needs more samples than any reference of this size allows; there are 100",)
+    assert check.notes == ("a drop of 5 points needs a larger reference: no number of samples shows it with this one",)
 
 
 def test_a_dataset_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     check = check_of(project_with(tmp_path, recorded=True, theta=2.0))
-    assert check.notes == ("theta = 2 needs 1,629 samples; there are 100",)
+    assert check.notes == ("detecting a drop of 2 points needs 1,629 samples; this check has 100",)
     assert check.theta == pytest.approx(100 * K * math.sqrt(0.1 / N))
     assert check_of(project_with(tmp_path, theta=20.0, recorded=False)).notes != check.notes
 
@@ -110,7 +110,7 @@ def test_a_test_that_stops_early_only_can_take_so_many(tmp_path: Path) -> None:
     project = project_with(tmp_path, recorded=True, theta=2.0)
     project.write(early_stopping=True)
     (note,) = check_of(project).notes
-    assert re.fullmatch(r"theta = 2 can take [\d,]+ samples; there are 100", note)
+    assert re.fullmatch(r"detecting a drop of 2 points may need [\d,]+ samples; this check has 100", note)
 
 
 def test_a_dataset_smaller_than_num_samples_is_refused(tmp_path: Path) -> None:
@@ -226,4 +226,4 @@ def test_a_reference_is_sized_for_every_check_that_the_file_will_judge(tmp_path:
     (recorded,) = plan_checks(config.without_baselines(), recording=True)
     judged = plan_checks(config)
     assert [check.n for check in judged] == [recorded.n] * 3
-    assert recorded.n > plan_checks(chosen(config, ("m1",)))[0].n
+    assert recorded.n > plan_checks(select(config, ("m1",)))[0].n

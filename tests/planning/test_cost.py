@@ -26,9 +26,8 @@ GPU = "NVIDIA H200"
 
 
 def planned(project: Project, *, runs: list[Path] | None = None, here: str | None = GPU) -> Estimate:
-    config = load_config(project.config)
-    (found,) = estimates(config, plan_checks(config), runs or [], lambda _: here)
-    return found
+    (estimate,) = estimates(plan_checks(load_config(project.config)), runs or [], lambda _: here)
+    return estimate
 
 
 @pytest.fixture
@@ -50,9 +49,9 @@ def of_hardware(project: Project, hardware: str) -> None:
 
 
 def test_cost_follows_from_what_the_reference_took_on_this_hardware(project: Project) -> None:
-    found = planned(project)
-    assert found.most == Cost(200, 22_000, 4.0, pytest.approx(4 / 3600))
-    assert (found.healthy, found.dropped) == (None, None)  # no theta: nothing stops early
+    estimate = planned(project)
+    assert estimate.most == Cost(200, 22_000, 4.0, pytest.approx(4 / 3600))
+    assert (estimate.healthy, estimate.dropped) == (None, None)  # no theta: nothing stops early
 
 
 def test_several_gpus_count_each(project: Project) -> None:
@@ -68,17 +67,17 @@ def test_repeats_are_asked_for_each_sample(project: Project) -> None:
 
 @pytest.mark.parametrize("here", ["NVIDIA H100 80GB HBM3", "8 x NVIDIA H200 NVL", None])
 def test_on_other_hardware_time_is_not_guessed_and_tokens_are_known(project: Project, here: str | None) -> None:
-    found = planned(project, here=here)
-    assert found.most == Cost(200, 22_000, None, None)
-    assert any("its time is not known; there are measurements on NVIDIA H200" in note for note in found.notes)
+    estimate = planned(project, here=here)
+    assert estimate.most == Cost(200, 22_000, None, None)
+    assert any("its time is not known; there are measurements on NVIDIA H200" in note for note in estimate.notes)
 
 
 def test_another_engines_figures_are_not_this_ones(project: Project) -> None:
     project.models = {"m": {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:1/v1"}}}
     project.write()
-    found = planned(project)
-    assert found.most == Cost(200, None, None, None)
-    assert "no earlier run counted tokens" in found.notes
+    estimate = planned(project)
+    assert estimate.most == Cost(200, None, None, None)
+    assert "no earlier run counted tokens" in estimate.notes
 
 
 def test_processors_have_no_gpu_hours(project: Project) -> None:
@@ -89,14 +88,14 @@ def test_processors_have_no_gpu_hours(project: Project) -> None:
 def test_early_stopping_has_a_worst_case_and_expectations(project: Project) -> None:
     project.tasks["sums"] |= {"theta": 10.0, "discordance": 0.05}
     project.write(early_stopping=True)
-    found = planned(project)
-    assert found.healthy is not None
-    assert found.dropped is not None
-    assert 0 < found.healthy.samples < found.dropped.samples < found.most.samples
-    for cost in (found.most, found.healthy, found.dropped):
+    estimate = planned(project)
+    assert estimate.healthy is not None
+    assert estimate.dropped is not None
+    assert 0 < estimate.healthy.samples < estimate.dropped.samples < estimate.most.samples
+    for cost in (estimate.most, estimate.healthy, estimate.dropped):
         assert cost.seconds == pytest.approx(cost.samples / 50)
         assert cost.tokens == pytest.approx(cost.samples * 110)
-    said = cost_sentence(found)
+    said = cost_sentence(estimate)
     assert "on average where nothing changed" in said
     assert "on average after a drop of theta" in said
 
@@ -116,8 +115,8 @@ def run_folder(project: Project, folder: Path, **settings: Any) -> Path:
 
 
 def test_records_of_the_same_model_go_before_the_references_figures(project: Project, tmp_path: Path) -> None:
-    found = planned(project, runs=[run_folder(project, tmp_path / "run")])
-    assert found.most == Cost(200, 10_000, 40.0, pytest.approx(40 / 3600))
+    estimate = planned(project, runs=[run_folder(project, tmp_path / "run")])
+    assert estimate.most == Cost(200, 10_000, 40.0, pytest.approx(40 / 3600))
 
 
 @pytest.mark.parametrize(
@@ -129,14 +128,14 @@ def test_records_of_another_model_do_not_count(project: Project, tmp_path: Path,
 
 @pytest.mark.parametrize("measured", [None, {}, {"records": 0, "seconds": 0}, {"records": "10", "seconds": 2.0}])
 def test_records_without_a_time_still_count_tokens(project: Project, tmp_path: Path, measured: Any) -> None:
-    found = planned(project, runs=[run_folder(project, tmp_path / "run", measured=measured)])
-    assert found.most == Cost(200, 10_000, 4.0, pytest.approx(4 / 3600))
+    estimate = planned(project, runs=[run_folder(project, tmp_path / "run", measured=measured)])
+    assert estimate.most == Cost(200, 10_000, 4.0, pytest.approx(4 / 3600))
 
 
 def test_recorded_answers_cost_nothing(tmp_path: Path) -> None:
-    found = planned(recorded_project(tmp_path, 200))
-    assert found.most == Cost(200, None, None, None)
-    assert found.notes == ("recorded answers cost nothing",)
+    estimate = planned(recorded_project(tmp_path, 200))
+    assert estimate.most == Cost(200, None, None, None)
+    assert estimate.notes == ("recorded answers cost nothing",)
 
 
 def test_the_total_is_known_only_where_every_part_is() -> None:
@@ -180,8 +179,8 @@ def test_record_and_plan_agree_on_a_real_server(tmp_path: Path, capsys: pytest.C
 def test_validate_loads_nothing_for_it(tmp_path: Path) -> None:
     project = recorded_project(tmp_path, 40)
     code = (
-        "import sys; from accgate.cli import main; code = main(sys.argv[1:]);"
-        "sys.exit(code or any(name in sys.modules for name in ('accgate.cost', 'scipy', 'asyncio')))"
+        "import sys; from accgate.cli.main import main; code = main(sys.argv[1:]);"
+        "sys.exit(code or any(name in sys.modules for name in ('accgate.planning.cost', 'scipy', 'asyncio')))"
     )
     done = subprocess.run([sys.executable, "-c", code, "validate", str(project.config)], check=False, timeout=60)
     assert done.returncode == 0

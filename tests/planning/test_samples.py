@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 
 from accgate import Plan, plan
 from accgate.errors import BadInput
-from accgate.planning.samples import achieved_theta, planned_alpha, standard_error
+from accgate.planning.samples import achieved_theta, standard_error
 
 
 def mcnemar_power(n: int, theta: float, q: float, alpha: float) -> float:
@@ -123,11 +123,6 @@ def test_the_planned_samples_see_the_target_and_half_of_them_see_less(
 def test_bad_arguments_are_refused(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         plan(**{"theta": 2.0} | keys)
-
-
-def test_the_alpha_planned_is_the_share_left_when_no_check_is_rejected() -> None:
-    assert planned_alpha(0.05, "none", 5) == 0.05
-    assert {planned_alpha(0.05, name, 5) for name in ("holm", "bonferroni", "bh")} == {0.01}
 
 
 def test_a_fixed_reference_keeps_its_own_error() -> None:

@@ -44,9 +44,9 @@ FAULTS: list[tuple[Change, str]] = [
     (lambda d: d.update(ratings=[]), "holds no ratings by answer and item"),
     (lambda d: d["ratings"].update({"0123456789ab": {"correct": 3}}), "rates 1 answers that the questionnaire"),
     (lambda d: first(d).update(funny=3), "rates by 1 items that the questionnaire does not have: funny"),
-    *((lambda d, x=x: first(d).update(correct=x), "1 ratings are no whole number") for x in (0, 6, 3.0, "3")),
-    (lambda d: first(d).update(correct=True), "1 ratings are no whole number from 1 to 5: True ("),
-    (lambda d: first(d).update(correct=None), "1 ratings are no whole number from 1 to 5: None ("),
+    *((lambda d, x=x: first(d).update(correct=x), "1 ratings are not a whole number") for x in (0, 6, 3.0, "3")),
+    (lambda d: first(d).update(correct=True), "1 ratings are not a whole number from 1 to 5: True ("),
+    (lambda d: first(d).update(correct=None), "1 ratings are not a whole number from 1 to 5: None ("),
     (lambda d: first(d).pop("fluent"), "1 of 72 pairs of ratings are missing: question 1 fluent; have them completed"),
     (lambda d: d["ratings"].popitem(), "6 of 72 pairs of ratings are missing: question 12 correct"),
     (lambda d: d["ratings"].clear(), "72 of 72 pairs of ratings are missing"),
@@ -69,7 +69,7 @@ def test_a_changed_file_is_refused_with_its_name_and_fault(made: Made, edit: Cha
         ("", "cannot be read as JSON"),
         ('{"kind": "accgate ratings", "ratings": {', "cannot be read as JSON"),
         ('{"kind": "accgate ratings", "rater": "a", "rater": "b"}', "'rater' comes twice in one object"),
-        ('{"kind": "accgate ratings", "missing": NaN}', "NaN is no number"),
+        ('{"kind": "accgate ratings", "missing": NaN}', "NaN is not a number"),
         ("[" * 100_000, "cannot be read as JSON"),
         ("[1]", "is not of kind"),
         ("\udcff", "cannot be read as JSON"),
@@ -144,7 +144,7 @@ def test_missing_ratings_are_left_out_on_request_and_counted(made: Made) -> None
     result = made.judge(made.rate("anna", levels), made.rate("bert", three), "--allow-missing")
     said = result["judgement"]
     assert (said["missing"], said["expected"]) == (1, 144)
-    assert said["notes"][0] == "1 of 144 pairs of ratings are missing and left out: those may not be random"
+    assert said["notes"][0] == "1 of 144 pairs of ratings are missing and left out; they may not be missing at random"
 
 
 def test_a_question_that_nobody_rated_on_both_sides_is_refused_even_then(made: Made) -> None:

@@ -303,7 +303,7 @@ def test_a_killed_container_is_an_error_and_not_a_verdict(runner: Runner) -> Non
 def test_an_image_that_cannot_be_had_is_an_error(runner: Runner) -> None:
     done = runner.prepare(ACCGATE_IMAGE="127.0.0.1:9/none:1")
     assert done.code == 3
-    assert "can be neither found nor pulled" in done.text
+    assert "is not on this runner and cannot be pulled" in done.text
 
 
 # The base of a shallow checkout

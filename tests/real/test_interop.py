@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import create
 from accgate.inputs.toml import read_toml
 from accgate.interop.export import export_lm_eval
 from accgate.interop.inspect_logs import import_inspect
 from accgate.interop.lm_eval import Choice, import_lm_eval
 from accgate.records.file import paths_of, read_records
+from tests.engines.planned import engine_of
 
 pytestmark = pytest.mark.interop
 
@@ -193,8 +193,9 @@ def test_logs_of_two_runs_of_lm_eval_are_paired_by_compare(
 def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores(
     lm_eval_log: Path, server: str, tmp_path: Path
 ) -> None:
-    from accgate.tasks.lm_eval.requests import responses_of
     from accgate.tasks.lm_eval.tasks import LmEvalOptions, lm_eval_task
+
+    from accgate.tasks.lm_eval.requests import responses_of
 
     (found,) = import_lm_eval([lm_eval_log], Choice(filter="number"))
     options = LmEvalOptions(filter="number", include_path="tasks")
@@ -203,8 +204,8 @@ def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores
     (tmp_path / "accuracy.toml").write_text(
         f'[models.m]\nengine = "openai"\nmodel = "smollm2"\noptions = {{ base_url = "{server}", concurrency = 1 }}\n'
     )
-    source = read_toml(tmp_path / "accuracy.toml", mend="")
-    engine = create("m", engine="openai", model="smollm2", options=source.data["models"]["m"]["options"], source=source)
+    source = read_toml(tmp_path / "accuracy.toml", fix="")
+    engine = engine_of(source)
 
     async def asked() -> list[Any]:
         await engine.start()

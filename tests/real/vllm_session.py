@@ -13,9 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Request, RequestFailed, create
+from accgate.engines import ModelTable, Request, RequestFailed, create
 from accgate.engines.vllm.engine import VllmEngine
-from accgate.inputs.toml import parsed_toml
 
 QUESTIONS = {
     "chat": Request("a", 0, "What is the capital of France?", max_tokens=12),
@@ -42,9 +41,8 @@ ENDLESS = Request("m", 0, "Count.", max_tokens=1900, extra={"ignore_eos": True})
 
 def engine_of(model: str) -> VllmEngine:
     """The engine in 32 bits, so that figures can be compared to transformers'."""
-    options = 'enforce_eager = true\ndtype = "float32"\nmax_model_len = 2048\ngpu_memory_utilization = 0.2'
-    source = parsed_toml(Path("a.toml"), f"[models.m]\nmodel = {json.dumps(model)}\n[models.m.options]\n{options}\n")
-    made = create("m", engine="vllm", model=model, options={}, source=source)
+    options = {"enforce_eager": True, "dtype": "float32", "max_model_len": 2048, "gpu_memory_utilization": 0.2}
+    made = create("vllm", ModelTable(model, options, Path()))
     assert isinstance(made, VllmEngine)
     return made
 

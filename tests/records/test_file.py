@@ -189,7 +189,7 @@ def test_a_full_disk_says_so_and_leaves_a_readable_file(tmp_path: Path) -> None:
             with pytest.raises(CannotEvaluate) as caught:
                 writer.append(records[6])
         assert str(caught.value).startswith(f"{path}: cannot be written: ")
-        assert str(caught.value).endswith("; mend that, then go on with --resume")
+        assert str(caught.value).endswith("; correct that, then go on with --resume")
         with disk_of(100 * size):  # room again, while the others in flight still finish
             writer.append(records[7])
     assert read_records(path) == [*records[:6], records[7]]
@@ -199,7 +199,7 @@ def test_a_full_disk_says_so_and_leaves_a_readable_file(tmp_path: Path) -> None:
 def test_a_disk_that_takes_nothing_says_no_space_left(tmp_path: Path) -> None:
     with RecordWriter(tmp_path / "m.jsonl") as writer, Path("/dev/full").open("ab", buffering=0) as full:
         own, writer._file = writer._file, full
-        with pytest.raises(CannotEvaluate, match=r"m\.jsonl: cannot be written: No space left on device; mend that"):
+        with pytest.raises(CannotEvaluate, match=r"m\.jsonl: cannot be written: No space left on device; correct that"):
             writer.append(RECORD)
         writer._file = own
     assert read_records(tmp_path / "m.jsonl") == []
@@ -207,7 +207,9 @@ def test_a_disk_that_takes_nothing_says_no_space_left(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CannotEvaluate, match=r"m\.jsonl: cannot be written: (Not a directory|File exists); mend that"):
+    with pytest.raises(
+        CannotEvaluate, match=r"m\.jsonl: cannot be written: (Not a directory|File exists); correct that"
+    ):
         RecordWriter(tmp_path / "file" / "m.jsonl")
 
 

@@ -13,12 +13,12 @@ from scipy.stats import norm
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
-from accgate.gate import record as record_gate
+from accgate.record import record as record_gate
 from accgate.records.clusters import clusters_of
 from accgate.records.scores import Scores
 from accgate.references.anchor import Anchor, Drift, drift_of, drift_since, find_anchor
 from accgate.references.store import find_reference
-from accgate.stats.drift import anchored_difference, drift_test
+from accgate.stats.drift import difference_to_anchor, drift_test
 from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 200
@@ -84,7 +84,7 @@ def test_each_replacement_is_written_with_its_difference_to_the_anchor_not_to_th
     history = anchor_of(project).about.history
     assert [step.difference for step in history] == pytest.approx([-2.0, -4.0])
     for step, wrong in zip(history, (14, 18), strict=True):
-        assert step.error == anchored_difference(right_but(10, N), right_but(wrong, N))[1]
+        assert step.error == difference_to_anchor(right_but(10, N), right_but(wrong, N))[1]
         assert step.date == datetime.now(timezone.utc).date().isoformat()
 
 
@@ -246,7 +246,7 @@ def test_small_drops_that_each_gate_lets_pass_are_drift_together(project: Projec
 def test_a_run_is_the_next_of_the_history(project: Project) -> None:
     replaced(project, 13, 11)
     found = drift(project, right_but(18, N), alpha=0.2)
-    difference, error = anchored_difference(right_but(10, N), right_but(18, N))
+    difference, error = difference_to_anchor(right_but(10, N), right_but(18, N))
     assert found is not None
     assert (found.runs, found.difference) == (3, pytest.approx(-4.0))
     assert found.p_value == pytest.approx(norm.cdf(difference / error) * 10)  # the third run has a tenth of alpha
@@ -320,8 +320,8 @@ def test_the_clusters_of_a_new_reference_count_in_its_error(tmp_path: Path) -> N
     before = anchor.scores.taken(reference.scores.ids).averaged()
     now = reference.scores.averaged()
     (step,) = anchor.about.history
-    assert step.error == anchored_difference(before, now, codes)[1]
-    assert step.error != anchored_difference(before, now)[1]
+    assert step.error == difference_to_anchor(before, now, codes)[1]
+    assert step.error != difference_to_anchor(before, now)[1]
 
 
 def test_repeats_are_averaged_on_both_sides(tmp_path: Path) -> None:

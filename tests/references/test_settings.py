@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from accgate.config.config import Model, Sampling
+from accgate.config.tables import Model, Sampling
 from accgate.inputs.toml import tomllib
-from accgate.references.settings import changes, settings_told
+from accgate.references.settings import answer_settings, setting_changes
 from accgate.references.store import ReferenceFile
 from accgate.result import EngineInfo
 from tests.gates import Project, right_but
@@ -24,7 +24,7 @@ def test_what_cannot_change_an_answer_or_is_not_set_is_not_kept() -> None:
         engine="openai", model="m", options={"base_url": "http://h/v1", "timeout": 9, "serve": ["vllm", "serve", "m"]},
         sampling=Sampling(temperature=0.5, stop=("\n",), extra={"min_p": 0.1}),
     )  # fmt: skip
-    assert settings_told(model) == {
+    assert answer_settings(model) == {
         "model": "m", "options": {"serve": ["vllm", "serve", "m"]},
         "sampling": {"temperature": 0.5, "stop": ["\n"], "extra": {"min_p": 0.1}},
     }  # fmt: skip
@@ -37,10 +37,10 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         sampling=Sampling(temperature=0.7),
     )  # fmt: skip
     reference = known(
-        settings=settings_told(before), variant=dict(before.variant), engine="vllm", engine_version="vllm 0.32.0",
+        settings=answer_settings(before), variant=dict(before.variant), engine="vllm", engine_version="vllm 0.32.0",
         hardware="H200",
     )  # fmt: skip
-    assert changes(reference, now, INFO) == (
+    assert setting_changes(reference, now, INFO) == (
         "model: m → n",
         "options.enforce_eager: not set → true",
         "options.seed: 1 → not set",
@@ -48,12 +48,12 @@ def test_every_kind_of_change_is_said_with_both_values() -> None:
         "variant.quant: bf16 → fp8",
         "version: vllm 0.32.0 → vllm 0.33.0",
     )
-    assert changes(reference, before, EngineInfo("vllm", "vllm 0.32.0", "H200")) == ()
+    assert setting_changes(reference, before, EngineInfo("vllm", "vllm 0.32.0", "H200")) == ()
 
 
 def test_a_reference_without_settings_or_engine_tells_the_variant_alone() -> None:
     model = Model(engine="vllm", model="m", options={"dtype": "half"}, variant={"kv": "fp8"})
-    assert changes(known(), model, INFO) == ("variant.kv: not set → fp8",)
+    assert setting_changes(known(), model, INFO) == ("variant.kv: not set → fp8",)
 
 
 @pytest.mark.parametrize("verdict", ["pass", "regression"])

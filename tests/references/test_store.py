@@ -24,7 +24,7 @@ from accgate.references.store import (
     scores_of,
     variant_label,
 )
-from accgate.references.write import write_reference
+from accgate.references.writer import write_reference
 from accgate.tasks.task import load_task
 from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
 
@@ -46,7 +46,7 @@ def stored(store: Path, model: str = "m", variant: Mapping[str, Any] | None = No
 
 
 def read(path: Path) -> dict[str, Any]:
-    return dict(read_toml(path, mend="").data)
+    return dict(read_toml(path, fix="").data)
 
 
 def test_a_reference_is_text_that_says_where_it_comes_from(project: Project) -> None:
@@ -169,7 +169,7 @@ DAMAGE = {
         lambda p: edited(p, "n = 40", "n = 41"),
         "of 41 samples, which sums.scores.csv does not",
     ),
-    "no digest": ("sums.toml", lambda p: edited(p, "scores_sha256.*\n", ""), r"sums\.toml knows nothing of it"),
+    "no digest": ("sums.toml", lambda p: edited(p, "scores_sha256.*\n", ""), r"sums\.toml does not name it"),
     "no mean": ("sums.toml", lambda p: edited(p, "mean = .*\n", ""), r"mean: is missing"),
 }
 

@@ -123,7 +123,7 @@ def test_where_nothing_changed_the_curves_have_the_error_at_which_theta_is_seen(
     chart = distribution_chart(verdict, "k")
     assert drawn(chart).all("path", "shade") == []
     assert chart is not None
-    assert any("No spread was measured" in note for note in chart.notes)
+    assert any("The run shows no spread" in note for note in chart.notes)
     assert power_at(verdict, 0.0) == 0.0
 
 

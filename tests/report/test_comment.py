@@ -17,6 +17,7 @@ from accgate.report.flips import Flip, flips_of_result
 from accgate.report.result_file import read_result
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.rendered import Page, page_of
@@ -86,7 +87,7 @@ def test_a_regression_shows_its_flips_and_how_to_accept_it(tmp_path: Path) -> No
     assert "accgate record --reason TEXT" in render_comment(result, ABOUT)
 
 
-@pytest.mark.parametrize("name", ["pass", "regression", "inconclusive", "no-reference", "error"])
+@each("name", ["pass", "regression", "inconclusive", "no-reference", "error"])
 def test_only_a_regression_or_a_missing_reference_can_be_accepted(name: Any) -> None:
     text = render_comment(result_of(verdict_of(name)), ABOUT)
     assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
@@ -114,7 +115,7 @@ def test_a_loosened_gate_is_said_first_with_what_approves_it() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("name", ["regression", "inconclusive", "no-reference", "error"])
+@each("name", ["regression", "inconclusive", "no-reference", "error"])
 def test_a_bad_verdict_of_a_loosened_gate_says_both(name: Any) -> None:
     result = result_of(verdict_of(name))
     said = headline(result, guard=LOOSENED)
@@ -122,7 +123,7 @@ def test_a_bad_verdict_of_a_loosened_gate_says_both(name: Any) -> None:
     assert said.endswith("This pull request also loosens the gate: approval needed.")
 
 
-@pytest.mark.parametrize("name", ["pass", "regression"])
+@each("name", ["pass", "regression"])
 def test_a_guard_that_cannot_be_read_does_not_hold(name: Any) -> None:
     found = page(result_of(verdict_of(name)), guard=Guard("unreadable", (), None, "the token lacks contents: read"))
     assert "could not be checked." in found.headings[0]
@@ -222,7 +223,7 @@ def test_no_result_and_no_failure_is_no_pass() -> None:
     assert headline(None) == "⚠️ No verdict: the run left no result."
 
 
-@pytest.mark.parametrize("url", [None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""])
+@each("url", [None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""])
 def test_a_report_without_a_web_address_is_not_linked(url: str | None) -> None:
     found = page(result_of(verdict_of()), replace(ABOUT, report_url=url))
     assert found.links == []
@@ -260,12 +261,8 @@ SHAPES = [
 ]  # fmt: skip
 
 
-def test_hostile_content_is_inert_everywhere() -> None:
-    for text in hostile():
-        assert_inert_everywhere(text)
-
-
-def assert_inert_everywhere(text: str) -> None:
+@each("text", hostile())
+def test_hostile_content_is_inert_everywhere(text: str) -> None:
     for markdown, (headings, shape) in zip(everywhere(text), SHAPES, strict=True):
         assert_no_command(markdown)
         found = page_of(markdown)
@@ -318,12 +315,12 @@ CHANGES = tuple(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("count", "failing", "name"),
     [(1, 1, "x"), (40, 0, "x"), (40, 40, "x"), (1000, 0, "x" * 200), (1000, 1000, "é<" * 150), (1000, 7, "@" * 300)],
 )
-@pytest.mark.parametrize("guarded", [False, True])
-@pytest.mark.parametrize("limit", [65_000, 20_000, SMALLEST])
+@each("guarded", [False, True])
+@each("limit", [65_000, 20_000, SMALLEST])
 def test_a_comment_of_any_run_is_whole_and_within_the_limit(
     count: int, failing: int, name: str, guarded: bool, limit: int
 ) -> None:

@@ -14,6 +14,7 @@ from accgate.cli.main import main
 from accgate.report import words
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.rendered import Page, page_of
@@ -34,7 +35,7 @@ def rendered(text: str, *, html: bool = True) -> Page:
     return page_of(markdown, html=html)
 
 
-@pytest.mark.parametrize("text", hostile())
+@each("text", hostile())
 def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     page = rendered(text)
     assert_inert(page)

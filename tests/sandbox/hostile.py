@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.sandbox import process
+from accgate.sandbox.limits import Limits
 
 FOLDER = Path(__file__).parent / "hostile"
 SECRET = "ACCGATE_TEST_SECRET"
 # They do nothing but wait, so that the clock must end them.
 WAITING = {"deadlock", "pipes_filled", "sleep", "stop_itself"}
+# Short only where a program must be timed out; else a slow or busy machine gives another reason than its own.
+ENDLESS = Limits(seconds=0.3, wall_seconds=300.0)
+LIMITS = {"waits": Limits(seconds=30.0, wall_seconds=0.8), "turns": ENDLESS, "ends": Limits(30.0, wall_seconds=300.0)}
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,11 @@ class Hostile:
     name: str
     reason: re.Pattern[str]
     text: str
+
+    @property
+    def limits(self) -> str:
+        """Which of `LIMITS` it is run under."""
+        return "waits" if self.name in WAITING else "turns" if "timed out" in self.reason.pattern else "ends"
 
     def against(self, outside: Path, port: int) -> str:
         """The program, aimed at a file outside its folder and at a port where somebody listens."""

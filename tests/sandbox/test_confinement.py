@@ -11,8 +11,9 @@ import pytest
 
 from accgate.errors import CANNOT_EVALUATE
 from accgate.sandbox import probe, process
+from accgate.sandbox.probe import CannotConfine
 from accgate.sandbox.process import NOBODY, Confinement
-from accgate.sandbox.runner import CannotConfine, Sandbox
+from accgate.sandbox.runner import Sandbox
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone can confine")
 

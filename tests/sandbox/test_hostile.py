@@ -8,32 +8,28 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from accgate.sandbox.limits import Limits
 from accgate.sandbox.process import Confinement, Worker
 from tests.sandbox.conftest import descendants
-from tests.sandbox.hostile import PROGRAMS, SECRET, WAITING, Hostile
-
-LIMITS = Limits(seconds=0.3, wall_seconds=20.0)
+from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET, Hostile
 
 
 @dataclass
 class Range:
     """Where the programs are run: workers, and what the programs aim at."""
 
-    worker: Worker
-    waiting: Worker
+    workers: Mapping[str, Worker]
     outside: Path
     listener: socket.socket
 
     def run(self, program: Hostile) -> None:
-        worker = self.waiting if program.name in WAITING else self.worker
-        assert worker.run("pass").passed
+        worker = self.workers[program.limits]
+        assert passes(worker, "pass")
         process = worker._process
         assert process is not None
         before = descendants(process.pid)
@@ -44,7 +40,7 @@ class Range:
         assert list(Path(worker._folder).iterdir()) == []
         assert process.poll() is None
         assert self.untouched(), "the file outside was changed"
-        assert worker.run("assert 1 + 1 == 2").passed
+        assert passes(worker, "assert 1 + 1 == 2")
         assert worker._process is process, "the worker was replaced"
 
     def untouched(self) -> bool:
@@ -54,21 +50,26 @@ class Range:
         return same and alone and self.outside.read_text() == "of others"
 
 
+def passes(worker: Worker, harmless: str) -> bool:
+    """Whether a harmless program passes: at last, where a busy machine may not come to it within a short limit."""
+    return any(worker.run(harmless).passed for _ in range(50))
+
+
 def ranged(folder: Path, confinement: Confinement) -> Iterator[Range]:
     outside = folder / "outside"
     outside.write_text("of others")
     outside.chmod(0o666)
     folder.chmod(0o777)
     os.utime(outside, (1e9, 1e9))
-    workers = Worker(LIMITS, confinement), Worker(Limits(seconds=0.3, wall_seconds=0.8), confinement)
+    workers = {name: Worker(limits, confinement) for name, limits in LIMITS.items()}
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as patch:
         patch.setenv(SECRET, "hunter2")
         try:
-            yield Range(*workers, outside, listener)
+            yield Range(workers, outside, listener)
         finally:
-            for worker in workers:
+            for worker in workers.values():
                 worker.stop()
-    assert not any(Path(worker._folder).exists() for worker in workers if worker._folder)
+    assert not any(Path(worker._folder).exists() for worker in workers.values() if worker._folder)
 
 
 @pytest.fixture(scope="module")

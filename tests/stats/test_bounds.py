@@ -1,6 +1,5 @@
 """The concentration bounds: published figures, the formulas by hand, and exact tail probabilities."""
 
-import itertools
 import math
 
 import pytest
@@ -10,10 +9,8 @@ from scipy.stats import binom, hypergeom
 
 from accgate.stats.bounds import (
     hoeffding_margin,
-    hoeffding_margin_of_ranges,
     hoeffding_n,
     hoeffding_probability,
-    hoeffding_probability_of_ranges,
     serfling_margin,
     serfling_n,
     serfling_probability,
@@ -65,47 +62,8 @@ def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p
         assert off <= hoeffding_probability(n, margin, two_sided=two_sided)
 
 
-def test_scores_with_ranges_of_their_own_are_never_off_more_often_than_the_bound() -> None:
-    ranges = [(0.0, 1.0), (0.0, 0.5), (-1.0, 1.0), (0.2, 0.3), (0.0, 2.0), (0.0, 0.5), (0.5, 1.0), (0.0, 1.0)]
-    upper = 0.3  # each score is its upper limit with this probability, else its lower one
-    truth = math.fsum(a + upper * (b - a) for a, b in ranges) / len(ranges)
-    for margin in (0.1, 0.2, 0.3, 0.4):
-        off = 0.0
-        for tops in itertools.product((0, 1), repeat=len(ranges)):
-            mean = math.fsum(r[top] for r, top in zip(ranges, tops, strict=True)) / len(ranges)
-            if abs(mean - truth) >= margin:
-                off += upper ** sum(tops) * (1 - upper) ** (len(ranges) - sum(tops))
-        assert off <= hoeffding_probability_of_ranges(ranges, margin)
-
-
-def test_ranges_enter_the_bound_by_the_sum_of_their_squares() -> None:
-    ranges = [(0.0, 0.5)] * 200 + [(1.0, 3.0)] * 100
-    squares = 200 * 0.25 + 100 * 4.0
-    by_hand = 2 * math.exp(-2 * 300**2 * 0.2**2 / squares)
-    assert hoeffding_probability_of_ranges(ranges, 0.2) == pytest.approx(by_hand, rel=1e-12)
-    assert hoeffding_probability_of_ranges(ranges, 0.2, two_sided=False) == pytest.approx(by_hand / 2, rel=1e-12)
-    margin = math.sqrt(squares * math.log(2 / 0.05) / 2) / 300
-    assert hoeffding_margin_of_ranges(ranges, confidence=0.95) == pytest.approx(margin, rel=1e-12)
-
-
-@given(n=st.integers(1, 300), confidence=confidences, width=st.floats(0.1, 10), two_sided=sides)
-@settings(deadline=None)
-def test_equal_ranges_give_the_plain_bound(n: int, confidence: float, width: float, two_sided: bool) -> None:
-    plain = hoeffding_margin(n, confidence=confidence, high=width, two_sided=two_sided)
-    ranges = [(0.0, width)] * n
-    assert hoeffding_margin_of_ranges(ranges, confidence=confidence, two_sided=two_sided) == pytest.approx(plain)
-    general = hoeffding_probability_of_ranges(ranges, 0.05, two_sided=two_sided)
-    assert general == pytest.approx(hoeffding_probability(n, 0.05, 0.0, width, two_sided), rel=1e-9)
-
-
-def test_scores_without_any_range_are_never_off() -> None:
-    assert hoeffding_probability_of_ranges([(0.4, 0.4)] * 3, 0.01) == 0.0
-    assert hoeffding_margin_of_ranges([(0.4, 0.4)] * 3, confidence=0.95) == 0.0
-
-
 def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
-    assert hoeffding_margin_of_ranges([(0.0, 1.0)], confidence=0.95) == 1.0
     assert serfling_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
     assert hoeffding_probability(1, 0.01) == 1.0
     assert serfling_probability(1, 0.01, population=10) == 1.0

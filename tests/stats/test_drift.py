@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from accgate.stats.drift import DriftResult, alpha_share, anchored_difference, drift_test
+from accgate.stats.drift import DriftResult, alpha_share, difference_to_anchor, drift_test
 
 RUNS = 20
 THETA = norm.isf(0.05) + norm.isf(0.2)  # of one gate, in standard errors
@@ -126,7 +126,7 @@ def flips(lost: int, gained: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("changed", [1, 2, 3, 5, 8, 13, 30, 77, 200])
 def test_its_normal_test_is_never_below_mcnemars_mid_p(changed: int) -> None:
     for lost in range(changed // 2 + 1, changed + 1):
-        difference, error = anchored_difference(*flips(lost, changed - lost, 1000))
+        difference, error = difference_to_anchor(*flips(lost, changed - lost, 1000))
         assert difference == pytest.approx(-(2 * lost - changed) / 10)
         mid_p = binom.sf(lost - 1, changed, 0.5) - 0.5 * binom.pmf(lost, changed, 0.5)
         assert norm.cdf(difference / error) >= mid_p
@@ -135,34 +135,34 @@ def test_its_normal_test_is_never_below_mcnemars_mid_p(changed: int) -> None:
 def test_with_many_changes_it_is_the_usual_standard_error() -> None:
     rng = np.random.default_rng(1)
     before, now = rng.uniform(0.0, 100.0, 20_000), rng.uniform(0.0, 100.0, 20_000)
-    difference, error = anchored_difference(before, now)
+    difference, error = difference_to_anchor(before, now)
     assert difference == pytest.approx(now.mean() - before.mean())
     assert error == pytest.approx((now - before).std(ddof=1) / math.sqrt(20_000), rel=0.001)
 
 
 def test_no_change_has_no_error_and_one_sample_proves_nothing() -> None:
-    assert anchored_difference([100.0, 0.0], [100.0, 0.0]) == (0.0, 0.0)
-    difference, error = anchored_difference([100.0], [0.0])
+    assert difference_to_anchor([100.0, 0.0], [100.0, 0.0]) == (0.0, 0.0)
+    difference, error = difference_to_anchor([100.0], [0.0])
     assert difference == -100.0
     assert norm.cdf(difference / error) > 0.25
-    fallen = drift_test(*zip(anchored_difference([80.0] * 3, [75.0] * 3), strict=True), alpha=0.05)
+    fallen = drift_test(*zip(difference_to_anchor([80.0] * 3, [75.0] * 3), strict=True), alpha=0.05)
     assert (fallen.drift, fallen.detected) == (-5.0, False)
 
 
 def test_copies_of_a_sample_count_as_one_where_they_are_a_cluster() -> None:
     rng = np.random.default_rng(2)
     before, now = 100.0 * rng.integers(0, 2, (2, 300))
-    alone = anchored_difference(before, now)
-    assert anchored_difference(before, now, rng.permutation(300)) == pytest.approx(alone)
+    alone = difference_to_anchor(before, now)
+    assert difference_to_anchor(before, now, rng.permutation(300)) == pytest.approx(alone)
     copied = [np.repeat(side, 5) for side in (before, now, np.arange(300))]
-    assert anchored_difference(*copied) == pytest.approx(alone)
-    assert anchored_difference(*copied[:2])[1] == pytest.approx(alone[1] / math.sqrt(5), rel=0.02)
+    assert difference_to_anchor(*copied) == pytest.approx(alone)
+    assert difference_to_anchor(*copied[:2])[1] == pytest.approx(alone[1] / math.sqrt(5), rel=0.02)
 
 
 @pytest.mark.parametrize(("before", "now"), [([], []), ([1.0], [1.0, 2.0]), ([[1.0]], [[1.0]])])
 def test_sides_of_different_samples_have_no_difference(before, now) -> None:
     with pytest.raises(ValueError, match="score the same samples"):
-        anchored_difference(before, now)
+        difference_to_anchor(before, now)
 
 
 @pytest.mark.parametrize(("anchor_repeats", "run_repeats"), [(1, 1), (4, 1), (4, 4)])
@@ -172,6 +172,6 @@ def test_real_scores_of_healthy_runs_rarely_alarm(anchor_repeats: int, run_repea
         right = rng.beta(0.3, 0.2, size=n)
         anchor = 100.0 * rng.binomial(anchor_repeats, right) / anchor_repeats
         runs = 100.0 * rng.binomial(run_repeats, right, size=(10, n)) / run_repeats
-        history = [anchored_difference(anchor, run) for run in runs]
+        history = [difference_to_anchor(anchor, run) for run in runs]
         alarms += drift_test(*zip(*history, strict=True), alpha=0.1).run is not None
     assert alarms <= binom.ppf(0.999, 400, 0.1)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from accgate.stats.multiplicity import adjusted_p_values, applied_share
+from accgate.stats.multiplicity import adjust_p_values, level_shares
 from accgate.stats.names import Correction
 
 STATSMODELS = {"bonferroni": "bonferroni", "holm": "holm", "bh": "fdr_bh"}
@@ -38,7 +38,7 @@ def procedure(p_values, method: Correction, alpha: float = 0.05):
 @settings(deadline=None, max_examples=50)
 def test_adjusted_p_values_are_statsmodels(p_values: list[float], method: Correction) -> None:
     _, expected = procedure(p_values, method)
-    assert adjusted_p_values(np.array(p_values), method) == pytest.approx(expected, rel=1e-9)
+    assert adjust_p_values(np.array(p_values), method) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("method", sorted(STATSMODELS))
@@ -49,8 +49,8 @@ def test_p_under_its_applied_share_of_alpha_is_what_the_procedure_rejects(m: int
     for p_values in itertools.combinations_with_replacement(between_all_thresholds + on_thresholds, m):
         p = np.array(p_values)
         rejected, _ = procedure(p, method)
-        assert (p <= 0.05 * applied_share(p / 0.05, method)).tolist() == rejected.tolist()
-        assert (adjusted_p_values(p, method) <= 0.05).tolist() == rejected.tolist()
+        assert (p <= 0.05 * level_shares(p / 0.05, method)).tolist() == rejected.tolist()
+        assert (adjust_p_values(p, method) <= 0.05).tolist() == rejected.tolist()
 
 
 @pytest.mark.parametrize("method", sorted(STATSMODELS))
@@ -59,7 +59,7 @@ def test_p_under_its_applied_share_of_alpha_is_what_the_procedure_rejects(m: int
 def test_the_applied_share_is_where_the_procedure_turns_with_the_others_held(p_values, method, data) -> None:
     p = np.array(p_values)
     i = data.draw(st.integers(0, len(p) - 1))
-    edge = 0.05 * applied_share(p / 0.05, method)[i]
+    edge = 0.05 * level_shares(p / 0.05, method)[i]
     for nudge, rejects in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
         p[i] = edge * nudge
         assert procedure(p, method)[0][i] == rejects
@@ -72,12 +72,12 @@ def test_with_different_levels_the_procedure_runs_on_p_over_level(p_values, meth
     levels = np.array(data.draw(st.lists(st.floats(0.01, 0.4), min_size=len(p), max_size=len(p))))
     alpha = 0.005  # small enough for alpha * p / level to be a p-value
     rejected, adjusted = procedure(alpha * p / levels, method, alpha)
-    ours = adjusted_p_values(p, method, levels=levels)
+    ours = adjust_p_values(p, method, levels=levels)
     near = np.abs(adjusted - alpha) < 1e-9
     assert ((ours <= levels) | near).tolist() == (rejected | near).tolist()
     inside = (adjusted < 1.0) & (ours < 1.0)
     assert (ours / levels)[inside] == pytest.approx((adjusted / alpha)[inside], rel=1e-9)
-    share = applied_share(p / levels, method)
+    share = level_shares(p / levels, method)
     assert ((p <= levels * share) | near).tolist() == (rejected | near).tolist()
 
 
@@ -85,40 +85,40 @@ def test_with_different_levels_the_procedure_runs_on_p_over_level(p_values, meth
 @settings(deadline=None)
 def test_equal_levels_change_nothing(p_values: list[float], level: float, method: Correction) -> None:
     p = np.array(p_values)
-    levelled = adjusted_p_values(p, method, levels=np.full(len(p), level))
-    assert levelled == pytest.approx(adjusted_p_values(p, method), rel=1e-9)
+    levelled = adjust_p_values(p, method, levels=np.full(len(p), level))
+    assert levelled == pytest.approx(adjust_p_values(p, method), rel=1e-9)
 
 
 @given(p_values=p_lists, method=methods | st.just("none"))
 @settings(deadline=None)
 def test_an_adjusted_p_value_is_never_above_one_nor_under_its_own(p_values: list[float], method: Correction) -> None:
     p = np.array(p_values)
-    adjusted = adjusted_p_values(p, method)
+    adjusted = adjust_p_values(p, method)
     assert (adjusted <= 1.0).all()
     assert (adjusted >= p * (1.0 - 1e-12)).all()
 
 
 def test_without_a_correction_every_check_keeps_its_own_p_and_level() -> None:
     p = np.array([0.01, 0.04, 0.9])
-    assert adjusted_p_values(p, "none").tolist() == p.tolist()
-    assert applied_share(p, "none").tolist() == [1.0, 1.0, 1.0]
+    assert adjust_p_values(p, "none").tolist() == p.tolist()
+    assert level_shares(p, "none").tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("method", ["none", *STATSMODELS])
 def test_one_check_alone_needs_no_correction(method: Correction) -> None:
-    assert adjusted_p_values(np.array([0.04]), method).tolist() == [0.04]
-    assert applied_share(np.array([0.8]), method).tolist() == [1.0]
+    assert adjust_p_values(np.array([0.04]), method).tolist() == [0.04]
+    assert level_shares(np.array([0.8]), method).tolist() == [1.0]
 
 
 @pytest.mark.parametrize("method", ["none", *STATSMODELS])
 def test_no_checks_have_no_p_values(method: Correction) -> None:
-    assert adjusted_p_values(np.array([]), method).tolist() == []
-    assert applied_share(np.array([]), method).tolist() == []
+    assert adjust_p_values(np.array([]), method).tolist() == []
+    assert level_shares(np.array([]), method).tolist() == []
 
 
 def test_the_order_of_the_checks_changes_nothing() -> None:
     p = np.array([0.04, 0.001, 0.03, 0.2])
     order = np.array([2, 0, 3, 1])
     for method in STATSMODELS:
-        assert adjusted_p_values(p[order], method).tolist() == adjusted_p_values(p, method)[order].tolist()
-        assert applied_share(p[order] / 0.05, method).tolist() == applied_share(p / 0.05, method)[order].tolist()
+        assert adjust_p_values(p[order], method).tolist() == adjust_p_values(p, method)[order].tolist()
+        assert level_shares(p[order] / 0.05, method).tolist() == level_shares(p / 0.05, method)[order].tolist()

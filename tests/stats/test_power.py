@@ -17,6 +17,7 @@ from accgate.stats.power import (
     paired_binary_effect,
     quantile,
     quantile_sum,
+    share_of_alpha,
     two_sample_n,
 )
 
@@ -185,3 +186,8 @@ def test_the_planned_pairs_reach_the_power_and_the_target_with_none_to_spare(alp
 def test_a_plan_past_every_dataset_is_answered_without_a_search() -> None:
     n = mcnemar_n(0.003, discordance=0.5, alpha=0.05, beta=0.2)
     assert n == one_sample_n(0.003, sd=100.0 * math.sqrt(0.5), alpha=0.05, beta=0.2) > N_LIMIT
+
+
+def test_a_check_has_the_share_of_alpha_that_is_left_when_no_check_is_rejected() -> None:
+    assert share_of_alpha(0.05, "none", 5) == 0.05
+    assert {share_of_alpha(0.05, name, 5) for name in ("holm", "bonferroni", "bh")} == {0.01}

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, permutation_test, skew, ttest_1samp
 
 from accgate.stats.paired import mcnemar_exact, paired_t
-from accgate.stats.resampling import chosen_paired_test, is_skewed, sign_flip, skewness, studentised_bootstrap
+from accgate.stats.resampling import choose_paired_test, is_skewed, sign_flip, skewness, studentised_bootstrap
 from accgate.stats.result import TestResult
-from accgate.stats.signs import common_step, rejected
+from accgate.stats.signs import common_step, rejection_count
 
 RATES = {"alpha": 0.05, "beta": 0.2}
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
@@ -173,7 +173,7 @@ def test_a_p_equal_to_alpha_rejects() -> None:
         result = sign_flip([-200.0] * lost + [0.0] * 15, 100, alpha=0.5**lost, beta=0.2)
         assert result.p_value == 0.5**lost
         assert rejects(result)
-    assert rejected(0.29, 100) == 29  # 0.29 * 100 is 28.999999999999996
+    assert rejection_count(0.29, 100) == 29  # 0.29 * 100 is 28.999999999999996
 
 
 def test_too_few_random_patterns_for_alpha_reject_nothing() -> None:
@@ -394,23 +394,23 @@ def test_the_choice_looks_at_changed_samples_only(times: int) -> None:
     zeros = np.zeros(1000)
     tail = -np.log(np.linspace(0.99, 0.01, 20 * times))
     even = np.linspace(-1.0, 1.01, 20 * times)
-    assert chosen_paired_test(np.concatenate([zeros, tail])) == "bootstrap"
+    assert choose_paired_test(np.concatenate([zeros, tail])) == "bootstrap"
     small_or_large = "permutation" if times == 1 else "paired"
-    assert chosen_paired_test(np.concatenate([zeros, even])) == small_or_large
-    assert chosen_paired_test(np.concatenate([zeros, -tail])) == small_or_large
+    assert choose_paired_test(np.concatenate([zeros, even])) == small_or_large
+    assert choose_paired_test(np.concatenate([zeros, -tail])) == small_or_large
 
 
 @pytest.mark.parametrize("n", [20, 600])
 def test_scores_of_few_values_are_judged_by_their_signs_however_skewed(n: int) -> None:
     averages_of_three = np.resize([-100 / 3, -100 / 3, -100 / 3, 100.0, 0.0], n)
     assert is_skewed(averages_of_three)
-    assert chosen_paired_test(averages_of_three) == "permutation"
-    assert chosen_paired_test(averages_of_three + np.linspace(0.0, 0.1, n)) == "bootstrap"
+    assert choose_paired_test(averages_of_three) == "permutation"
+    assert choose_paired_test(averages_of_three + np.linspace(0.0, 0.1, n)) == "bootstrap"
 
 
 @pytest.mark.parametrize("d", [np.zeros(12), np.full(12, -0.5), np.array([-2.0])])
 def test_differences_that_are_all_the_same_are_left_to_the_t_test(d: np.ndarray) -> None:
-    assert chosen_paired_test(d) == "paired"
+    assert choose_paired_test(d) == "paired"
 
 
 @pytest.mark.parametrize("changed", [0.2, 1.0])
@@ -423,6 +423,6 @@ def test_choosing_by_the_same_data_keeps_skewed_healthy_changes_passing(changed:
             "paired": paired_t,
             "permutation": lambda d, **rates: sign_flip(d, n, **rates, resamples=199),
             "bootstrap": lambda d, **rates: studentised_bootstrap(d, n, **rates, resamples=199),
-        }[chosen_paired_test(d)]
+        }[choose_paired_test(d)]
         failed += rejects(test(d, **RATES))
     assert failed <= runs * (0.055 + 2.0 * math.sqrt(0.05 * 0.95 / runs))

@@ -13,7 +13,7 @@ from scipy.stats import norm, skew
 from accgate.stats.e_process import e_process_test
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
-from accgate.stats.sequential import SequentialResult, Units, achieved_effect, lost_sums, units_of
+from accgate.stats.sequential import SequentialResult, Units, lost_sums, units_of, visible_effect
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 TESTS: dict[str, Callable[[Units], SequentialResult]] = {
@@ -228,12 +228,12 @@ def test_what_a_run_sees_is_what_the_fixed_test_sees_on_fewer_samples(cost: floa
     rates: dict[str, Any] = {"alpha": 0.05, "beta": 0.2, "cost": cost}
     sum_of_quantiles = norm.isf(0.05) + norm.isf(0.2)
     binary = units_of(np.tile([-100.0, 100.0] + [0.0] * 18, 50))
-    assert achieved_effect(binary, 999, **rates) == pytest.approx(sum_of_quantiles * 100 * math.sqrt(0.1 * cost / 1000))
-    assert achieved_effect(binary, 499, **rates) == pytest.approx(sum_of_quantiles * 100 * math.sqrt(0.1 * cost / 500))
+    assert visible_effect(binary, 999, **rates) == pytest.approx(sum_of_quantiles * 100 * math.sqrt(0.1 * cost / 1000))
+    assert visible_effect(binary, 499, **rates) == pytest.approx(sum_of_quantiles * 100 * math.sqrt(0.1 * cost / 500))
     other = units_of(np.tile([-8.0, 8.0, 0.0, 0.0], 100))
-    assert achieved_effect(other, 399, **rates) == pytest.approx(sum_of_quantiles * 8 * math.sqrt(0.5 * cost / 400))
+    assert visible_effect(other, 399, **rates) == pytest.approx(sum_of_quantiles * 8 * math.sqrt(0.5 * cost / 400))
     pairs = units_of(np.tile([-8.0, -8.0, 8.0, 8.0], 100), np.repeat(np.arange(200), 2))
-    assert achieved_effect(pairs, 199, **rates) == pytest.approx(sum_of_quantiles * math.sqrt(cost * 200 * 16**2) / 400)
+    assert visible_effect(pairs, 199, **rates) == pytest.approx(sum_of_quantiles * math.sqrt(cost * 200 * 16**2) / 400)
 
 
 def at_its_end(name: str) -> tuple[SequentialResult, float]:

@@ -99,7 +99,7 @@ def test_without_spread_any_drop_and_only_a_drop_is_certain(mean: float, p_value
 
 
 def test_a_negated_interval_mirrors_every_limit() -> None:
-    assert Interval(3.0, (-1.0, 3.0)).negated() == Interval(-3.0, (-3.0, 1.0))
+    assert Interval(3.0, (-1.0, 3.0)).negate() == Interval(-3.0, (-3.0, 1.0))
 
 
 def summary(scores: list[float]) -> tuple[float, float, int]:

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from accgate.stats.walk import NONE, Outcome, fair_walk
+from tests.cases import each
 
 Signs = tuple[int, ...]
 DESIGNS = range(70)
@@ -129,7 +130,7 @@ def _p(able: set[Signs], sums: dict[Signs, int], signs: Signs, spent: Fraction) 
     return spent + Fraction(beyond, 2 ** len(signs))
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_stop_event_position_and_p_value_are_those_of_the_patterns_spelt_out(seed: int) -> None:
     for signs, (stop, event, position, _, p_value) in spelt(seed).ends.items():
         found = outcomes(seed)[signs]
@@ -142,7 +143,7 @@ def _rejected_before_the_end(seed: int, signs: Signs) -> bool:
     return any(signs in rejected for rejected in spelt(seed).rejecting[:-1])
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_the_critical_sum_is_the_least_that_rejects(seed: int) -> None:
     d = design(seed)
     for signs, (stop, _, position, critical, _) in spelt(seed).ends.items():
@@ -156,14 +157,14 @@ def test_the_critical_sum_is_the_least_that_rejects(seed: int) -> None:
             assert found.critical == critical
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_of_all_sign_patterns_at_most_a_share_alpha_is_a_regression(seed: int) -> None:
     d = design(seed)
     rejected = sum(found.stop == "regression" for found in outcomes(seed).values())
     assert Fraction(rejected, len(outcomes(seed))) <= Fraction(d.alpha) * (1 + Fraction(1, 10**11))
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_no_more_is_spent_by_an_event_than_is_allowed_there(seed: int) -> None:
     d = design(seed)
     for event, allowed in enumerate(d.allowed, 1):
@@ -174,7 +175,7 @@ def test_no_more_is_spent_by_an_event_than_is_allowed_there(seed: int) -> None:
         assert early <= max(allowed, 0.0) * (1 + 1e-11) * len(outcomes(seed))
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_a_regression_is_where_p_is_at_most_alpha(seed: int) -> None:
     d = design(seed)
     for found in outcomes(seed).values():
@@ -182,7 +183,7 @@ def test_a_regression_is_where_p_is_at_most_alpha(seed: int) -> None:
         assert 0.0 < found.p_value <= 1.0
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_p_is_at_most_u_with_a_chance_of_at_most_u(seed: int) -> None:
     p_values = np.sort([found.p_value for found in outcomes(seed).values()])
     shares = np.arange(1, len(p_values) + 1) / len(p_values)
@@ -190,7 +191,7 @@ def test_p_is_at_most_u_with_a_chance_of_at_most_u(seed: int) -> None:
     assert np.all(shares[last] <= p_values[last] + 1e-12)
 
 
-@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if design(seed).binding])
+@each("seed", [seed for seed in DESIGNS if design(seed).binding])
 def test_with_binding_cuts_p_is_the_share_of_patterns_that_ended_as_extreme(seed: int) -> None:
     """Earlier rejections are more extreme, then larger sums; then all that passed no bound, the latest first."""
 
@@ -205,7 +206,7 @@ def test_with_binding_cuts_p_is_the_share_of_patterns_that_ended_as_extreme(seed
         assert found.p_value == pytest.approx(as_extreme / len(places), abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if not design(seed).binding])
+@each("seed", [seed for seed in DESIGNS if not design(seed).binding])
 def test_without_binding_the_error_holds_where_every_run_goes_on_past_its_cuts(seed: int) -> None:
     d = design(seed)
     uncut = Design(d.steps, d.allowed, (NONE,) * len(d.cuts), d.alpha, binding=False)
@@ -218,7 +219,7 @@ def test_without_binding_the_error_holds_where_every_run_goes_on_past_its_cuts(s
     assert rejected <= d.alpha * (1 + 1e-11) * len(outcomes(seed))
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_a_gain_turned_into_a_loss_never_makes_an_outcome_less_extreme(seed: int) -> None:
     for signs, found in outcomes(seed).items():
         for i in (i for i, sign in enumerate(signs) if not sign):
@@ -230,7 +231,7 @@ def test_a_gain_turned_into_a_loss_never_makes_an_outcome_less_extreme(seed: int
                 assert worse.p_value <= found.p_value + 1e-13
 
 
-@pytest.mark.parametrize("seed", DESIGNS)
+@each("seed", DESIGNS)
 def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
     d = design(seed)
     for found in outcomes(seed).values():
@@ -248,7 +249,7 @@ def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
         assert found.spent + beyond == pytest.approx(found.p_value, abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", [seed for seed in DESIGNS if not design(seed).binding])
+@each("seed", [seed for seed in DESIGNS if not design(seed).binding])
 def test_a_sum_corrected_downwards_never_rejects_more_often(seed: int) -> None:
     d, rng = design(seed), np.random.default_rng(seed)
     rejected = 0
@@ -267,8 +268,8 @@ def at_the_end(events: int, lost: int, alpha: float) -> Outcome:
     return fair_walk(np.ones(events, np.int64), sums, np.full(events, -1.0), np.full(events + 1, NONE), alpha=alpha)
 
 
-@pytest.mark.parametrize("events", [1, 4, 5, 79, 300])
-@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.3])
+@each("events", [1, 4, 5, 79, 300])
+@each("alpha", [0.001, 0.05, 0.3])
 def test_looked_at_only_at_the_end_it_is_mcnemar_s_exact_test(events: int, alpha: float) -> None:
     tails = binom.sf(np.arange(-1, events), events, 0.5)
     least = next((c for c in range(events + 1) if tails[c] <= alpha), None)
@@ -371,7 +372,7 @@ def test_what_binding_cuts_free_is_spent_later_and_what_others_free_is_not() -> 
 FAR = 1_100  # the chance that so many fair signs are alike is below the smallest number a float holds
 
 
-@pytest.mark.parametrize("look", [100, FAR])
+@each("look", [100, FAR])
 def test_a_walk_that_lost_all_rejects_where_it_is_looked_at_first(look: int) -> None:
     lost, allowed = np.arange(1, FAR + 21), np.full(FAR + 20, -1.0)
     allowed[look - 1] = 0.01
@@ -394,7 +395,7 @@ def test_a_walk_that_lost_all_is_a_regression_at_its_end_with_a_critical_sum() -
     assert (nothing_left.stop, nothing_left.critical is not None) == ("regression", True)
 
 
-@pytest.mark.parametrize("look", [20, FAR])
+@each("look", [20, FAR])
 def test_where_all_that_is_left_may_be_rejected_it_is_however_rare_it_was(look: int) -> None:
     """Only walks that lost the first five go on, 1/32 of all; this one gained all since."""
     cuts, allowed = np.full(look + 1, NONE), np.full(look, -1.0)
@@ -418,7 +419,7 @@ def test_a_walk_of_which_only_the_rarest_path_is_left_ends_there() -> None:
     assert found.p_value == 2.0**-1000
 
 
-@pytest.mark.parametrize("look", [60, FAR])
+@each("look", [60, FAR])
 def test_a_walk_that_gained_all_passes_where_it_is_looked_at_first(look: int) -> None:
     cuts = np.full(FAR + 21, NONE)
     cuts[look:] = 3

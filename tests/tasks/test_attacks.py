@@ -9,9 +9,10 @@ import regex
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attacked, attacked_row
+from accgate.tasks.attacks.attack import DISTRACTORS, STYLES, Attack, CannotAttack, attack_row, attack_text
 from accgate.tasks.attacks.edits import NEIGHBOURS
 from accgate.tasks.attacks.shape import shape_of
+from tests.cases import each
 
 PERTURBING = ("typos", "keyboard", "swap_words", "case", "space")
 WAYS = [(kind, style) for kind in PERTURBING for style in ("any", *STYLES[kind])]
@@ -39,15 +40,15 @@ def words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", text)
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(text=TEXTS, rate=RATES, key=st.text())
 def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(
     kind: str, style: str, text: str, rate: float, key: str
 ) -> None:
     attack = Attack(kind, rate=rate, style=style)
-    changed = attacked(attack, text, key=key)
-    assert changed == attacked(attack, text, key=key)
+    changed = attack_text(attack, text, key=key)
+    assert changed == attack_text(attack, text, key=key)
     assert re.findall(r"\d+", changed) == re.findall(r"\d+", text)
     figures = r"[A-Za-z0-9]*[0-9][A-Za-z0-9]*(?:[.,:/][0-9]+)*"
     assert re.findall(figures, changed) == re.findall(figures, text)
@@ -55,21 +56,21 @@ def test_the_same_input_gives_the_same_output_and_figures_and_validity_stay(
     assert halves == [character for character in text if "\ud800" <= character <= "\udfff"]
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(words=st.lists(st.from_regex(r"[b-y][b-y]{1,7}z", fullmatch=True), min_size=2, unique=True), rate=RATES)
 def test_a_text_that_can_change_does(kind: str, style: str, words: list[str], rate: float) -> None:
     text = " ".join(words if style != "lower" else map(str.upper, words))
     for seed in range(3):
-        assert attacked(Attack(kind, rate=rate, style=style, seed=seed), text, key="s1") != text
+        assert attack_text(Attack(kind, rate=rate, style=style, seed=seed), text, key="s1") != text
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 @settings(max_examples=30)
 @given(text=st.text("ab ", min_size=1))
 def test_changes_that_undo_each_other_still_leave_one(kind: str, style: str, text: str) -> None:
-    gentle = attacked(Attack(kind, rate=0.001, style=style), text, key="s1")
-    assert (attacked(Attack(kind, rate=1, style=style), text, key="s1") != text) == (gentle != text)
+    gentle = attack_text(Attack(kind, rate=0.001, style=style), text, key="s1")
+    assert (attack_text(Attack(kind, rate=1, style=style), text, key="s1") != text) == (gentle != text)
 
 
 @given(text=TEXTS, protect=st.sampled_from([None, "[a-c]+", "."]))
@@ -83,18 +84,18 @@ def test_what_is_changed_begins_and_ends_where_a_grapheme_does(text: str, protec
     assert {place for unit in units for place in unit} <= boundaries
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
+@each(("kind", "style"), WAYS)
 def test_emoji_and_letters_with_marks_are_never_torn(kind: str, style: str) -> None:
     text = " ".join(f"{emoji}été e\u0301te\u0301 {emoji} हिन्दी ภาษา 각각{emoji}" for emoji in EMOJI)
     for seed in range(20):
-        changed = regex.findall(r"\X", attacked(Attack(kind, rate=0.5, style=style, seed=seed), text, key="s1"))
+        changed = regex.findall(r"\X", attack_text(Attack(kind, rate=0.5, style=style, seed=seed), text, key="s1"))
         assert Counter(c for c in changed if c in EMOJI) == dict.fromkeys(EMOJI, 3)
         assert not any(regex.match(r"\p{M}", grapheme) for grapheme in changed)
 
 
 def test_one_change_of_each_kind_is_what_its_name_says() -> None:
     def variants(text: str, kind: str, **options: Any) -> set[str]:
-        return {attacked(Attack(kind, seed=seed, **options), text, key="s1") for seed in range(200)}
+        return {attack_text(Attack(kind, seed=seed, **options), text, key="s1") for seed in range(200)}
 
     letters = "abcdefghijklmnopqrstuvwxyz"
     assert variants("cat", "typos", style="delete") == {"ct", "ca"}
@@ -124,29 +125,29 @@ FIGURES = ("48", "3.14", "1,000", "5km", "5 km", "H2O", "x2", "-7", "2/3", "12:3
 CODE = ("`red fox`", "``red ` fox``", "\n```py\nred fox\n```\n", "\n~~~\nred fox", r"\frac", "(A)", "x")
 
 
-@pytest.mark.parametrize(("kind", "style"), WAYS)
-@pytest.mark.parametrize("kept", FIGURES + CODE)
+@each(("kind", "style"), WAYS)
+@each("kept", FIGURES + CODE)
 def test_figures_code_and_single_letters_stay(kind: str, style: str, kept: str) -> None:
     for seed in range(10):
-        before, _, after = attacked(
+        before, _, after = attack_text(
             Attack(kind, rate=1, style=style, seed=seed), f"Please tell {kept} and then answer", key="s1"
         ).partition(kept)
         assert len(words(before)) >= 1 <= len(words(after))
 
 
-@pytest.mark.parametrize("kind", PERTURBING)
-@pytest.mark.parametrize(
+@each("kind", PERTURBING)
+@each(
     "text",
     ["", " ", "48", "A", "(B)", "3 + 4 = 7", "`only code`", "\U0001f600\U0001f389", "\ud83d", "\u0301\u0301", "--"],
 )
 def test_a_text_with_nothing_to_change_is_returned_as_it_is(kind: str, text: str) -> None:
-    assert attacked(Attack(kind, rate=1), text, key="s1") == text
+    assert attack_text(Attack(kind, rate=1), text, key="s1") == text
 
 
 def test_more_can_be_protected() -> None:
     attack = Attack("typos", rate=1, protect=r"(?i)\b(?:two|half|Natalia)\b")
     for seed in range(20):
-        changed = attacked(Attack("typos", rate=1, seed=seed, protect=attack.protect), QUESTION, key="s1")
+        changed = attack_text(Attack("typos", rate=1, seed=seed, protect=attack.protect), QUESTION, key="s1")
         assert changed.count("Natalia") >= 2
         assert "half" in changed
         assert "friends" not in changed
@@ -157,8 +158,8 @@ def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_
     rate: float, seed: int
 ) -> None:
     letters = sum(len(word) for word in words(QUESTION.replace("48 of", "48")))  # "of" may be a unit
-    few = attacked(Attack("keyboard", rate=rate / 3, seed=seed), QUESTION, key="s1")
-    many = attacked(Attack("keyboard", rate=rate, seed=seed), QUESTION, key="s1")
+    few = attack_text(Attack("keyboard", rate=rate / 3, seed=seed), QUESTION, key="s1")
+    many = attack_text(Attack("keyboard", rate=rate, seed=seed), QUESTION, key="s1")
     places = {i: new for i, (new, old) in enumerate(zip(many, QUESTION, strict=True)) if new != old}
     assert abs(len(places) - max(1, rate * letters)) <= 0.5
     assert {
@@ -168,24 +169,24 @@ def test_the_rate_is_the_share_of_letters_and_a_larger_one_keeps_the_changes_of_
 
 def test_the_rate_is_the_share_of_words_for_case_and_word_swaps() -> None:
     text = " ".join(f"w{chr(97 + i)}{chr(97 + j)}" for i in range(10) for j in range(10))
-    upper = attacked(Attack("case", rate=0.3, style="upper"), text, key="s1").split()
+    upper = attack_text(Attack("case", rate=0.3, style="upper"), text, key="s1").split()
     assert sum(word.isupper() for word in upper) == 30
-    swapped = attacked(Attack("swap_words", rate=0.3), text, key="s1").split()
+    swapped = attack_text(Attack("swap_words", rate=0.3), text, key="s1").split()
     assert sum(new != old for new, old in zip(swapped, text.split(), strict=True)) == 30
     assert sorted(swapped) == text.split()
-    assert attacked(Attack("case", rate=1, style="upper"), text, key="s1") == text.upper()
+    assert attack_text(Attack("case", rate=1, style="upper"), text, key="s1") == text.upper()
 
 
 def test_seed_and_key_each_make_other_changes() -> None:
-    seeds = {attacked(Attack("typos", seed=seed), QUESTION, key="s1") for seed in range(50)}
-    keys = {attacked(Attack("typos"), QUESTION, key=f"s{i}") for i in range(50)}
+    seeds = {attack_text(Attack("typos", seed=seed), QUESTION, key="s1") for seed in range(50)}
+    keys = {attack_text(Attack("typos"), QUESTION, key=f"s{i}") for i in range(50)}
     assert len(seeds) == len(keys) == 50
 
 
 def test_an_attacked_text_is_the_same_in_every_version() -> None:
     """Seen on CPython 3.10, 3.11, 3.12 and 3.13; another text would be another benchmark."""
     text = "Natalia sold clips to 48 of her friends in April. Ünïcode हिन्दी 小明有3个苹果 привет, мир!"
-    assert {kind: attacked(Attack(kind), text, key="s1") for kind in PERTURBING} == {
+    assert {kind: attack_text(Attack(kind), text, key="s1") for kind in PERTURBING} == {
         "typos": "aNatlia sold clips to 48 of her friends in Apri. Ünïcoqdeb हिन्दी 小明有3个苹果小 привет, мир!",
         "keyboard": "Matalia sold clips tl 48 of her friendw in April. Ünïcodd हिन्दी 小明有3个苹果 привет, мир!",
         "swap_words": "Natalia sold clips to 48 of her friends in April. हिन्दी Ünïcode 小明有3个苹果 привет, мир!",
@@ -197,24 +198,24 @@ def test_an_attacked_text_is_the_same_in_every_version() -> None:
 def test_letters_of_other_scripts_are_replaced_by_the_texts_own_and_have_no_neighbours() -> None:
     russian = "Наташа продала заколки подругам в апреле"
     for seed in range(20):
-        changed = attacked(Attack("typos", seed=seed), russian, key="s1")
+        changed = attack_text(Attack("typos", seed=seed), russian, key="s1")
         assert set(changed) <= set(russian)
         assert changed != russian
-    assert attacked(Attack("keyboard"), russian, key="s1") == russian
-    assert attacked(Attack("typos", style="insert"), "日本", key="s1") in ("日日本", "日本本", "日本日")
-    assert attacked(Attack("swap_words"), "今天天气很好", key="s1") == "今天天气很好"
-    assert attacked(Attack("case"), "今天天气很好", key="s1") == "今天天气很好"
+    assert attack_text(Attack("keyboard"), russian, key="s1") == russian
+    assert attack_text(Attack("typos", style="insert"), "日本", key="s1") in ("日日本", "日本本", "日本日")
+    assert attack_text(Attack("swap_words"), "今天天气很好", key="s1") == "今天天气很好"
+    assert attack_text(Attack("case"), "今天天气很好", key="s1") == "今天天气很好"
 
 
 def test_words_do_not_change_places_across_a_line_a_sentence_or_a_figure() -> None:
     text = "one.\ntwo\nthree, four 5 six"
-    assert attacked(Attack("swap_words", rate=1), text, key="s1") == text
+    assert attack_text(Attack("swap_words", rate=1), text, key="s1") == text
 
 
 def test_white_space_at_the_ends_of_lines_stays() -> None:
     text = "def add(left, right):\n    return left"
     for seed in range(20):
-        changed = attacked(Attack("space", rate=1, style="add", seed=seed), text, key="s1")
+        changed = attack_text(Attack("space", rate=1, style="add", seed=seed), text, key="s1")
         assert "\n    return" in changed
         assert changed == "def  add(left,  right):\n    return  left"
 
@@ -233,23 +234,23 @@ def test_a_distractor_is_added_at_the_end_and_answers_nothing() -> None:
         assert not re.search(answers, sentence, re.IGNORECASE)
         assert re.fullmatch(r"[A-Z][a-z ]+\.", sentence)
     for text in ("How many?", "How many?\n", "", "x\n```\ncode\n```"):
-        changed = attacked(Attack("distractor"), text, key="s1")
+        changed = attack_text(Attack("distractor"), text, key="s1")
         assert changed.startswith(text)
         assert changed[len(text) :].strip() in DISTRACTORS
-    assert attacked(Attack("distractor", text="And true is true."), "Why?", key="s1") == "Why? And true is true."
-    assert attacked(Attack("distractor", text="B"), "a\n", key="s1") == "a\nB"
-    assert attacked(Attack("distractor", text="B"), "```\nx\n```", key="s1") == "```\nx\n```\nB"
-    assert {attacked(Attack("distractor"), "", key=f"{i}") for i in range(200)} == set(DISTRACTORS)
+    assert attack_text(Attack("distractor", text="And true is true."), "Why?", key="s1") == "Why? And true is true."
+    assert attack_text(Attack("distractor", text="B"), "a\n", key="s1") == "a\nB"
+    assert attack_text(Attack("distractor", text="B"), "```\nx\n```", key="s1") == "```\nx\n```\nB"
+    assert {attack_text(Attack("distractor"), "", key=f"{i}") for i in range(200)} == set(DISTRACTORS)
 
 
 def test_a_paired_column_is_taken_as_it_is() -> None:
     attack = Attack("column", column="paraphrase", field="question")
     row = {"question": "How old is Ada?", "paraphrase": "What is Ada's age?", "answer": "5"}
-    assert attacked_row(attack, row, key="s1") == {**row, "question": "What is Ada's age?"}
-    assert attacked(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
+    assert attack_row(attack, row, key="s1") == {**row, "question": "What is Ada's age?"}
+    assert attack_text(Attack("column", column="p"), "old", key="s1", paired="new") == "new"
 
 
-@pytest.mark.parametrize(
+@each(
     ("attack", "row", "message"),
     [
         (Attack("column", column="p", field="q"), {"q": "Why?", "p": " "}, "column 'p' holds ' ', no text"),
@@ -264,17 +265,17 @@ def test_a_row_that_cannot_be_attacked_is_refused_with_its_cause(
     attack: Attack, row: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CannotAttack, match=re.escape(message)):
-        attacked_row(attack, row, key="s1")
+        attack_row(attack, row, key="s1")
 
 
 def test_only_the_field_of_a_row_is_attacked() -> None:
     row = {"question": QUESTION, "context": QUESTION, "answer": 72}
-    changed = attacked_row(Attack("case", field="question"), row, key="s1")
-    assert changed == {**row, "question": attacked(Attack("case"), QUESTION, key="s1")}
+    changed = attack_row(Attack("case", field="question"), row, key="s1")
+    assert changed == {**row, "question": attack_text(Attack("case"), QUESTION, key="s1")}
     assert changed["question"] != row["question"] == QUESTION
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "key", "message"),
     [
         ({"kind": "typo"}, "kind", "did you mean 'typos'?"),
@@ -321,4 +322,4 @@ def test_a_mark_stays_with_a_protected_letter_and_a_letter_before_an_unknown_cha
 
 
 def test_a_letter_deleted_and_the_same_one_inserted_is_still_a_change() -> None:
-    assert all(attacked(Attack("typos", rate=1, seed=seed), "aa", key="s1") != "aa" for seed in range(2000))
+    assert all(attack_text(Attack("typos", rate=1, seed=seed), "aa", key="s1") != "aa" for seed in range(2000))

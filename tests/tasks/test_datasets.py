@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.tasks.datasets import hub_rows, read_rows
+from accgate.tasks.rows import hub_rows, read_rows
 
 ROWS = [{"q": "1 + 1 =", "a": 2, "tags": ["x"]}, {"q": 'é, "quoted"\nand \u2028 more', "a": None, "tags": []}]
 

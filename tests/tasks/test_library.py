@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from accgate.errors import CannotEvaluate
-from accgate.metrics.modelled import perplexity
-from accgate.tasks.choices import chosen, continuation, options_of
+from accgate.metrics.kinds import perplexity
+from accgate.tasks.choices import continuation, likeliest_option, options_of
 from accgate.tasks.definition import read_definition
-from accgate.tasks.library import library_file, library_names
-from accgate.tasks.prompts import rendered
+from accgate.tasks.library import library_file, library_names, with_table
+from accgate.tasks.prompts import render
 from accgate.tasks.schema import DefinitionFile
-from accgate.tasks.table import with_table
 from accgate.tasks.task import Task, load_task
 from tests.tasks.test_library_rows import CASES, GENERATED, Row
 
@@ -97,7 +96,7 @@ def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path
     assert content_of(name).mode == "chat" or sample.prompt.endswith(":") or name == "hellaswag"
     for place, option in enumerate(sample.options):
         totals = [-1.0 if here == place else -99.0 for here in range(len(asked))]
-        label = chosen(choices, sample.options, totals, [1] * len(asked)).label
+        label = likeliest_option(choices, sample.options, totals, [1] * len(asked)).label
         assert task.score(label, sample.target) == (100.0 if option.label == sample.target else 0.0)
 
 
@@ -169,7 +168,7 @@ def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_t
     pytest.importorskip("datasets")
     import shutil
 
-    from accgate.tasks.datasets import hub_rows
+    from accgate.tasks.rows import hub_rows
 
     (tmp_path / "data").mkdir()
     written(tmp_path / "data" / "trec.jsonl", list(CASES["longbench_v1_trec"].rows))
@@ -186,7 +185,7 @@ def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_t
 
 def test_the_page_has_the_table_that_the_definitions_give() -> None:
     page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
-    assert page == with_table(page), "run: python -m accgate.tasks.table docs/tasks.md"
+    assert page == with_table(page), "run: python -m accgate.tasks.library docs/tasks.md"
     assert all(f"\n| `{name}` | " in page for name in library_names())
     with pytest.raises(ValueError, match="each once"):
         with_table(page.replace("<!-- end of the library -->", ""))
@@ -235,5 +234,5 @@ def test_the_right_option_stands_where_the_target_says_for_any_question(length: 
         assert content.target is not None
         texts = {option.label: option.text for option in options_of(content.choices, row)}
         assert sorted(texts) == ["A", "B", "C", "D"]
-        assert texts[rendered(content.target, row)] == "true"
-        assert rendered(content.target, row) == "ABCD"[length % 4]
+        assert texts[render(content.target, row)] == "true"
+        assert render(content.target, row) == "ABCD"[length % 4]

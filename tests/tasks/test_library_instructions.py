@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accgate import metrics
-from accgate.metrics.instruction_checks import CHECKS, sentences
+from accgate.metrics.instructions import CHECKS, sentences
 
 FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
     ("keywords:existence", {"keywords": ["Fox", "den"]}, "a fox and its DEN", "a fox"),

@@ -13,7 +13,7 @@ import pytest
 from accgate.tasks.choices import options_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
-from accgate.tasks.prompts import rendered
+from accgate.tasks.prompts import render
 from tests.tasks.test_library_rows import CASES, MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
 
 LONGBENCH = [name for name in library_names() if name.startswith("longbench_v1_")]
@@ -43,7 +43,7 @@ def ours(name: str, row: dict[str, Any], examples: Any = (), by: str = "likeliho
     content = read_definition(library_file(name)).content
     options = () if content.choices is None else options_of(content.choices, row)
     names = {"by": by, "options": [{"label": option.label, "text": option.text} for option in options]}
-    return rendered(content.prompt, row, examples, names)
+    return render(content.prompt, row, examples, names)
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def ours(name: str, row: dict[str, Any], examples: Any = (), by: str = "likeliho
 )
 def test_prompts_are_those_of_the_harness(harness: Path, name: str, file: str) -> None:
     (row,) = CASES[name].rows
-    assert ours(name, row) == rendered(task_file(harness / file)["doc_to_text"], row)
+    assert ours(name, row) == render(task_file(harness / file)["doc_to_text"], row)
 
 
 def test_solved_examples_of_mmlu_stand_as_in_the_harness(harness: Path) -> None:
     asked = task_file(harness / "mmlu/default/_default_template_yaml")["doc_to_text"]
     description = task_file(harness / "mmlu/default/mmlu_abstract_algebra.yaml")["description"]
     solved = [row for row in MMLU_DEV if row["subject"] == "abstract_algebra"]
-    shots = [f"{rendered(asked, row)} {'ABCD'[row['answer']]}\n\n" for row in solved]
-    assert ours("mmlu", MMLU, MMLU_DEV) == description + "".join(shots) + rendered(asked, MMLU)
+    shots = [f"{render(asked, row)} {'ABCD'[row['answer']]}\n\n" for row in solved]
+    assert ours("mmlu", MMLU, MMLU_DEV) == description + "".join(shots) + render(asked, MMLU)
 
 
 def test_solved_examples_of_gsm8k_stand_as_in_the_harness(harness: Path) -> None:
@@ -74,22 +74,22 @@ def test_solved_examples_of_gsm8k_stand_as_in_the_harness(harness: Path) -> None
     (row,) = CASES["gsm8k"].rows
     shots = [f"Q: {shot['question']}\nA: {shot['target']}\n\n" for shot in file["fewshot_config"]["samples"]]
     content = read_definition(library_file("gsm8k")).content
-    assert ours("gsm8k", row, content.few_shot.examples) == "".join(shots) + rendered(file["doc_to_text"], row)
+    assert ours("gsm8k", row, content.few_shot.examples) == "".join(shots) + render(file["doc_to_text"], row)
     assert len(shots) == 8
 
 
 def test_solved_examples_of_mbpp_stand_as_in_the_harness(harness: Path) -> None:
     asked = task_file(harness / "mbpp/mbpp.yaml")["doc_to_text"]
     (row,) = CASES["mbpp"].rows
-    shots = [f"{rendered(asked, shot)}\n{shot['code']}\n[DONE]\n\n" for shot in MBPP_PROMPT[1:4]]
-    assert ours("mbpp", row, MBPP_PROMPT) == "".join(shots) + rendered(asked, row) + "\n"
+    shots = [f"{render(asked, shot)}\n{shot['code']}\n[DONE]\n\n" for shot in MBPP_PROMPT[1:4]]
+    assert ours("mbpp", row, MBPP_PROMPT) == "".join(shots) + render(asked, row) + "\n"
 
 
 @pytest.mark.parametrize("name", LONGBENCH)
 def test_longbench_asks_and_ends_replies_as_the_harness_but_for_white_space(harness: Path, name: str) -> None:
     file = task_file(harness / "longbench" / f"{name.removeprefix('longbench_v1_')}.yaml")
     (row,) = CASES[name].rows
-    theirs = rendered(file["doc_to_text"], {**row, "question": row["input"]})
+    theirs = render(file["doc_to_text"], {**row, "question": row["input"]})
     assert ours(name, row).split() == theirs.split()
     assert read_definition(library_file(name)).content.max_tokens == file["generation_kwargs"]["max_gen_toks"]
 

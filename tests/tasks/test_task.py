@@ -310,10 +310,11 @@ def test_half_a_character_in_a_row_is_refused_with_its_row(tmp_path: Path, row: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"hihg": 3}, "task arithmetic: options.hihg: unknown option of arithmetic; did you mean 'high'?"),
-        ({"high": "3", "low": True}, "task arithmetic: options.high: is '3'; write a whole number\ntask arithmetic"),
-        ({"high": 3}, "task arithmetic: numbers from 1 to 3 give 9 different questions, not 1000; widen the range"),
-        ({"high": 2, "count": 4}, "task arithmetic: numbers from 1 to 2 give 4 different questions, not 8; widen"),
+        ({"hihg": 3}, "options.hihg: unknown option of arithmetic; did you mean 'high'?"),
+        ({"high": "3", "low": True},
+         "options.high: is '3'; write a whole number\noptions.low: is True; write a whole number"),
+        ({"high": 3}, "options: numbers from 1 to 3 give 9 different questions, not 1000; widen the range"),
+        ({"high": 2, "count": 4}, "options: numbers from 1 to 2 give 4 different questions, not 8; widen"),
     ],
 )  # fmt: skip
 def test_options_that_a_generated_task_cannot_take_say_so(options: dict[str, Any], message: str) -> None:
@@ -322,5 +323,5 @@ def test_options_that_a_generated_task_cannot_take_say_so(options: dict[str, Any
 
 def test_a_task_over_a_file_takes_no_options_and_an_unknown_task_has_no_file(tmp_path: Path) -> None:
     message = refusal(file=own(tmp_path), options={"high": 3})
-    assert message == f"{tmp_path}/task.toml: takes no options; only generated tasks do"
+    assert message == "options: the task takes no options; only generated tasks do"
     assert "nope.toml: cannot be read: No such file or directory" in refusal("nope")

@@ -1,4 +1,4 @@
-"""TODO."""
+"""What `accgate init` asks, and the files that it writes."""
 
 import lazy_loader
 

@@ -4,14 +4,14 @@ from .files import (
     IGNORED,
     MODELS,
     SCHEMA_FILE,
+    add_ignored,
     config_text,
-    ignoring,
     name_fault,
     repository_of,
     schema_text,
     theta_of,
 )
-from .questions import Answers, asked, names_of
+from .questions import Answers, ask_answers
 from .workflow import WORKFLOW_FILE, workflow_text
 
 __all__ = [
@@ -22,11 +22,10 @@ __all__ = [
     "SCHEMA_FILE",
     "WORKFLOW_FILE",
     "Answers",
-    "asked",
+    "add_ignored",
+    "ask_answers",
     "config_text",
-    "ignoring",
     "name_fault",
-    "names_of",
     "repository_of",
     "schema_text",
     "theta_of",

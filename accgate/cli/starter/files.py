@@ -16,7 +16,7 @@ SCHEMA_FILE = "accuracy.schema.json"
 IGNORE_FILE = ".gitignore"
 IGNORED = "accgate-out/"
 
-MODELS = {  # what an engine is pointed at where nothing else is named
+MODELS = {  # each engine's default
     "openai": "HuggingFaceTB/SmolLM2-135M-Instruct",
     "vllm": "HuggingFaceTB/SmolLM2-135M-Instruct",
     "ray": "HuggingFaceTB/SmolLM2-135M-Instruct",
@@ -42,7 +42,7 @@ model = {model}
 
 TASK = """
 [tasks.{task}]
-theta = {theta}                 # the drop in points that must be seen; the plan finds the number of samples
+theta = {theta}                 # the drop in points that must be detected; the plan finds the number of samples
 """
 
 EXTRA = {
@@ -51,8 +51,8 @@ EXTRA = {
     "vllm": "\n[{table}.options]\nmax_model_len = 8192    # vLLM's own options; docs/config.md\n",
     "ray": """
 [{table}.options]
-engine = "vllm"         # which each replica runs
-address = "auto"        # of a cluster that runs, as RAY_ADDRESS names it
+engine = "vllm"         # the engine that each replica runs
+address = "auto"        # of a running cluster, as in RAY_ADDRESS
 replicas = 1
 options = {{ max_model_len = 8192 }}
 """,
@@ -61,12 +61,12 @@ options = {{ max_model_len = 8192 }}
 
 
 def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float], base_url: str) -> str:
-    """A starter accuracy.toml, with the drop in points that each of the tasks must see.
+    """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
     Raises
     ------
     BadInput
-        When such a drop is none, or larger than scores of 0 to 100 allow.
+        When a drop is not above 0, or larger than scores of 0 to 100 allow.
 
     Examples
     --------
@@ -84,14 +84,14 @@ def config_text(*, name: str, engine: str, model: str, tasks: Mapping[str, float
 
 
 def schema_text() -> str:
-    """The schema that the first line of accuracy.toml names, for editors."""
+    """The JSON schema of accuracy.toml for editors; the first line of accuracy.toml names it."""
     from accgate.config import config_schema
 
     return json.dumps(config_schema(), indent=2) + "\n"
 
 
 def name_fault(name: str) -> str | None:
-    """Why a model should not be called so; None where its references get a folder of that very name.
+    """What is wrong with a model's name; None if the folder of its references can have the same name.
 
     >>> name_fault("qwen3-0.6b"), name_fault("my model")
     (None, "is 'my model'; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first")
@@ -101,10 +101,10 @@ def name_fault(name: str) -> str | None:
     return f"is {name!r}; use up to 100 of A-Z, a-z, 0-9, - and _, and . after the first"
 
 
-def ignoring(text: str) -> str | None:
-    """The content of a .gitignore with what runs write added; None where it has that already.
+def add_ignored(text: str) -> str | None:
+    """The text of a .gitignore with the folder of runs added; None if that is there already.
 
-    >>> ignoring("*.pyc")
+    >>> add_ignored("*.pyc")
     '*.pyc\\naccgate-out/\\n'
     """
     if {line.strip().strip("/") for line in text.splitlines()} & {IGNORED.strip("/"), f"**/{IGNORED.strip('/')}"}:
@@ -113,12 +113,12 @@ def ignoring(text: str) -> str | None:
 
 
 def repository_of(folder: Path) -> Path:
-    """The repository that a folder is in, whose top has the workflows; the folder itself where there is none."""
+    """The top of the repository that a folder is in; the folder itself if it is in none."""
     return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), folder)
 
 
 def theta_of(task: str) -> float:
-    """The drop in points that a task of the library asks for itself, or the usual one."""
+    """The drop in points that a task of the library sets itself, or the default."""
     from accgate.tasks import library_file, read_definition
 
     own = read_definition(library_file(task)).content.theta

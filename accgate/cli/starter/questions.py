@@ -1,4 +1,4 @@
-"""What `accgate init` asks where nothing is said on the command line."""
+"""What `accgate init` asks at a terminal, where no option says what to write."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import TextWrapper
 
+from accgate.cli.common import names_of
 from accgate.cli.starter.files import LARGEST, MODELS, THETA
 from accgate.text import nearest
 
 BASE_URL = "http://127.0.0.1:8000/v1"
 TASK = "arithmetic"
 FAMILY = 5  # tasks with the same first word that are listed together
-ENGINES = ("openai", "vllm", "llamacpp", "ray", "recorded")
-ABOUT = {
+ENGINES = {
     "openai": "a server that speaks OpenAI's API",
     "vllm": "vLLM in this process",
     "llamacpp": "llama.cpp in this process",
     "ray": "replicas over a Ray cluster",
     "recorded": "scores or replies from a file",
 }
+Ask = Callable[[str], str]
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -36,52 +38,42 @@ class Answers:
     name: str = "model"
 
 
-def asked(
-    ask: Callable[[str], str], say: Callable[[str], None], library: Sequence[str], *,
-    missing: Callable[[str, str], str | None], width: int = 80,
-) -> Answers:  # fmt: skip
-    """The answers of somebody at a terminal; a question comes again until its answer can be used.
+def ask_answers(
+    ask: Ask, say: Say, library: Sequence[str], *, missing: Callable[[str, str], str | None], width: int = 80
+) -> Answers:
+    """Ask somebody at a terminal; a question comes again until its answer can be used.
 
-    `ask` shows a question and gives the line that is typed, `say` shows a line of up to `width` characters. `missing`
-    says what an engine lacks of a model that was typed, None where it is there. EOFError of `ask` is passed on.
+    `ask` shows a question and returns the line that is typed, `say` shows a line of up to `width` characters.
+    `missing` says what is wrong with an engine's model, None if nothing is. EOFError of `ask` is passed on.
     """
-    engines = "\n".join(f"  {engine:9} {ABOUT[engine]}" for engine in ENGINES)
-    say("A few questions; Enter takes what stands in brackets, ? lists what can be chosen.")
+    engines = "\n".join(f"  {engine:9} {about}" for engine, about in ENGINES.items())
+    say("A few questions. Enter takes the answer in brackets; ? lists the choices.")
     say(engines)
 
-    def engine_of(text: str) -> str | None:
-        return engines.removeprefix("  ") if text == "?" else _known(text, ENGINES, "engine")
+    def engine_fault(text: str) -> str | None:
+        return engines.removeprefix("  ") if text == "?" else _choice_fault(text, tuple(ENGINES), "engine")
 
-    engine = _answer(ask, say, "Engine", "openai", engine_of)
-    model = _answer(ask, say, "Model", MODELS[engine], lambda text: _any(text) or missing(engine, text))
-    base_url = _answer(ask, say, "Address of the server", BASE_URL, _address) if engine == "openai" else BASE_URL
+    engine = _ask(ask, say, "Engine", "openai", engine_fault)
+    model = _ask(ask, say, "Model", MODELS[engine], lambda text: _text_fault(text) or missing(engine, text))
+    base_url = _ask(ask, say, "Address of the server", BASE_URL, _address_fault) if engine == "openai" else BASE_URL
 
-    def tasks_of(text: str) -> str | None:
+    def tasks_fault(text: str) -> str | None:
         if text == "?":
-            return listed(library, width).removeprefix("  ")
-        named = names_of(text)
-        faults = [fault for task in named if (fault := _known(task, library, "task"))]
-        return "; ".join(faults) or (None if named else "name a task")
+            return list_names(library, width).removeprefix("  ")
+        tasks = names_of(text)
+        faults = [fault for task in tasks if (fault := _choice_fault(task, library, "task"))]
+        return "; ".join(faults) or (None if tasks else "name a task")
 
-    tasks = _answer(ask, say, f"Tasks, with commas between them (? lists all {len(library)})", TASK, tasks_of)
-    theta = _answer(ask, say, "Drop in points that must be seen", f"{THETA:g}", _drop)
-    workflow = _answer(ask, say, "Write a GitHub workflow, y or n", "y", _yes_or_no)
+    tasks = _ask(ask, say, f"Tasks, with commas between them (? lists all {len(library)})", TASK, tasks_fault)
+    theta = _ask(ask, say, "Drop in points that must be detected", f"{THETA:g}", _theta_fault)
+    workflow = _ask(ask, say, "Write a GitHub workflow, y or n", "y", _yes_no_fault)
     return Answers(engine, model, base_url, names_of(tasks), float(theta), workflow.lower().startswith("y"))
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """Names with commas between them, each once.
-
-    >>> names_of("mmlu, gsm8k,,mmlu")
-    ('mmlu', 'gsm8k')
-    """
-    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
-
-
-def listed(names: Sequence[str], width: int) -> str:
+def list_names(names: Sequence[str], width: int) -> str:
     """Names in lines of up to `width` characters; a family of five or more has lines of its own, after the others.
 
-    >>> print(listed(["a", "f_1", "f_2", "f_3", "f_4", "f_5", "g_1"], 17))
+    >>> print(list_names(["a", "f_1", "f_2", "f_3", "f_4", "f_5", "g_1"], 17))
       a, g_1
       f_1, f_2, f_3,
       f_4, f_5
@@ -96,39 +88,36 @@ def listed(names: Sequence[str], width: int) -> str:
     return "\n".join(wrapper.fill(", ".join(family)) for family in families.values() if family)
 
 
-def _answer(
-    ask: Callable[[str], str], say: Callable[[str], None], question: str, usual: str,
-    fault_of: Callable[[str], str | None],
-) -> str:  # fmt: skip
+def _ask(ask: Ask, say: Say, question: str, default: str, fault_of: Callable[[str], str | None]) -> str:
     while True:
-        text = ask(f"{question} [{usual}]: ").strip()
-        fault = fault_of(text) if text else None  # what is usual can be lacking yet: init says so at its end
+        text = ask(f"{question} [{default}]: ").strip()
+        fault = fault_of(text) if text else None  # the default's file may be missing yet: init says so at its end
         if fault is None:
-            return text or usual
+            return text or default
         say(f"  {fault}")
 
 
-def _known(text: str, known: Sequence[str], kind: str) -> str | None:
-    return None if text in known else f"there is no {kind} {text!r}; {nearest(text, known)}"
+def _choice_fault(text: str, choices: Sequence[str], kind: str) -> str | None:
+    return None if text in choices else f"there is no {kind} {text!r}; {nearest(text, choices)}"
 
 
-def _any(text: str) -> str | None:
+def _text_fault(text: str) -> str | None:
     return None if text.isprintable() else "write printable characters only"
 
 
-def _address(text: str) -> str | None:
+def _address_fault(text: str) -> str | None:
     from accgate.engines import url_fault
 
     fault = url_fault(text)
     return fault and f"the address {fault}"
 
 
-def _drop(text: str) -> str | None:
+def _theta_fault(text: str) -> str | None:
     try:
         return None if 0.0 < float(text) <= LARGEST else f"give a number above 0 and up to {LARGEST:g}"
     except ValueError:
         return f"give a number above 0 and up to {LARGEST:g}, such as 2.5"
 
 
-def _yes_or_no(text: str) -> str | None:
+def _yes_no_fault(text: str) -> str | None:
     return None if text.lower() in ("y", "yes", "n", "no") else "answer y or n"

@@ -9,7 +9,7 @@ import re
 from accgate._version import __version__
 
 WORKFLOW_FILE = ".github/workflows/accuracy.yml"
-ON_CPU = ("llamacpp", "recorded")  # engines that need no GPU, nor vLLM's image of several gigabytes
+ON_CPU = ("llamacpp", "recorded")  # need no GPU, nor vLLM's image of several gigabytes
 PACKAGE = "package://"
 PLAIN = r"[A-Za-z0-9_./-]+"  # needs no quotes in YAML, and is one word of docker-options
 
@@ -30,7 +30,7 @@ jobs:
     runs-on: {runner}
     timeout-minutes: 120
     permissions:
-      contents: read # reads the base commit, whose rules judge
+      contents: read # reads the base commit, whose rules decide
       pull-requests: write # the comment
       checks: write # the check run
     steps:
@@ -61,12 +61,12 @@ BY_HAND = """\
           # docker-options: --volume /srv/weights:/weights:ro
 """
 PACKAGED = """\
-          # The image has no package {package}: name one of yours that is built FROM it with the package, or do this.
+          # The image lacks the package {package}: name an image of yours that is built FROM it and has it, or do this.
 """
 
 
 def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
-    """The workflow that runs the gate on pull requests, of the accuracy.toml at this path in the repository.
+    """The workflow that runs the gate on pull requests; `config` is the path of accuracy.toml in the repository.
 
     >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
     'config: "gates/a b.toml"'
@@ -81,7 +81,7 @@ def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
 
 
 def _weights(config: str, model: str) -> str:
-    """Where the container finds the weights, as far as their path tells."""
+    """The lines that tell where the container finds the weights, as far as their path shows it."""
     package, _, _ = model.removeprefix(PACKAGE).partition("/")
     by_hand = BY_HAND.format(model=json.dumps(f"/weights/{model.rpartition('/')[2]}"))
     if model.startswith(PACKAGE):

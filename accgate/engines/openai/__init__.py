@@ -1,4 +1,4 @@
-"""TODO."""
+"""The engine `openai`: servers of the OpenAI API, one or several, running already or started by accgate."""
 
 import lazy_loader
 

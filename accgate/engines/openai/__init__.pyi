@@ -1,4 +1,4 @@
-from . import engine
+from .engine import OpenAIEngine
 from .options import OPERATIONAL
 
-__all__ = ["OPERATIONAL", "engine"]
+__all__ = ["OPERATIONAL", "OpenAIEngine"]

@@ -30,13 +30,13 @@ HEALTH_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Fault:
-    """Why an attempt failed that may yet succeed; `asked` are seconds the server wants no other attempt.
+    """Why an attempt failed that may yet succeed; `wait` are seconds in which the server wants no other.
 
     `down`: the server took no connection, or still loads.
     """
 
     text: str
-    asked: float = 0.0
+    wait: float = 0.0
     down: bool = False
 
 
@@ -90,18 +90,18 @@ class Client:
             try:
                 return read(body)
             except MalformedReply as error:
-                return Fault(self.shown(f"{base}: {error}"))
+                return Fault(self.without_key(f"{base}: {error}"))
         return self._refusal(base, status, headers, body)
 
     def _refusal(self, base: str, status: int, headers: Any, body: Any) -> Fault:
-        said = error_text(body)
-        fault = self.shown(f"HTTP {status} from {base}: {said}")
+        message = error_text(body)
+        fault = self.without_key(f"HTTP {status} from {base}: {message}")
         if status in RETRIED or status >= 500:
-            asked = retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), time.time())
-            loading = status == 503 and "loading" in said.lower()  # as llama.cpp says it after a restart
-            return Fault(fault, asked, loading)
+            wait = retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), time.time())
+            loading = status == 503 and "loading" in message.lower()  # as llama.cpp says it after a restart
+            return Fault(fault, wait, loading)
         if 300 <= status < 400:
-            target = self.shown(str(headers.get("location")))
+            target = self.without_key(str(headers.get("location")))
             raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
         if status in FATAL:
             raise CannotEvaluate(f"{fault}; {FATAL[status]}")
@@ -127,10 +127,10 @@ class Client:
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             return Fault(f"{type(error).__name__}: {error}", down=True)
         try:
-            found = listing_of(json.loads(raw))
+            models = listing_of(json.loads(raw))
         except (ValueError, RecursionError):
             return Listing()  # it answers, but not with a list of models: not every server has one
-        return replace(found, version=await self._version(base)) if found.kind == "vllm" else found
+        return replace(models, version=await self._version(base)) if models.kind == "vllm" else models
 
     async def _version(self, base: str) -> str:
         """The version of vLLM's server, which its list of models lacks."""
@@ -156,8 +156,8 @@ class Client:
             pass
         return False
 
-    def shown(self, text: str) -> str:
-        """A server's words, which may repeat the key, as they may be shown."""
+    def without_key(self, text: str) -> str:
+        """A server's words, which may repeat the key, with the key struck out."""
         return text.replace(self._key, "***") if self._key else text
 
     def _proxy_of(self, base: str) -> str | None:

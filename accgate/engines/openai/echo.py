@@ -37,17 +37,17 @@ class Echoed:
         if len(values) < len(self.tokens) - start or not values:
             raise MalformedReply("the response lacks log-probabilities of the continuation")
         best = self.best[start:]
-        known = [top for top in best if top is not None]
-        greedy = all(v >= t for v, t in zip(values, known, strict=True)) if len(known) == len(values) else None
+        numbers = [top for top in best if top is not None]
+        greedy = all(v >= t for v, t in zip(values, numbers, strict=True)) if len(numbers) == len(values) else None
         return LogProbs(self.tokens[start:], tuple(values), greedy)
 
 
 def echo_body(request: Request, model: str, continuation: str) -> dict[str, Any]:
     """The body that asks for the log-probabilities of a prompt and its continuation, and for no more text."""
     body = body_of(request, model)
-    kept = {key: value for key, value in body.items() if key not in ("stop", "seed", "top_p", "top_k", "temperature")}
+    fields = {key: value for key, value in body.items() if key not in ("stop", "seed", "top_p", "top_k", "temperature")}
     text = str(body["prompt"]) + continuation
-    return kept | {"prompt": text, "max_tokens": 0, "temperature": 0.0, "echo": True, "logprobs": 1}
+    return fields | {"prompt": text, "max_tokens": 0, "temperature": 0.0, "echo": True, "logprobs": 1}
 
 
 def echoed_of(body: Any, text: str) -> Echoed:
@@ -62,11 +62,11 @@ def echoed_of(body: Any, text: str) -> Echoed:
     """
     try:
         choice = body["choices"][0]
-        found = choice.get("logprobs")
-        if found is None or not str(choice["text"]).strip().endswith(text.strip()):
+        logprobs = choice.get("logprobs")
+        if logprobs is None or not str(choice["text"]).strip().endswith(text.strip()):
             raise NoEcho
-        tokens, values = found.get("tokens"), found.get("token_logprobs")
-        tops = found.get("top_logprobs") or [None] * len(tokens or ())
+        tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
+        tops = logprobs.get("top_logprobs") or [None] * len(tokens or ())
         if tokens is None or values is None:
             raise NoEcho  # llama.cpp's own form, of generated tokens
         best = [max(top.values()) if isinstance(top, Mapping) and top else None for top in tops]

@@ -17,7 +17,7 @@ class Endpoint:
 
     url: str
     in_flight: int = 0
-    given: int = 0  # requests so far
+    requests: int = 0  # requests so far
     refusals: int = 0  # connections refused in a row, rests apart
     rests_until: float = 0.0  # it took no connection
     busy_until: float = 0.0  # it asked to be left alone
@@ -42,14 +42,14 @@ class Endpoints:
         """The server to ask: up, not among those tried, rather not busy, with the fewest in flight, then so far."""
         now = self._clock()
         fit = [e for e in self.all if e.rests_until <= now and e not in tried]
-        return min(fit, key=lambda e: (e.busy_until > now, e.in_flight, e.given), default=None)
+        return min(fit, key=lambda e: (e.busy_until > now, e.in_flight, e.requests), default=None)
 
     def other(self, tried: Collection[Endpoint]) -> bool:
         """Whether a server that is not among those tried may answer at once."""
-        found = self.best(tried)
-        return found is not None and found.busy_until <= self._clock()
+        server = self.best(tried)
+        return server is not None and server.busy_until <= self._clock()
 
-    def refused(self, endpoint: Endpoint) -> None:
+    def note_refusal(self, endpoint: Endpoint) -> None:
         """Leave a server alone that took no connection: for longer each time, and not the same time as its peers."""
         now = self._clock()
         if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of many requests refused at once the first counts
@@ -59,7 +59,7 @@ class Endpoints:
         if self._down_since is None and all(e.refusals for e in self.all):
             self._down_since = now
 
-    def answered(self, endpoint: Endpoint, busy_for: float = 0.0) -> None:
+    def note_answer(self, endpoint: Endpoint, busy_for: float = 0.0) -> None:
         """Note that a server took a request, and for how many seconds it wants no other."""
         endpoint.refusals, endpoint.rests_until, self._down_since = 0, 0.0, None
         if busy_for:

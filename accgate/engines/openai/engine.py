@@ -8,21 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accgate.engines.base import LogProbs, Reply, Request, RequestFailed
+from accgate.engines.base import LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.openai import echo, listing, open_files
-from accgate.engines.openai import options as openai_options
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
-from accgate.engines.openai.options import PORT, Options
+from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.served import CannotStart, Served, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import TomlFile, located, validated
+from accgate.errors import CannotEvaluate, KeyFaults
+from accgate.inputs import path_in, typed
 from accgate.result import EngineInfo
-from accgate.text import Key
-
-__all__ = ["OpenAIEngine", "Options", "from_file"]
 
 T = TypeVar("T")
 
@@ -33,52 +29,37 @@ LISTING_ATTEMPTS = 5
 RESUME = "start it again, then go on with --resume"
 
 
-def from_file(model: str, source: TomlFile, key: Key) -> OpenAIEngine:
-    """The engine of the model table at `key`.
-
-    Raises
-    ------
-    BadInput
-        When its options are wrong, or do not fit together.
-    """
-    options = validated(source, Options, (*key, "options"))
-    if faults := [((*key, "options", name), fault) for name, fault in openai_options.faults_of(options)]:
-        raise located(source, faults)
-
-    def place(name: str, message: str) -> str:
-        return source.error((*key, "model") if name == "model" else (*key, "options", name), message)
-
-    log = None if options.serve_log is None else source.path_of(options.serve_log)
-    return OpenAIEngine(model, options, folder=source.path.parent, log=log, place=place)
-
-
 class OpenAIEngine:
     """A client that spreads requests over a model's servers and retries what may yet succeed.
 
-    `folder` is where the command of `serve` runs, `log` where its output goes (a temporary file where None), `place`
-    puts file and line before a message about an option, or about `model`.
+    `folder` is where the command of `serve` runs, and where the path of its log starts.
     """
 
-    def __init__(
-        self,
-        model: str,
-        options: Options,
-        *,
-        folder: Path = Path(),
-        log: Path | None = None,
-        place: Callable[[str, str], str] = lambda name, message: f"{name}: {message}",
-    ) -> None:
+    def __init__(self, model: str, options: Options, *, folder: Path = Path()) -> None:
         self.concurrency = options.concurrency
         self._model = model
         self._options = options
-        self._place = place
-        self._folder, self._log = folder, log
+        self._folder = folder
         self._served: Served | None = None
         self._urls = options.urls
         self._endpoints = Endpoints(self._urls)
         self._client: Client | None = None
         self._jitter = random.Random()
         self._kind = Listing()
+
+    @classmethod
+    def of_table(cls, table: ModelTable) -> OpenAIEngine:
+        """The engine of a model's table.
+
+        Raises
+        ------
+        KeyFaults
+            When its options are wrong, or do not fit together.
+        """
+        options = typed(table.options, Options, ("options",))
+        if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
+            raise KeyFaults(*faults)
+        return cls(table.model, options, folder=table.folder)
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
@@ -88,8 +69,8 @@ class OpenAIEngine:
         if self._options.serve:
             await self._serve(self._client)
         listings = {url: await self._listing(self._client, url) for url in self._urls}
-        if faults := [self._place(*fault) for fault in listing.faults_of(self._model, listings)]:
-            raise BadInput(*faults)
+        if faults := list(listing.faults_of(self._model, listings)):
+            raise KeyFaults(*faults)
         self._kind = listings[self._urls[0]]
 
     async def _serve(self, client: Client) -> None:
@@ -98,32 +79,34 @@ class OpenAIEngine:
         url = self._urls[0].replace(PORT, port)
         self._urls, self._endpoints = (url,), Endpoints((url,))
         if await client.is_up(url):
-            raise BadInput(self._place("serve", f"something answers at {url} already; end it, or name it in base_url"))
+            fault = f"something answers at {url} already; end it, or name it in base_url"
+            raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
-        self._served = Served(words, folder=self._folder, log=self._log)
+        log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
+        self._served = Served(words, folder=self._folder, log=log)
         try:
             self._served.launch()
             await self._served.ready(lambda: client.is_up(url), self._options.serve_timeout)
         except CannotStart as error:
-            raise BadInput(self._place(error.option, client.shown(str(error)))) from error
+            raise KeyFaults((("options", error.option), client.without_key(str(error)))) from error
         except CannotEvaluate as error:
-            raise CannotEvaluate(client.shown(str(error))) from error
+            raise CannotEvaluate(client.without_key(str(error))) from error
 
     async def _listing(self, client: Client, url: str) -> Listing:
         """What a server serves; reaching it at all is the point."""
         fault = ""
         for attempt in range(min(self._options.max_retries + 1, LISTING_ATTEMPTS)):
             await asyncio.sleep(0.0 if attempt == 0 else FIRST_WAIT * 2**attempt)
-            found = await client.listing(url)
-            if isinstance(found, Listing):
-                return found
-            fault = found.text
+            answer = await client.listing(url)
+            if isinstance(answer, Listing):
+                return answer
+            fault = answer.text
         raise CannotEvaluate(f"cannot reach {url}: {fault}; is the server up, and options.base_url right?")
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt, with retries."""
         path = "/chat/completions" if request.mode == "chat" else "/completions"
-        return await self._asked(path, body_of(request, self._model), reply_of)
+        return await self._ask(path, body_of(request, self._model), reply_of)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation's tokens, through `/v1/completions` with `echo`."""
@@ -131,47 +114,48 @@ class OpenAIEngine:
             raise CannotEvaluate('a server scores no continuation of a chat; set the task\'s mode = "completion"')
         if not continuation:
             raise RequestFailed("an empty continuation has no log-probability")
-        found = await self._echoed(request, continuation)
+        echoed = await self._echo(request, continuation)
         begins = not request.prompt and not request.system  # nothing goes before a text's first token
-        first = int(found.values[:1] == (None,)) if begins else echo.first_token(found, continuation)
+        first = int(echoed.values[:1] == (None,)) if begins else echo.first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
-            first = len((await self._echoed(request, "")).tokens)
+            first = len((await self._echo(request, "")).tokens)
         try:
-            return found.from_token(first)
+            return echoed.from_token(first)
         except MalformedReply as error:
             raise RequestFailed(str(error)) from error
 
-    async def _echoed(self, request: Request, continuation: str) -> echo.Echoed:
+    async def _echo(self, request: Request, continuation: str) -> echo.Echoed:
         body = echo.echo_body(request, self._model, continuation)
         try:
-            return await self._asked("/completions", body, lambda found: echo.echoed_of(found, body["prompt"]))
+            return await self._ask("/completions", body, lambda response: echo.echoed_of(response, body["prompt"]))
         except (RequestFailed, echo.NoEcho) as error:
             if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
                 raise
-            said = f" ({error})" if str(error) else ""
-            what = f"{self._kind.described} gives no log-probabilities of a prompt{said}"
+            cause = f" ({error})" if str(error) else ""
+            what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
             raise CannotEvaluate(f"{what}; {echo.ALTERNATIVE}") from error
 
-    async def _asked(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
+    async def _ask(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
         """What `read` makes of the first response that can be used; each round asks every server once."""
         assert self._client is not None, "start() comes first"
         payload, retries, attempts = json_bytes(body), 0, 0
         while True:
             tried: list[Endpoint] = []
-            fault, asked = Fault(f"no server of {', '.join(self._urls)} takes a connection", down=True), float("inf")
+            fault, wait = Fault(f"no server of {', '.join(self._urls)} takes a connection", down=True), float("inf")
             while endpoint := self._endpoints.best(tried):
-                attempts, endpoint.in_flight, endpoint.given = attempts + 1, endpoint.in_flight + 1, endpoint.given + 1
+                attempts, endpoint.requests = attempts + 1, endpoint.requests + 1
+                endpoint.in_flight += 1
                 try:
                     outcome = await self._client.post(endpoint.url, path, payload, read)
                 finally:
                     endpoint.in_flight -= 1
                 if not isinstance(outcome, Fault):
-                    self._endpoints.answered(endpoint)
+                    self._endpoints.note_answer(endpoint)
                     return outcome
                 tried.append(endpoint)
                 self._note(endpoint, outcome)
                 if not outcome.down:
-                    fault, asked = outcome, min(asked, outcome.asked)
+                    fault, wait = outcome, min(wait, outcome.wait)
                 elif fault.down:
                     fault = outcome
                 if not self._endpoints.other(tried):
@@ -179,18 +163,18 @@ class OpenAIEngine:
             if fault.down:  # all of them, so that it costs no retry
                 await self._outlast(fault)
                 continue
-            if asked > LONGEST_RETRY_AFTER:
-                raise RequestFailed(f"{fault.text}; the server asks to wait {asked:.0f} s")
+            if wait > LONGEST_RETRY_AFTER:
+                raise RequestFailed(f"{fault.text}; the server asks to wait {wait:.0f} s")
             if retries == self._options.max_retries:
                 raise RequestFailed(f"{fault.text} (after {attempts} attempts)")
-            await asyncio.sleep(asked + self._jitter.uniform(0.0, min(LONGEST_WAIT, FIRST_WAIT * 2**retries)))
+            await asyncio.sleep(wait + self._jitter.uniform(0.0, min(LONGEST_WAIT, FIRST_WAIT * 2**retries)))
             retries += 1
 
     def _note(self, endpoint: Endpoint, fault: Fault) -> None:
         if fault.down:
-            self._endpoints.refused(endpoint)
+            self._endpoints.note_refusal(endpoint)
         else:
-            self._endpoints.answered(endpoint, busy_for=min(fault.asked, LONGEST_RETRY_AFTER))
+            self._endpoints.note_answer(endpoint, busy_for=min(fault.wait, LONGEST_RETRY_AFTER))
 
     async def _outlast(self, fault: Fault) -> None:
         """Wait while no server takes a connection: one that restarts is back in minutes.
@@ -202,8 +186,8 @@ class OpenAIEngine:
         """
         if self._served is not None and (end := self._served.ended()):
             assert self._client is not None
-            words = self._client.shown(f"{end} in the middle of the run; {self._served.last_words()}")
-            raise CannotEvaluate(f"{words}; finished samples are kept: mend that, then go on with --resume")
+            words = self._client.without_key(f"{end} in the middle of the run; {self._served.last_words()}")
+            raise CannotEvaluate(f"{words}; finished samples are kept: fix that, then go on with --resume")
         limit = self._options.max_outage
         if self._endpoints.outage >= limit:
             raise CannotEvaluate(f"{fault.text}; no server has answered for {limit:g} s; {RESUME}")
@@ -211,7 +195,7 @@ class OpenAIEngine:
 
     def describe(self) -> EngineInfo:
         """The server's kind and version; what hardware it has, it does not say."""
-        return EngineInfo("openai", self._kind.described, "server")
+        return EngineInfo("openai", self._kind.label, "server")
 
     async def close(self) -> None:
         """Close the connections, and end the server that was started."""

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from accgate.errors import Key
 from accgate.text import nearest
 
+BASE_URL = ("options", "base_url")
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
 
 
@@ -20,7 +22,7 @@ class Listing:
     version: str = ""
 
     @property
-    def described(self) -> str:
+    def label(self) -> str:
         """Kind and version in one text."""
         return f"{self.kind} {self.version}".strip()
 
@@ -38,17 +40,17 @@ def listing_of(body: Any) -> Listing:
     return Listing(kinds[0] if kinds else "unknown", names)
 
 
-def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[str, str]]:
-    """Why servers, by their URLs, cannot all be asked for a model, as (`model` or `base_url`, message)."""
+def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key, str]]:
+    """Why servers, by their URLs, cannot all be asked for a model, each with the key of the model's table."""
     named = any(model in listing.models for listing in listings.values())
     for url, listing in listings.items():
         if listing.models and model not in listing.models and (named or listing.kind in STRICT):
-            yield "model", f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
+            yield ("model",), f"is {model!r}, which {url} does not serve; {nearest(model, listing.models)}"
     (first_url, first), *others = listings.items()
     for url, listing in others:
-        if listing.described != first.described:
-            what = f"{first_url} is {first.described}, {url} is {listing.described}"
-            yield "base_url", f"names different servers: {what}; two versions of an engine answer differently"
+        if listing.label != first.label:
+            what = f"{first_url} is {first.label}, {url} is {listing.label}"
+            yield BASE_URL, f"names different servers: {what}; two versions of an engine answer differently"
         elif not named and set(listing.models) != set(first.models):
             what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"
-            yield "base_url", f"names servers of different models: {what}"
+            yield BASE_URL, f"names servers of different models: {what}"

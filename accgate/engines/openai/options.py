@@ -62,8 +62,8 @@ class Options:
     @property
     def urls(self) -> tuple[str, ...]:
         """The servers, without slashes at their ends; of a command to start, with its port still open."""
-        given = self.base_url or SERVED_URL
-        return tuple(url.rstrip("/") for url in ((given,) if isinstance(given, str) else given))
+        urls = self.base_url or SERVED_URL
+        return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
 
 
 def url_fault(url: str) -> str | None:
@@ -72,15 +72,15 @@ def url_fault(url: str) -> str | None:
     >>> url_fault("localhost:8000")
     "is 'localhost:8000', which does not begin with http:// or https://; write it as http://127.0.0.1:8000/v1"
     """
-    mend = "write it as http://127.0.0.1:8000/v1"
+    fix = "write it as http://127.0.0.1:8000/v1"
     if not url.lower().startswith(("http://", "https://")):
-        return f"is {url!r}, which does not begin with http:// or https://; {mend}"
+        return f"is {url!r}, which does not begin with http:// or https://; {fix}"
     try:
         parts = urlsplit(url.replace(PORT, "1"))
         whole = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
         whole = False
-    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is no URL; {mend}"
+    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is no URL; {fix}"
 
 
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:

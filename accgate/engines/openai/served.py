@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from accgate.errors import CannotEvaluate
+from accgate.text import clip
 
 WARDEN = Path(__file__).with_name("warden.py")
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
@@ -47,8 +48,7 @@ class Served:
     @property
     def command(self) -> str:
         """The command as a shell would take it, shortened."""
-        text = shlex.join(self.words)
-        return f"`{text if len(text) <= LINE_LENGTH else text[: LINE_LENGTH - 3] + '...'}`"
+        return f"`{clip(shlex.join(self.words), LINE_LENGTH)}`"
 
     def launch(self) -> None:
         """Start the command: no shell, this environment, the config's folder, output to the log.
@@ -122,8 +122,8 @@ class Served:
         self._keep_log = True
         assert self._log is not None
         lines = last_lines(self._log)
-        said = " | ".join(lines) if lines else "nothing"
-        return f"the last it said: {said} (log: {self._log})"
+        words = " | ".join(lines) if lines else "nothing"
+        return f"the last it said: {words} (log: {self._log})"
 
     async def stop(self) -> None:
         """End the command with all its descendants; safe to call twice."""
@@ -164,7 +164,7 @@ def last_lines(log: Path) -> list[str]:
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     lines = [" ".join(line.split()) for line in re.split(r"[\r\n]+", plain)]
     lines = [line for line in lines if line.strip(" ^~")]  # no marks under a traceback
-    causes = [found[1] for line in lines if (found := RAISED.search(line)) and "cause above" not in line]
+    causes = [match[1] for line in lines if (match := RAISED.search(line)) and "cause above" not in line]
     last = lines[-LAST_LINES:]
     if causes and not any(causes[-1] in line for line in last):
         last = [causes[-1], "...", *last[2:]]

@@ -67,13 +67,13 @@ class Family:
     def end(self, grace: float) -> None:
         """Ask every process to end, and kill those that have not within `grace` seconds."""
         for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, AFTER_KILL)):
-            asked: set[int] = set()
+            signalled: set[int] = set()
             deadline = time.monotonic() + seconds
             while not self._gone() and time.monotonic() < deadline:
-                for group in self._groups() - asked:
+                for group in self._groups() - signalled:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.killpg(group, number)
-                    asked.add(group)
+                    signalled.add(group)
                 time.sleep(TICK / 10)
 
     def _gone(self) -> bool:

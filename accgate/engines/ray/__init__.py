@@ -1,4 +1,4 @@
-"""TODO."""
+"""The engine `ray`: replicas of another engine over a Ray cluster."""
 
 import lazy_loader
 

@@ -1,4 +1,3 @@
-from . import engine
-from .engine import OPERATIONAL
+from .engine import OPERATIONAL, RayEngine
 
-__all__ = ["OPERATIONAL", "engine"]
+__all__ = ["OPERATIONAL", "RayEngine"]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from accgate.engines import create
-from accgate.engines.base import Engine, Reply, Request, RequestFailed
-from accgate.engines.ray.cluster import cause_of, shown
+from accgate.engines.base import Engine, ModelTable, Reply, Request, RequestFailed
+from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
-from accgate.errors import AccgateError, CannotEvaluate
-from accgate.inputs import TomlFile
+from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
 MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
@@ -25,20 +23,29 @@ MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limit
 class Spec:
     """The engine of every replica, as it travels to the nodes."""
 
-    name: str
     kind: str
-    model: str
-    options: Mapping[str, Any]
-    source: TomlFile
+    table: ModelTable
+    create: Callable[[str, ModelTable], Engine]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def engine(self) -> Engine:
         """The engine, not yet started."""
-        return create(self.name, engine=self.kind, model=self.model, options=self.options, source=self.source)
+        return self.create(self.kind, self.table)
 
     def absolute(self) -> Spec:
         """The same for a process with another working folder: paths start from the file's folder, wherever it runs."""
-        return replace(self, source=replace(self.source, path=self.source.path.absolute()))
+        return replace(self, table=replace(self.table, folder=self.table.folder.absolute()))
+
+
+def outward(error: AccgateError) -> AccgateError:
+    """An error of the inner engine, with keys as the model's table has them: its options stand in `options.options`."""
+
+    def outer(key: Key) -> Key:
+        return ("options", *key) if key[:1] in (("options",), ("engine",)) else key
+
+    if isinstance(error, KeyFaults):
+        return KeyFaults(*((outer(key), fault) for key, fault in error.faults))
+    return KeyNotReady(outer(error.key), error.fault) if isinstance(error, KeyNotReady) else error
 
 
 class Host:
@@ -55,7 +62,7 @@ class Host:
             await self._engine.start()
             return Ready(self._engine.describe(), self._engine.concurrency)
         except AccgateError as error:
-            return error
+            return outward(error)
 
     async def complete(self, request: Request) -> Reply | Exception:
         """The engine's reply."""
@@ -111,8 +118,8 @@ class Actor:
             return await asyncio.wait_for(self._placed(), self._timeout)
         except asyncio.TimeoutError:
             raise NeverReady(
-                f"a replica was not ready within {self._timeout:g} s: no node had {shown(self._resources)} free, or "
-                "the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
+                f"a replica was not ready within {self._timeout:g} s: no node had {amounts_of(self._resources)} free, "
+                "or the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
             ) from None
 
     async def _placed(self) -> Ready:

@@ -64,7 +64,7 @@ class Connection:
             ray.shutdown()  # it may be half connected
             raise CannotEvaluate(
                 f"cannot use a Ray cluster at {self._address!r}: {cause_of(error)}; start one with `ray start --head`, "
-                "or mend options.address"
+                "or correct options.address"
             ) from error
         finally:
             if callable(terminated) and threading.current_thread() is threading.main_thread():
@@ -87,11 +87,11 @@ class Connection:
         for bundle in (resources, *bundles):
             room = sum(fitting(node, bundle) for node in nodes)
             if room < replicas:
-                have = Counter(shown({kind: node.get(kind, 0.0) for kind in bundle}) for node in nodes)
+                have = Counter(amounts_of({kind: node.get(kind, 0.0) for kind in bundle}) for node in nodes)
                 listed = "; ".join(f"{count} with {words}" for words, count in sorted(have.items()))
                 raise CannotEvaluate(
-                    f"the cluster has room for {room} of {replicas} replicas with {shown(bundle)} each; its nodes: "
-                    f"{listed}. Lower options.replicas or "
+                    f"the cluster has room for {room} of {replicas} replicas with {amounts_of(bundle)} each; "
+                    f"its nodes: {listed}. Lower options.replicas or "
                     "options.resources, or set options.autoscaling = true where the cluster adds nodes"
                 )
 
@@ -123,10 +123,10 @@ def fitting(node: Mapping[str, float], bundle: Mapping[str, float]) -> int:
     return min(counts, default=ANY_NUMBER)
 
 
-def shown(resources: Mapping[str, float]) -> str:
-    """Resources in words.
+def amounts_of(resources: Mapping[str, float]) -> str:
+    """Amounts of resources in words.
 
-    >>> shown({"CPU": 1.0, "GPU": 0.5})
+    >>> amounts_of({"CPU": 1.0, "GPU": 0.5})
     'CPU 1, GPU 0.5'
     """
     return ", ".join(f"{kind} {amount:g}" for kind, amount in sorted(resources.items())) or "no resources"

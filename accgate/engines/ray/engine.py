@@ -7,22 +7,21 @@ import contextlib
 import importlib.util
 import logging
 import os
-from dataclasses import dataclass as plain_dataclass
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import Engine, LogProbs, Reply, Request
-from accgate.engines.ray.actors import Actor, Spec
+from accgate.engines.base import Engine, LogProbs, ModelTable, Reply, Request
+from accgate.engines.ray.actors import Actor, Spec, outward
 from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import Replicas, combined
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, TomlFile, Whole, validated
+from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
+from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, typed
 from accgate.result import EngineInfo
-from accgate.text import Key
 
 # Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.
 OPERATIONAL = frozenset(
@@ -70,22 +69,43 @@ class RayEngine:
     """An engine whose requests are answered by replicas of another; `inner` is that other, never started here.
 
     It is None where it is not installed on this machine; `unchecked` then says that its options were not checked.
+    `unchecked` is None where they were, and are right.
     """
 
     def __init__(self, spec: Spec, options: Options) -> None:
         self._spec = spec
+        self.inner: Engine | None = None
+        unchecked: AccgateError | None
         try:
-            self.inner: Engine | None = spec.engine()
-            self.unchecked = getattr(self.inner, "unchecked", "")
-        except CannotEvaluate as error:
-            self.inner = None  # it is not installed here, and need not be: the nodes say what is wrong with it
-            self.unchecked = str(error)
+            self.inner = spec.engine()
+            unchecked = getattr(self.inner, "unchecked", None)
+        except KeyFaults as error:
+            raise outward(error) from error
+        except CannotEvaluate as error:  # it need not be installed here: the nodes say what is wrong with it
+            unchecked = error
+        self.unchecked = None if unchecked is None else outward(unchecked)
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
         self._connection: Connection | None = None
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
         self._info: EngineInfo | None = None
+
+    @classmethod
+    def of_table(cls, table: ModelTable, create: Callable[[str, ModelTable], Engine]) -> RayEngine:
+        """The engine of a model's table, whose replicas run engines that `create` makes.
+
+        Raises
+        ------
+        KeyFaults
+            When its options cannot be used, or those of the inner engine.
+        """
+        options = typed(table.options, Options, ("options",))
+        engine = cls(Spec(options.engine, replace(table, options=options.options), create), options)
+        if engine.unchecked is None and importlib.util.find_spec("ray") is None:
+            fault = "is ray, which is not installed here; pip install 'accgate[ray]'"
+            engine.unchecked = KeyNotReady(("engine",), fault)
+        return engine
 
     async def start(self) -> None:
         """Connect to the cluster and start every replica."""
@@ -146,47 +166,6 @@ class RayEngine:
         finally:
             if connection is not None:
                 connection.close()
-
-
-def from_file(name: str, model: str, source: TomlFile) -> RayEngine:
-    """The engine of `[models.NAME]`, not yet started; faults of the inner engine's options are found here too."""
-    options = validated(source, Options, ("models", name, "options"))
-    spec = Spec(name, options.engine, model, options.options, InnerTable.of(source, name, options))
-    engine = RayEngine(spec, options)
-    if not engine.unchecked and importlib.util.find_spec("ray") is None:
-        fault = "is ray, which is not installed here; pip install 'accgate[ray]'"
-        engine.unchecked = source.error(("models", name, "engine"), fault)
-    return engine
-
-
-@plain_dataclass(frozen=True)
-class InnerTable(TomlFile):
-    """accuracy.toml as the inner engine reads it: its options are those in `options.options`; lines stay true."""
-
-    whole: TomlFile
-    name: str
-
-    @classmethod
-    def of(cls, source: TomlFile, name: str, options: Options) -> InnerTable:
-        """The file with the model's table as the inner engine has it."""
-        models = source.data.get("models", {})
-        table = {**models.get(name, {}), "engine": options.engine, "options": options.options}
-        data = {**source.data, "models": {**models, name: table}}
-        return cls(source.path, source.text, data, source, name)
-
-    def _outer(self, key: Key) -> Key:
-        start: Key = ("models", self.name)
-        if key[:3] in ((*start, "options"), (*start, "engine")):
-            return (*start, "options", *key[2:])
-        return key
-
-    def line(self, key: Key) -> int:
-        """The line on which the key stands in the whole file."""
-        return self.whole.line(self._outer(key))
-
-    def error(self, key: Key, message: str) -> str:
-        """The message with the key as the whole file has it."""
-        return self.whole.error(self._outer(key), message)
 
 
 def resources_of(options: Options) -> dict[str, float]:

@@ -81,7 +81,7 @@ async def lost(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Wait until one of the places has taken no connection for `outage` seconds; what that means, with the mend."""
+    """Wait until one of the places has taken no connection for `outage` seconds; what that means, with the fix."""
     answers = answers or listening
     away: dict[str, tuple[float, int]] = {}  # since when, and how often in a row
     while True:

@@ -217,7 +217,7 @@ class Replicas:
 
     def _end(self) -> str:
         *_, last = self._gone.values()
-        return f"no replica of {self._count} is left; the last cause: {last}. Mend it, then go on with --resume"
+        return f"no replica of {self._count} is left; the last cause: {last}. Fix that, then go on with --resume"
 
 
 def combined(infos: Sequence[EngineInfo]) -> EngineInfo:

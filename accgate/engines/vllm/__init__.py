@@ -1,4 +1,4 @@
-"""TODO."""
+"""The engine `vllm`: vLLM in this process."""
 
 import lazy_loader
 

@@ -6,41 +6,40 @@ import asyncio
 import gc
 import importlib.util
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.base import LogProbs, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.base import LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.vllm.failures import cause, one_line
-from accgate.engines.vllm.options import RENDERED, checked_arguments, checked_sampling, own_options, weights
+from accgate.engines.vllm.options import RENDERED, check_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import (
     INSTALL,
     Log,
     Watch,
     children,
     end,
-    imported,
+    import_classes,
     set_batch_invariant,
     unreachable_by_ctrl_c,
 )
 from accgate.engines.wire import body_of
-from accgate.errors import CannotEvaluate
-from accgate.inputs import TomlFile
+from accgate.errors import CannotEvaluate, KeyNotReady
 from accgate.result import EngineInfo
-from accgate.text import Key
 
 
 class VllmEngine:
     """A model in vLLM, whose options are those of vLLM's AsyncEngineArgs and a few of accgate's."""
 
-    def __init__(self, model: str, *, source: TomlFile, key: Key) -> None:
-        self._options = own_options(source, (*key, "options"))
-        self._model = weights(model, source, (*key, "model"))
+    def __init__(self, table: ModelTable) -> None:
+        self._options = own_options(table)
+        self._model = weights(table.model, table.folder, ("model",))
         self.concurrency = self._options.own.concurrency or 256
         if importlib.util.find_spec("vllm") is None:
             fault = f"is vllm, which is not installed here, so that its options were not checked; {INSTALL}"
-            raise CannotEvaluate(source.error((*key, "engine"), fault))
-        self._arguments = self._checked(source, key)
+            raise KeyNotReady(("engine",), fault)
+        self._arguments = self._engine_arguments(table.extra)
         self._engine: Any = None
         self._log: Log | None = None
         self._watch: Watch | None = None
@@ -48,18 +47,14 @@ class VllmEngine:
         self._before: set[Any] = set()
         self._count = itertools.count()
 
-    def _checked(self, source: TomlFile, key: Key) -> dict[str, Any]:
-        """vLLM's arguments, checked against its own classes, which takes some seconds to import."""
-        table: Any = source.data
-        for part in key:
-            table = table.get(part, {})
-        extra = table.get("sampling", {}).get("extra", {})
+    def _engine_arguments(self, extra: Mapping[str, Any]) -> dict[str, Any]:
+        """vLLM's arguments; like the sampling's `extra`, they are checked against its classes: seconds to import."""
         log = Log(None)
         try:
             with log.capturing():
-                arguments_class, sampling_class = imported(batch_invariant=self._options.own.batch_invariant)
-                arguments = checked_arguments(self._options, arguments_class, source, (*key, "options"))
-                checked_sampling(extra, sampling_class, source, (*key, "sampling", "extra"))
+                arguments_class, sampling_class = import_classes(batch_invariant=self._options.own.batch_invariant)
+                arguments = engine_arguments(self._options, arguments_class)
+                check_sampling(extra, sampling_class)
                 return arguments
         finally:
             log.close(failed=False)
@@ -128,7 +123,7 @@ class VllmEngine:
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt; a cancelled one is aborted in the engine."""
-        final = await self._final(request, await self._rendered(request), self._sampling(request))
+        final = await self._final(request, await self._render(request), self._sampling(request))
         output = final.outputs[0]
         if output.finish_reason in ("abort", "error"):
             raise RequestFailed(f"vLLM ended the request with {output.finish_reason!r}")
@@ -146,7 +141,7 @@ class VllmEngine:
         or its own where a token would reach over the boundary.
         """
         begins = request.mode == "completion" and not request.prompt and not request.system
-        rendered = await self._rendered(replace(request, prompt=" ") if begins else request)
+        rendered = await self._render(replace(request, prompt=" ") if begins else request)
         prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
         tokens = await asyncio.get_running_loop().run_in_executor(
             None, self._continuation, prompt, "" if begins else rendered.get("prompt"), continuation
@@ -155,9 +150,9 @@ class VllmEngine:
             raise RequestFailed("the continuation has no token")
         parameters = self._sampling(request, max_tokens=1, prompt_logprobs=0)
         final = await self._final(request, {**rendered, "prompt_token_ids": [*prompt, *tokens]}, parameters)
-        found = [row[token] for row, token in zip(final.prompt_logprobs[-len(tokens) :], tokens, strict=True)]
-        texts = tuple(entry.decoded_token or "" for entry in found)
-        return LogProbs(texts, tuple(entry.logprob for entry in found), all(entry.rank == 1 for entry in found))
+        rows = [row[token] for row, token in zip(final.prompt_logprobs[-len(tokens) :], tokens, strict=True)]
+        texts = tuple(entry.decoded_token or "" for entry in rows)
+        return LogProbs(texts, tuple(entry.logprob for entry in rows), all(entry.rank == 1 for entry in rows))
 
     def _beginning(self) -> int:
         """The token before a text's first: as lm-evaluation-harness has it, that of a beginning, or else of an end."""
@@ -193,15 +188,15 @@ class VllmEngine:
         except (TypeError, ValueError, VLLMError) as error:
             raise RequestFailed(f"vLLM: {one_line(error)}") from error
 
-    async def _rendered(self, request: Request) -> Any:
+    async def _render(self, request: Request) -> Any:
         """The prompt as vLLM takes it, made as LLM.chat and LLM.generate make it, off the event loop."""
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
 
-        renderer, asked = self._engine.renderer, body_of(request, self._model)
+        renderer, body = self._engine.renderer, body_of(request, self._model)
         try:
             if request.mode == "completion":
-                parsed = parse_model_prompt(self._engine.model_config, asked["prompt"])
+                parsed = parse_model_prompt(self._engine.model_config, body["prompt"])
                 (rendered,) = await renderer.render_cmpl_async([parsed])
                 return rendered
             chosen = {"add_generation_prompt": True, "continue_final_message": False, "tokenize": self._tokenizes}
@@ -212,13 +207,13 @@ class VllmEngine:
             )
             extras = None if processor is None else {"mm_processor_kwargs": processor}
             _, (rendered,) = await renderer.render_chat_async(
-                [asked["messages"]], parameters, self._chat_tokens, prompt_extras=extras
+                [body["messages"]], parameters, self._chat_tokens, prompt_extras=extras
             )
             return rendered
         except Exception as error:
             if type(error).__name__ == "ChatTemplateResolutionError":
-                mend = 'ask with mode = "completion", or name a template in options.chat_template'
-                raise CannotEvaluate(f"{self._model} has no chat template; {mend}") from error
+                fix = 'ask with mode = "completion", or name a template in options.chat_template'
+                raise CannotEvaluate(f"{self._model} has no chat template; {fix}") from error
             raise RequestFailed(f"vLLM: {one_line(error)}") from error
 
     async def _final(self, request: Request, rendered: Any, parameters: Any) -> Any:

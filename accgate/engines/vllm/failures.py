@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from accgate.text import clip
+
 # What stands in the log although the cause is elsewhere.
 GENERIC = re.compile(
     r"Engine core initialization failed|WorkerProc initialization failed|EngineCore encountered an issue"
@@ -13,7 +15,7 @@ RAISED = re.compile(
     r"^(?:\(.*?\) )?(?:ERROR [^\]]*\] )?((?:\w+\.)*\w*(?:Error|Exception|NotFound)): +(\S.*)$", re.MULTILINE
 )
 SILENT = "its process ended without a word; was the machine short of memory? The system's log (dmesg) says so"
-MENDS = (
+FIXES = (
     (r"VLLM_CPU_KVCACHE_SPACE",
      "lower options.max_model_len, or set VLLM_CPU_KVCACHE_SPACE to the GiB that the machine can spare"),
     (r"out of memory|[Nn]o available memory|Free memory on device|KV cache is needed|cache blocks"
@@ -30,15 +32,17 @@ MENDS = (
 
 
 def cause(error: BaseException, log: str) -> str:
-    """Why vLLM failed, in one line with the mend: from the error, or from the log of the process that it started."""
+    """Why vLLM failed, in one line with the fix: from the error, or from the log of the process that it started."""
     chain = [error]
     while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and deeper not in chain:
         chain.append(deeper)
-    said = [_plain(str(link)) for link in chain if not GENERIC.search(f"{type(link).__name__} {link}") and str(link)]
+    messages = [
+        _plain(str(link)) for link in chain if not GENERIC.search(f"{type(link).__name__} {link}") and str(link)
+    ]
     logged = [_plain(text) for kind, text in RAISED.findall(log) if not GENERIC.search(f"{kind}: {text}")]
-    fact = next(iter(said), None) or next(reversed(logged), None) or SILENT
-    mend = next((mend for pattern, mend in MENDS if re.search(pattern, fact)), None)
-    return f"{fact.rstrip('.')}; {mend}" if mend else fact
+    fact = next(iter(messages), None) or next(reversed(logged), None) or SILENT
+    fix = next((fix for pattern, fix in FIXES if re.search(pattern, fact)), None)
+    return f"{fact.rstrip('.')}; {fix}" if fix else fact
 
 
 def _plain(text: str) -> str:
@@ -50,4 +54,4 @@ def _plain(text: str) -> str:
 def one_line(error: BaseException | str) -> str:
     """What an error says, on one line of at most 400 characters; its kind where it says nothing."""
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 400 else text[:397] + "..."
+    return clip(text, 400)

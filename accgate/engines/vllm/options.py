@@ -16,10 +16,11 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from accgate.engines.base import ModelTable
 from accgate.engines.vllm.failures import one_line
-from accgate.errors import CannotEvaluate
-from accgate.inputs import CLOSED, Count, Flag, Text, TomlFile, located, validated
-from accgate.text import Key, nearest
+from accgate.errors import Key, KeyFaults, KeyNotReady
+from accgate.inputs import CLOSED, Count, Flag, Text, has_file, path_in, typed
+from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
@@ -58,84 +59,76 @@ class Options:
     arguments: Mapping[str, Any]
 
 
-def own_options(source: TomlFile, key: Key) -> Options:
-    """The options at `key`, parted into accgate's own, which are checked, and vLLM's, which are not yet.
+def own_options(table: ModelTable) -> Options:
+    """The options of a model's table, split into accgate's own, which are checked, and vLLM's, which are not yet.
 
     Nothing of vLLM is imported.
 
     Raises
     ------
-    BadInput
+    KeyFaults
         With every fault of accgate's own options, and for a file that is not there.
     """
     names = [field.name for field in dataclasses.fields(Own)]
-    table: Any = source.data
-    for part in key:
-        table = table.get(part, {})
-    ours = {name: value for name, value in table.items() if name in names}
-    own = validated(dataclasses.replace(source, data=_nested(key, ours)), Own, key)
-    faults = [((*key, name), fault) for name, fault in RESERVED.items() if name in table]
-    if own.chat_template is not None and not source.has_file(own.chat_template):
-        faults.append(((*key, "chat_template"), f"there is no file {own.chat_template!r} in {source.path.parent}"))
+    own = typed({name: value for name, value in table.options.items() if name in names}, Own, ("options",))
+    faults: list[tuple[Key, str]] = [
+        (("options", name), fault) for name, fault in RESERVED.items() if name in table.options
+    ]
+    if own.chat_template is not None and not has_file(table.folder, own.chat_template):
+        faults.append((("options", "chat_template"), f"there is no file {own.chat_template!r} in {table.folder}"))
     if faults:
-        raise located(source, faults)
-    template, log = (name and str(source.path_of(name).absolute()) for name in (own.chat_template, own.log))
-    lora = None if own.lora is None else weights(own.lora, source, (*key, "lora"))
+        raise KeyFaults(*faults)
+    template, log = (name and str(path_in(table.folder, name).absolute()) for name in (own.chat_template, own.log))
+    lora = None if own.lora is None else weights(own.lora, table.folder, ("options", "lora"))
     own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
-    return Options(own, {name: value for name, value in table.items() if name not in names})
+    return Options(own, {name: value for name, value in table.options.items() if name not in names})
 
 
-def _nested(key: Key, table: Mapping[str, Any]) -> Mapping[str, Any]:
-    for part in reversed(key):
-        table = {str(part): table}
-    return table
-
-
-def weights(name: str, source: TomlFile, key: Key) -> str:
-    """A folder or file of weights relative to the config, made absolute; else a hub id, as it is.
+def weights(name: str, folder: Path, key: Key) -> str:
+    """A folder or file of weights relative to `folder`, made absolute; else a hub id, as it is.
 
     Raises
     ------
-    CannotEvaluate
+    KeyNotReady
         When what can only be a path is not there.
     """
-    path = source.path_of(name)
+    path = path_in(folder, name)
     if path.exists():
         return os.path.abspath(path)  # noqa: PTH100 (Path's own follows links, which hub caches are made of)
     if name.startswith((".", "/", "~")) or (name.count("/") > 1 and "://" not in name):
-        fault = f"there is no folder {name!r} in {source.path.parent}; name a folder with config.json, or a hub id"
-        raise CannotEvaluate(source.error(key, fault))
+        fault = f"there is no folder {name!r} in {folder}; name a folder with config.json, or a hub id"
+        raise KeyNotReady(key, fault)
     return name
 
 
-def checked_arguments(options: Options, known: type, source: TomlFile, key: Key) -> dict[str, Any]:
-    """vLLM's engine arguments, checked against its argument class `known` (AsyncEngineArgs), as it takes them.
+def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
+    """vLLM's engine arguments as it takes them, checked against its `arguments_class` (AsyncEngineArgs).
 
     Tables become the configuration objects that the class declares. Prefix caching stays as vLLM has it by default:
     on for every model that allows it.
 
     Raises
     ------
-    BadInput
-        For unknown arguments, with the nearest one, and values of a wrong type: file, line and key of all of them.
+    KeyFaults
+        For unknown arguments, with the nearest one, and values of a wrong type: all of them.
     """
-    declared = _declared(known)
+    declared = _declared(arguments_class)
     names = [*declared, *(field.name for field in dataclasses.fields(Own))]
     faults: list[tuple[Key, str]] = []
     arguments: dict[str, Any] = {}
     for name, value in options.arguments.items():
         if name not in declared:
             fault = f"vLLM has no such engine argument; {nearest(name, names)}"
-            faults.append(((*key, name), fault))
+            faults.append((("options", name), fault))
             continue
         try:
             arguments[name] = _typed(declared[name], value)
         except ValidationError as error:
-            faults.extend(((*key, name, *where), fault) for where, fault in _type_faults(error, value))
+            faults.extend((("options", name, *where), fault) for where, fault in _type_faults(error, value))
         except Exception as error:  # a configuration class of vLLM refuses its values as it likes
-            faults.append(((*key, name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
+            faults.append((("options", name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
     if faults:
-        raise located(source, faults)
+        raise KeyFaults(*faults)
     arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
     if options.own.lora is not None:
         arguments["enable_lora"] = True
@@ -143,13 +136,14 @@ def checked_arguments(options: Options, known: type, source: TomlFile, key: Key)
     return arguments
 
 
-def _declared(known: Any) -> dict[str, Any]:
+def _declared(arguments_class: Any) -> dict[str, Any]:
     """The type of each public field; text where vLLM annotates it with a name that it does not import."""
-    declared = {field.name: field.type for field in dataclasses.fields(known) if not field.name.startswith("_")}
+    fields = dataclasses.fields(arguments_class)
+    declared = {field.name: field.type for field in fields if not field.name.startswith("_")}
     for name, kind in declared.items():
         if isinstance(kind, str):
             with contextlib.suppress(Exception):
-                declared[name] = eval(kind, vars(sys.modules[known.__module__]))
+                declared[name] = eval(kind, vars(sys.modules[arguments_class.__module__]))
     return declared
 
 
@@ -182,8 +176,8 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
         if where in seen:
             continue
         seen.add(where)
-        said = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
-        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in said))
+        messages = [f["msg"] for f in error.errors(include_url=False) if _present(f["loc"], value)[0] == where]
+        text = "; or: ".join(dict.fromkeys(message.removeprefix("Value error, ") for message in messages))
         if fault["type"] == "unexpected_keyword_argument":
             yield where, "vLLM knows no such key here"
         else:
@@ -209,19 +203,19 @@ def _rank(adapter: Path) -> int:
     return next((taken for taken in (16, 32, 64, 128, 256, 320) if rank <= taken), 512)
 
 
-def checked_sampling(extra: Mapping[str, Any], known: type, source: TomlFile, key: Key) -> None:
-    """Check `sampling.extra` against vLLM's class of sampling parameters `known`.
+def check_sampling(extra: Mapping[str, Any], sampling_class: type) -> None:
+    """Check `sampling.extra` against vLLM's class of sampling parameters.
 
     Raises
     ------
-    BadInput
+    KeyFaults
         For unknown parameters, with the nearest one, and values that vLLM refuses.
     """
-    fields = [name for name in known.__struct_fields__ if not name.startswith("_")]  # type: ignore[attr-defined]
+    fields = [name for name in sampling_class.__struct_fields__ if not name.startswith("_")]  # type: ignore[attr-defined]
     names = [*(name for name in fields if name not in UNSAMPLED), *RENDERED]
     faults: list[tuple[Key, str]] = []
     for name, value in extra.items():
-        where = (*key, name)
+        where: Key = ("sampling", "extra", name)
         if name in UNSAMPLED:
             faults.append((where, UNSAMPLED[name]))
         elif name not in names:
@@ -231,11 +225,11 @@ def checked_sampling(extra: Mapping[str, Any], known: type, source: TomlFile, ke
                 faults.append((where, f"is {value!r}; write a table"))
         else:
             try:
-                TypeAdapter(known).validate_python({name: value})
+                TypeAdapter(sampling_class).validate_python({name: value})
             except ValidationError as error:
-                said = next((f["msg"] for f in error.errors() if f["type"] != "is_instance_of"), one_line(error))
-                faults.append((where, f"is {value!r}: {said}"))
+                message = next((f["msg"] for f in error.errors() if f["type"] != "is_instance_of"), one_line(error))
+                faults.append((where, f"is {value!r}: {message}"))
             except Exception as error:  # vLLM's own checks
                 faults.append((where, f"is {value!r}: {one_line(error)}"))
     if faults:
-        raise located(source, faults)
+        raise KeyFaults(*faults)

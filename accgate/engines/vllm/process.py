@@ -140,7 +140,7 @@ def children() -> set[Any]:
     return set(multiprocessing.active_children())
 
 
-def imported(*, batch_invariant: bool) -> tuple[type, type]:
+def import_classes(*, batch_invariant: bool) -> tuple[type, type]:
     """vLLM's classes of engine arguments and of sampling parameters.
 
     Raises

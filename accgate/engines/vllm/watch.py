@@ -1,6 +1,6 @@
 """A process that outlives accgate by a moment: it kills what vLLM started where accgate was killed and could not.
 
-`python vllm_watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. When PID
+`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. When PID
 or the input ends, it kills what is left of them, unless the last line was `done`.
 """
 
@@ -24,8 +24,8 @@ def main() -> None:
         if "\n" not in lines:
             seen |= descendants(parent)
         if select.select([0], [], [], PERIOD)[0]:
-            lines += (said := os.read(0, 100).decode())
-            if not said:
+            lines += (words := os.read(0, 100).decode())
+            if not words:
                 break
     if lines.endswith("done\n"):
         return
@@ -46,24 +46,24 @@ def tracks_resources(process: int) -> bool:
 
 def processes() -> dict[int, tuple[str, int]]:
     """(time of start, parent) of each process."""
-    found = {}
+    entries = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
-        found[int(path.parent.name)] = (fields[19], int(fields[1]))
-    return found
+        entries[int(path.parent.name)] = (fields[19], int(fields[1]))
+    return entries
 
 
 def descendants(parent: int) -> Started:
     """The descendants of a process, without this one."""
     everyone = processes()
-    found, generation = Started(), {parent}
+    started, generation = Started(), {parent}
     while generation:
         generation = {p for p, (_, above) in everyone.items() if above in generation and p != os.getpid()}
-        found |= {process: everyone[process][0] for process in generation}
-    return found
+        started |= {process: everyone[process][0] for process in generation}
+    return started
 
 
 if __name__ == "__main__":

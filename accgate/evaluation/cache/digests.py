@@ -18,7 +18,7 @@ class FileDigests:
 
     def __init__(self, memory: Path, clock: Callable[[], float] = time.time) -> None:
         self._memory, self._clock = memory, clock
-        self._known = _read(memory)
+        self._digests = _read(memory)
         self._new = False
 
     def __call__(self, path: Path) -> str:
@@ -31,27 +31,27 @@ class FileDigests:
         """
         name, status = str(path.resolve()), path.stat()
         stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
-        known = self._known.get(name)
-        if isinstance(known, list) and known[:-1] == stamp and isinstance(known[-1], str):
-            return known[-1]
+        remembered = self._digests.get(name)
+        if isinstance(remembered, list) and remembered[:-1] == stamp and isinstance(remembered[-1], str):
+            return remembered[-1]
         sha = hashlib.sha256()
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 sha.update(chunk)
         digest = sha.hexdigest()
         if self._clock() - max(status.st_mtime, status.st_ctime) > FRESH:
-            self._known[name] = [*stamp, digest]
+            self._digests[name] = [*stamp, digest]
             self._new = True
         return digest
 
     def save(self) -> None:
-        """Write down what is remembered; a folder that cannot be written only costs time later."""
+        """Write the digests down; a folder that cannot be written only costs time later."""
         if not self._new:
             return
         temporary = self._memory.with_name(f"{secrets.token_hex(8)}.part")  # two runs may save at once
         try:
             self._memory.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self._known), encoding="utf-8")
+            temporary.write_text(json.dumps(self._digests), encoding="utf-8")
             temporary.replace(self._memory)
         except OSError:
             temporary.unlink(missing_ok=True)
@@ -61,7 +61,7 @@ class FileDigests:
 
 def _read(memory: Path) -> dict[str, object]:
     try:
-        found = json.loads(memory.read_bytes())
+        digests = json.loads(memory.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return digests if isinstance(digests, dict) else {}

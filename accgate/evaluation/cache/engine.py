@@ -1,4 +1,4 @@
-"""An engine that asks only what no earlier run has asked of the same one."""
+"""An engine that asks only what no earlier run asked of the same model."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ class CachedEngine:
         """The engine runs already."""
 
     async def complete(self, request: Request) -> Reply:
-        """The reply kept of an earlier run, or the engine's."""
-        found = await self._kept(key := request_key(request))
-        if isinstance(found, Reply):
-            return found
+        """The reply of an earlier run, or the engine's."""
+        answer = await self._lookup(key := request_key(request))
+        if isinstance(answer, Reply):
+            return answer
         reply = await self._engine.complete(request)
         if key is not None:
             self._shelf.put(key, reply)
         return reply
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
-        """The log-probabilities kept of an earlier run, or the engine's."""
-        found = await self._kept(key := request_key(request, continuation))
-        if isinstance(found, LogProbs):
-            return found
+        """The log-probabilities of an earlier run, or the engine's."""
+        answer = await self._lookup(key := request_key(request, continuation))
+        if isinstance(answer, LogProbs):
+            return answer
         scored: LogProbs = await cast("Scorer", self._engine).score(request, continuation)
         if key is not None:
             self._shelf.put(key, scored)
         return scored
 
-    async def _kept(self, key: str | None) -> Answer | None:
-        found = None if key is None else self._shelf.get(key)
-        if found is not None:
+    async def _lookup(self, key: str | None) -> Answer | None:
+        answer = None if key is None else self._shelf.get(key)
+        if answer is not None:
             await asyncio.sleep(0)  # or a run of hits would let no other request's answer in
-        return found
+        return answer
 
     def describe(self) -> EngineInfo:
         """What runs."""
@@ -72,8 +72,8 @@ class Cache:
         """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
         if is_same(check, info):
             self._say(
-                f"cache: off for {check.model} / {check.task.name}: it is what its reference was recorded with, and "
-                "answers kept of it would prove nothing"
+                f"cache: off for {check.model} / {check.task.name}: it runs what its reference was recorded with, "
+                "so replies of then would prove nothing"
             )
             return engine
         if check.model not in self._shelves:

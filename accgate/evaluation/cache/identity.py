@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config import Model
-from accgate.engines import Request
+from accgate.engines import Request, model_file
+from accgate.inputs import path_in
 from accgate.planning import PlannedModel
 from accgate.result import EngineInfo
 
@@ -119,13 +120,11 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
         When the model is a name that is not pinned to a commit.
     """
     model = planned.settings
-    if model.engine == "llamacpp":
-        from accgate.engines import model_path
-
-        return _digest([[part.name, digest_of(part)] for part in _split(model_path(
-            model.model, planned.source, (planned.table, planned.name, "model")
-        ))])  # fmt: skip
-    path = planned.source.path_of(model.model)
+    with planned.locating():
+        file = model_file(model.engine, model.model, planned.folder)
+    if file is not None:
+        return _digest([[part.name, digest_of(part)] for part in _split(file)])
+    path = path_in(planned.folder, model.model)
     if path.exists():
         return tree_digest(path, digest_of)
     revision = str(model.options.get("revision", ""))
@@ -136,8 +135,8 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
 
 def _split(path: Path) -> list[Path]:
     """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
-    found = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
-    return sorted(path.parent.glob(f"{found[1]}-*-of-{found[2]}.gguf")) if found else [path]
+    parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
+    return sorted(path.parent.glob(f"{parts[1]}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:
@@ -182,12 +181,12 @@ def installed(distribution: str, digest_of: DigestOf) -> str:
         When the engine's files are not known, or code may come from outside the installed packages.
     """
     others = []
-    for found in metadata.distributions():
-        name = found.metadata["Name"] or ""
-        if '"editable": true' in (found.read_text("direct_url.json") or "") and name != "accgate":
+    for package in metadata.distributions():
+        name = package.metadata["Name"] or ""
+        if '"editable": true' in (package.read_text("direct_url.json") or "") and name != "accgate":
             raise KeyIncomplete(f"{name} is installed as editable, so its files may change at any time")
-        listed = found.read_text("RECORD") or found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
-        others.append([name, found.version, _sha(listed)])
+        listed = package.read_text("RECORD") or package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
+        others.append([name, package.version, _sha(listed)])
     try:
         files = metadata.files(distribution)
     except metadata.PackageNotFoundError:

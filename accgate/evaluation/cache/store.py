@@ -30,7 +30,7 @@ Answer = Reply | LogProbs
 
 
 class Shelf:
-    """What one who answers has said. Nothing that goes wrong with it stops a run: the engine is asked then."""
+    """The answers of one engine. A fault in it never stops a run: the engine is asked then."""
 
     def __init__(self, folder: Path, identity: Identity, say: Say) -> None:
         self._folder, self._identity, self._say = folder / identity.digest, identity, say
@@ -54,7 +54,7 @@ class Shelf:
             self._say(f"cache: {path} cannot be read: {error.strerror}")
 
     def get(self, key: str) -> Answer | None:
-        """What was answered to a request; None where there is nothing, or its line is damaged."""
+        """The answer to a request; None where there is none, or its line is damaged."""
         place = self._places.get(key.encode())
         if place is None:
             return None
@@ -117,10 +117,10 @@ def _line(key: str, answer: Answer, identity: str) -> bytes:
 
 
 def _answer(line: bytes, key: str, identity: str) -> Answer | None:
-    """What a line holds; None where it is not the line that was written for this key."""
-    found, _, rest = line.rstrip(b"\n").partition(b" ")
+    """The answer in a line; None where the line is damaged or was not written for this key."""
+    written_for, _, rest = line.rstrip(b"\n").partition(b" ")
     checksum, _, body = rest.partition(b" ")
-    if found != key.encode() or checksum != _checksum(identity, key, body):
+    if written_for != key.encode() or checksum != _checksum(identity, key, body):
         return None
     kind, row = json.loads(body)
     row = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
@@ -132,8 +132,8 @@ def _checksum(identity: str, key: str, body: bytes) -> bytes:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a cache folder holds of one who answered; `used` is the time of the last use, in seconds since 1970."""
+class CacheEntry:
+    """What a cache folder holds of one engine; `used` is the time of the last use, in seconds since 1970."""
 
     digest: str
     about: dict[str, Any]
@@ -142,16 +142,16 @@ class Kept:
     used: float
 
 
-def contents(folder: Path) -> list[Kept]:
+def contents(folder: Path) -> list[CacheEntry]:
     """What a cache folder holds, the last used first."""
-    found = []
+    entries = []
     for place in _places(folder):
         files = [path for path in place.iterdir() if path.suffix in (LINES, DAMAGED)]
         lines = sum(_count(path) for path in files if path.suffix == LINES)
         sizes = [path.stat() for path in files]
         used = max((each.st_mtime for each in sizes), default=0.0)
-        found.append(Kept(place.name, _about(place), lines, sum(each.st_size for each in sizes), used))
-    return sorted(found, key=lambda kept: -kept.used)
+        entries.append(CacheEntry(place.name, _about(place), lines, sum(each.st_size for each in sizes), used))
+    return sorted(entries, key=lambda entry: -entry.used)
 
 
 def prune(
@@ -188,7 +188,7 @@ def _count(path: Path) -> int:
 
 def _about(place: Path) -> dict[str, Any]:
     try:
-        found = json.loads((place / ABOUT).read_bytes())
+        about = json.loads((place / ABOUT).read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return about if isinstance(about, dict) else {}

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
-from accgate.evaluation.shards.pool import Pool, mixed_engines, mixed_plans, mixed_settings, pool_of, record_faults
+from accgate.evaluation.shards.pool import (
+    Pool,
+    engine_mismatches,
+    plan_mismatches,
+    pool_of,
+    record_faults,
+    settings_mismatches,
+)
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.planning import Check
@@ -22,7 +29,7 @@ from accgate.text import some_of
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedShards:
     """The union of shards: what each check has, the engine of each model, and `run`, the shard.json of all."""
 
     pools: tuple[Pool, ...]
@@ -49,7 +56,7 @@ def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
         raise BadInput(f"{out}: is one of the shards; name another folder with --out")
 
 
-def join(checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path]) -> Joined:
+def join(checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Path]) -> JoinedShards:
     """The records of all shards, each once, in the fixed order; a check that lacks some carries the reason instead.
 
     Parameters
@@ -68,15 +75,15 @@ def join(checks: Sequence[Check], plan: Mapping[str, Any], folders: Sequence[Pat
         sample, and samples with two scores. All that is found is said.
     """
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
-    _refuse(mixed_plans(plan, runs))
+    _refuse(plan_mismatches(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
-    _refuse([*mixed_engines(pools), *(fault for pool in pools for fault in mixed_settings(pool))])
+    _refuse([*engine_mismatches(pools), *(fault for pool in pools for fault in settings_mismatches(pool))])
     _refuse(fault for pool in pools for fault in record_faults(pool))
-    evaluated = tuple(_evaluated(pool, runs) for pool in pools)
-    return Joined(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
+    evaluated = tuple(_evaluation_of(pool, runs) for pool in pools)
+    return JoinedShards(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
 
 
-def keep_union(joined: Joined, out: Path) -> None:
+def write_union(joined: JoinedShards, out: Path) -> None:
     """Write the joined records as a run does, so that a report shows them, and a later merge or `--resume` goes on.
 
     Raises
@@ -89,7 +96,7 @@ def keep_union(joined: Joined, out: Path) -> None:
     places = [paths_of(out, *pool.pair) for pool in joined.pools]
     for paths in places:
         refuse_unfinished(paths)
-    try:
+    with writing(out, "correct that, then merge again"):
         for pool, paths in zip(joined.pools, places, strict=True):
             paths.records.unlink(missing_ok=True)
             if not pool.sources:
@@ -99,17 +106,15 @@ def keep_union(joined: Joined, out: Path) -> None:
             settings = settings_of(pool.whole)
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
-    except OSError as error:
-        raise CannotEvaluate(f"{out}: cannot be written: {error.strerror}; mend that, then merge again") from error
     write_shard(joined.run, out)
 
 
 def _refuse(faults: Iterable[str]) -> None:
-    if found := list(faults):
-        raise BadInput(*found)
+    if messages := list(faults):
+        raise BadInput(*messages)
 
 
-def _evaluated(pool: Pool, runs: Mapping[Path, ShardRun]) -> EvaluatedCheck:
+def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun]) -> EvaluatedCheck:
     """The check as a run of its own would have evaluated it."""
     records, whole = tuple(pool.records.values()), pool.whole
     if sum(record.score is None for record in records) > whole.most_failed:
@@ -121,12 +126,12 @@ def _evaluated(pool: Pool, runs: Mapping[Path, ShardRun]) -> EvaluatedCheck:
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
     """Which samples have not all their records, how many, of which shards, and what those said."""
-    given, samples = _shards(runs.values()), pool.check.task.samples
-    most = max(shard.count for shard in given)
+    shards, samples = _shards(runs.values()), pool.check.task.samples
+    most = max(shard.count for shard in shards)
     missing: dict[Shard, list[str]] = defaultdict(list)
     for sample, unit in zip(samples, units(samples), strict=True):
         if any((sample.id, repeat) not in pool.records for repeat in range(pool.check.repeats)):
-            holder = next((shard for shard in given if shard.holds(unit)), Shard(unit % most + 1, most))
+            holder = next((shard for shard in shards if shard.holds(unit)), Shard(unit % most + 1, most))
             missing[holder].append(sample.id)
     parts = [
         f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({some_of(ids)})"
@@ -143,8 +148,8 @@ def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
     holding = [run for run in runs.values() if str(shard) in run.shards]
     if not holding:
         return "was not given"
-    said = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.pair}
-    if problems := sorted(problem for problem in said if problem is not None):
+    told = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.pair}
+    if problems := sorted(problem for problem in told if problem is not None):
         return f"says: {'; '.join(problems)}"
     return "did not end" if any(run.exit_code is None for run in holding) else "ended without them"
 
@@ -164,7 +169,10 @@ def _union(
     times = {(run.shards, run.started, run.seconds) for run in runs}
     seconds = [each for _, _, each in times if each is not None]
     return ShardRun(
-        tuple(map(str, _shards(runs))), plan, CANNOT_EVALUATE if any(share.problem for share in shares) else PASSED,
-        shares, started=min((began for _, began, _ in times if began is not None), default=None),
+        shards=tuple(map(str, _shards(runs))),
+        plan=plan,
+        exit_code=CANNOT_EVALUATE if any(share.problem for share in shares) else PASSED,
+        checks=shares,
+        started=min((began for _, began, _ in times if began is not None), default=None),
         seconds=round(math.fsum(seconds), 3) if seconds else None,
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""What the shards' folders hold of one check, and what keeps it from being one run."""
+"""The records of one check in all shards' folders, and why they may not be one run."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Source:
     @property
     def engine(self) -> EngineInfo:
         """Engine, version and hardware that answered."""
-        found = self.settings.get("engine")
-        said = found if isinstance(found, Mapping) else {}
-        return EngineInfo(*(str(said.get(key, "")) for key in ("name", "version", "hardware")))
+        engine = self.settings.get("engine")
+        table = engine if isinstance(engine, Mapping) else {}
+        return EngineInfo(*(str(table.get(key, "")) for key in ("name", "version", "hardware")))
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Pool:
 
         One with a score goes before one that failed: a resumed run asks failed samples again too.
         """
-        found: dict[Key, Record] = {}
+        records: dict[Key, Record] = {}
         for source in self.sources:
             for record in source.records:
-                other = found.setdefault(record.key, record)
+                other = records.setdefault(record.key, record)
                 if other is not record:
-                    found[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
-        return {key: found[key] for key in self.keys if key in found}
+                    records[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
+        return {key: records[key] for key in self.keys if key in records}
 
     @property
     def whole(self) -> Assignment:
@@ -113,7 +113,7 @@ def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
     return Source(folder, settings, read_records(paths.records))
 
 
-def mixed_plans(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
+def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[str]:
     """Where the shards were planned by other rules, or by another accgate, than this merge."""
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
     faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
@@ -126,7 +126,7 @@ def mixed_plans(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> list[
     return faults
 
 
-def mixed_engines(pools: Sequence[Pool]) -> list[str]:
+def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     """Where a model was not answered by one engine, in one version, on one kind of hardware."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
@@ -136,7 +136,7 @@ def mixed_engines(pools: Sequence[Pool]) -> list[str]:
     return [fault for model, each in engines.items() for fault in mismatches(model, each)]
 
 
-def mixed_settings(pool: Pool) -> list[str]:
+def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
@@ -159,7 +159,7 @@ def record_faults(pool: Pool) -> Iterator[str]:
         for record in source.records:
             if record.score is not None:
                 scores[record.key].add(record.score)
-    doubtful = sorted({id_ for (id_, _), found in scores.items() if len(found) > 1})
+    doubtful = sorted({id_ for (id_, _), values in scores.items() if len(values) > 1})
     if doubtful:
         yield (
             f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {some_of(doubtful)}; "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config import Gate
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, CannotEvaluate
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.resume import refuse_unfinished
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, failures
 from accgate.evaluation.shards.shard import Shard, parse_shard
@@ -77,11 +77,11 @@ def _rules(gate: Gate, check: Check, checks: int) -> dict[str, Any]:
         "drift_alpha": gate.drift_alpha,
         "seed": gate.seed,
         "baseline": check.baseline,
-        "reference": _judge_of(check),
+        "reference": _reference_of(check),
     }
 
 
-def _judge_of(check: Check) -> dict[str, Any]:
+def _reference_of(check: Check) -> dict[str, Any]:
     """The reference as its file has it: a mean computed anew can differ in its last digit on another machine."""
     if isinstance(check.reference, Scores) and check.recorded is not None:
         about = check.recorded.about
@@ -130,11 +130,9 @@ def write_shard(run: ShardRun, out: Path) -> Path:
         When it cannot be written.
     """
     path = out / SHARD
-    try:
+    with writing(path, "name another folder with --out, or make room in this one"):
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(asdict(run), indent=1, allow_nan=False).encode() + b"\n")
-    except OSError as error:
-        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; mend that") from error
     return path
 
 

@@ -51,8 +51,8 @@ def parse_shard(text: str) -> Shard:
     >>> parse_shard("2/4")
     Shard(index=2, count=4)
     """
-    found = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
-    shard = Shard(int(found[1]), int(found[2])) if found else None
+    match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text.strip())
+    shard = Shard(int(match[1]), int(match[2])) if match else None
     if shard is None or not 1 <= shard.index <= shard.count:
         raise BadInput(f"--shard is {text!r}; write i/N with i from 1 to N, such as 1/4 to 4/4")
     return shard

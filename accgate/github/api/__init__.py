@@ -1,4 +1,4 @@
-"""TODO."""
+"""GitHub's REST API: requests that are repeated where that is safe, and the branches and files of a repository."""
 
 import lazy_loader
 

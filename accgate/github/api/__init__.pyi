@@ -1,5 +1,4 @@
-from .client import Client
-from .failures import (
+from .answers import (
     CannotPublish,
     CannotReach,
     CannotRead,
@@ -9,8 +8,11 @@ from .failures import (
     Refused,
     Uncertain,
     Unreadable,
+    number_at,
+    promised,
+    text_at,
 )
-from .fields import number_at, text_at
+from .client import Client
 from .git_data import Commit, Entry, Git
 
 __all__ = [
@@ -28,5 +30,6 @@ __all__ = [
     "Uncertain",
     "Unreadable",
     "number_at",
+    "promised",
     "text_at",
 ]

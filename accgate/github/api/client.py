@@ -1,4 +1,9 @@
-"""GitHub's REST API: pages, retries and rate limits. What is asked of it is in the other modules."""
+"""GitHub's REST API: pages, repeated requests and rate limits.
+
+The attempts are counted here and not by urllib3's Retry. That ends before the body is read, so it repeats neither a
+body that breaks off nor one that is not JSON. It knows neither GitHub's limits without a Retry-After nor a bound on all
+waiting together. And it does not tell whether a request that failed may have been performed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from accgate.github.api.failures import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
-from accgate.github.api.limits import limit_wait, pause
+from accgate.github.api.answers import CannotPublish, CannotReach, LimitedTooLong, Uncertain, Unreadable, failure
 from accgate.github.api.transport import Answer, Bearer, Session, Trouble, origin_of, send, within
 
 API_VERSION = "2022-11-28"
@@ -19,12 +23,14 @@ WAITING = 15 * 60.0  # seconds in all
 _FULL_PAGE = 30  # a server that knows no `per_page` sends so many
 _MOST_PAGES = 1000
 _MOST_REDIRECTS = 5
+MINUTE = 60.0
+LONGEST_PAUSE = 30.0
 
 Params = Mapping[str, str | int]
 
 
 class Client:
-    """The API at `api_url`, asked with a token that goes nowhere else and is never shown.
+    """The API at `api_url`, with a token that is sent to no other server and stands in no message.
 
     `sleep` takes seconds, `clock` gives UTC in seconds since 1970, `luck` numbers between 0 and 1. All waiting
     together, and all time lost on failed requests, ends after `waiting` seconds. Methods raise subclasses of
@@ -86,11 +92,11 @@ class Client:
             if rows and rows == seen:  # the server knows no pages
                 return
             yield from rows
-            seen, link = rows, answer.headers.get("link", "")
-            following = re.search(r"<([^<>]+)>\s*;[^,]*\brel=\"?next\b", link)
-            if not following and (link or len(rows) < _FULL_PAGE):
+            seen, following = rows, answer.links.get("next")
+            if following is None and (answer.links or len(rows) < _FULL_PAGE):
                 return
-            if following and (linked := within(self._origin, f"{self.api_url}/", following[1])):
+            linked = following and within(self._origin, f"{self.api_url}/", following)
+            if linked:
                 url, query = linked, {}
             else:  # no link, or one that leads elsewhere, where the token must not go
                 url, query = path, {"per_page": PAGE_SIZE, **(params or {}), "page": number + 1}
@@ -102,7 +108,7 @@ class Client:
         Raises
         ------
         Uncertain
-            Where it may have been created all the same: look for it, `rest`, then ask again.
+            Where it may have been created although the request failed: look for it, `rest`, then try again.
         """
         return self._request("POST", path, body=body, needs=needs, again=False).body
 
@@ -126,12 +132,12 @@ class Client:
         return body["data"]
 
     def rest(self, failed: int) -> None:
-        """Waits as before another attempt, after so many that failed.
+        """Wait before another attempt, after so many that failed.
 
         Raises
         ------
         CannotReach
-            Where the waiting has used up its time.
+            When no time is left for waiting.
         """
         self._wait(pause(failed, {}, self._luck()), f"{self.api_url} keeps failing")
 
@@ -145,7 +151,7 @@ class Client:
         body: Any = None,
         again: bool = True,
     ) -> Answer:
-        """One request with all its attempts. `again` says that a second time does no harm."""
+        """One request with all its attempts; `again` allows another one after a failure that may have performed it."""
         url = self.api_url + path if path.startswith("/") else path
         failed = limited = redirected = 0
         while True:
@@ -156,14 +162,14 @@ class Client:
             if isinstance(answer, Answer) and trouble is None:
                 if answer.status < 300:
                     return answer
-                said = self._without_token(answer.body)
-                wait = limit_wait(answer.status, answer.headers, said, limited=limited, now=self._clock())
+                reply = self._without_token(answer.body)
+                wait = limit_wait(answer.status, answer.headers, reply, limited=limited, now=self._clock())
                 if wait is not None:
                     limited += 1
                     self._wait(wait, f"{what}: GitHub limits the rate of requests", LimitedTooLong)
                     continue
                 if answer.status >= 400:
-                    raise failure(answer.status, answer.headers, said, what=what, needs=needs)
+                    raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
                 url, params, redirected = self._redirected(what, url, answer), None, redirected + 1
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
@@ -174,13 +180,13 @@ class Client:
             if trouble.sent and not again:
                 raise Uncertain(f"{what}: {trouble.reason}; it may have been performed")
             if failed >= ATTEMPTS or trouble.lasting:
-                times = "" if failed == 1 else f" (asked {failed} times)"
+                times = "" if failed == 1 else f" (tried {failed} times)"
                 raise CannotReach(f"{what}: {trouble.reason}{times}; the server or the network is at fault")
             headers = answer.headers if isinstance(answer, Answer) else {}
             self._wait(pause(failed, headers, self._luck()), f"{what}: {trouble.reason}")
 
     def _trouble(self, answer: Answer | Trouble) -> Trouble | None:
-        """What makes another attempt worth while; None for an answer to go by."""
+        """Why another attempt is needed; None for an answer that counts."""
         if isinstance(answer, Trouble):
             return answer
         if answer.status >= 500 or answer.status == 408:
@@ -190,10 +196,10 @@ class Client:
         return None
 
     def _redirected(self, what: str, url: str, answer: Answer) -> str:
-        """Where a moved repository is now: on the same server, or the token would leave it."""
+        """The new address of a moved repository, which must be on the same server: the token goes to no other."""
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:
-            raise Unreadable(f"{what}: answered {answer.status} without a place to go to")
+            raise Unreadable(f"{what}: answered {answer.status} without an address to go to")
         target = within(self._origin, url, location)
         if target is None:
             raise CannotReach(f"{what}: redirects to another server, where the token must not go")
@@ -201,14 +207,60 @@ class Client:
 
     def _wait(self, seconds: float, why: str, kind: type[CannotPublish] = CannotReach) -> None:
         if seconds > self._left:
-            raise kind(f"{why}; {seconds:.0f} s more to wait, and {max(self._left, 0.0):.0f} s are left for it")
+            raise kind(
+                f"{why}; the next wait is {seconds:.0f} s, and {max(self._left, 0.0):.0f} s are left for waiting"
+            )
         self._left -= seconds
         self._sleep(seconds)
 
     def _without_token(self, body: Any) -> Any:
-        """The message of a server that may quote what it was sent."""
+        """An answer without the token, which a server may quote."""
         if isinstance(body, dict):
             return {key: self._without_token(value) for key, value in body.items()}
         if isinstance(body, list):
             return [self._without_token(value) for value in body]
         return body.replace(self._token, "***") if isinstance(body, str) else body
+
+
+def limit_wait(status: int, headers: Mapping[str, str], body: Any, *, limited: int, now: float) -> float | None:
+    """Seconds to wait where the response is a rate limit, None where it is none.
+
+    `headers` have names in lower case, `limited` counts the limits met before on the same request, and `now` is UTC in
+    seconds since 1970. Source: "Handle rate limit errors appropriately" in GitHub's best practices for the REST API.
+
+    >>> limit_wait(403, {"retry-after": "7"}, {}, limited=0, now=0.0)
+    7.0
+    >>> limit_wait(429, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "130"}, {}, limited=0, now=100.0)
+    31.0
+    >>> limit_wait(403, {}, {"message": "You have exceeded a secondary rate limit"}, limited=2, now=0.0)
+    240.0
+    """
+    if status not in (403, 429):
+        return None
+    if "retry-after" in headers:
+        return max(_number(headers["retry-after"], MINUTE), 1.0)
+    if headers.get("x-ratelimit-remaining") == "0":
+        reset = _number(headers.get("x-ratelimit-reset", ""), now + MINUTE)
+        return max(reset - now, 0.0) + 1.0  # the reset is in whole seconds
+    return MINUTE * 2.0**limited if status == 429 or _names_a_limit(body) else None
+
+
+def pause(failed: int, headers: Mapping[str, str], luck: float) -> float:
+    """Seconds before a request is sent again that failed so many times; `luck` is between 0 and 1.
+
+    >>> [pause(failed, {}, 1.0) for failed in (1, 2, 3, 9)]
+    [1.0, 2.0, 4.0, 30.0]
+    """
+    wanted = _number(headers.get("retry-after", ""), 0.0)
+    return max(wanted, min(2.0 ** (failed - 1), LONGEST_PAUSE) * (0.5 + luck / 2))
+
+
+def _names_a_limit(body: Any) -> bool:
+    if not isinstance(body, dict):
+        return False
+    text = f"{body.get('message')} {body.get('documentation_url')}".lower()
+    return "rate limit" in text or "rate-limit" in text or "abuse detection" in text
+
+
+def _number(text: str, default: float) -> float:
+    return float(text) if text.strip().isdecimal() else default

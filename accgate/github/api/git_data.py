@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from accgate.errors import BadInput
+from accgate.github.api.answers import CannotReach, NotFound, Uncertain, Unreadable
 from accgate.github.api.client import Client
-from accgate.github.api.failures import CannotReach, NotFound, Uncertain, Unreadable
 
 _READ, _WRITE = "contents: read", "contents: write"
 _ATTEMPTS = 4
@@ -76,27 +76,49 @@ class Git:
             tree = entry.sha
         return self._entries(tree, recursive=True)
 
-    def write_commit(self, parent: Commit, files: Mapping[str, bytes], message: str) -> str:
-        """A commit of these files over its parent, on no branch yet."""
+    def file(self, commit: Commit, path: str) -> bytes:
+        """The content of a file in the root of a commit; empty where there is none.
+
+        Raises
+        ------
+        BadInput
+            When something other than a file stands there.
+        """
+        entry = self._entries(commit.tree).get(path)
+        if entry is None:
+            return b""
+        if not entry.is_file:
+            raise BadInput(f"{path}: the branch has something other than a plain file there; name another branch")
+        return base64.b64decode(self._client.get(f"{self._path}/blobs/{entry.sha}", needs=_READ)["content"])
+
+    def write_commit(self, parent: Commit | None, files: Mapping[str, bytes], message: str) -> str:
+        """A commit of these files over its parent, or without any, on no branch yet."""
         rows = [
             {"path": path, "mode": "100644", "type": "blob", "sha": self._write_blob(content)}
             for path, content in sorted(files.items())
         ]
-        tree = self._write("trees", {"base_tree": parent.tree, "tree": rows})
+        base = {} if parent is None else {"base_tree": parent.tree}
+        tree = self._write("trees", {**base, "tree": rows})
+        parents = [] if parent is None else [parent.sha]
         # Without an author GitHub names the token's own, and signs.
-        return self._write("commits", {"message": message, "tree": tree, "parents": [parent.sha]})
+        return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
-    def create_branch(self, branch: str, sha: str) -> None:
-        """A new branch; raises Refused where there is one of that name."""
+    def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
+        """Have a branch end at a commit whose parent was its tip; None for the tip begins the branch.
+
+        Raises
+        ------
+        Refused
+            Where the branch has another tip by now, or is protected.
+        """
+        if tip is not None:
+            self._client.patch(f"{self._path}/refs/{_escaped(branch)}", {"sha": sha, "force": False}, needs=_WRITE)
+            return
         try:
             self._client.post(f"{self._path}/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, needs=_WRITE)
         except Uncertain:
             if self.tip(branch) != sha:
                 raise
-
-    def advance_branch(self, branch: str, sha: str) -> None:
-        """Moves a branch forward; raises Refused where its tip is no ancestor of the commit."""
-        self._client.patch(f"{self._path}/refs/{_escaped(branch)}", {"sha": sha, "force": False}, needs=_WRITE)
 
     def _entries(self, tree: str, *, recursive: bool = False) -> dict[str, Entry]:
         params = {"recursive": "1"} if recursive else None

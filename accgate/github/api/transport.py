@@ -1,4 +1,4 @@
-"""One request to GitHub as it goes over the wire: the token's limits, time-outs, sizes, and what came back."""
+"""One request to GitHub over the wire: where the token may go, time-outs, sizes, and the answer."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered; names of headers are in lower case, and `body` is None where it is not JSON."""
+    """A server's answer; names of headers are in lower case, and `body` is None where it is not JSON.
+
+    `links` are the addresses of the Link header by their relation, such as `next`.
+    """
 
     status: int
     headers: Mapping[str, str]
+    links: Mapping[str, str]
     body: Any
     is_json: bool
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """A request without a whole answer; where `sent`, the server may have performed it, and `lasting` ones stay so."""
+    """A request without a whole answer: where `sent`, it may have been performed; a `lasting` trouble will not pass."""
 
     reason: str
     sent: bool
@@ -61,7 +65,7 @@ class Bearer(AuthBase):
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL, with the port that the scheme implies; empty where it is none.
+    """Scheme, host and port of a URL, with the port that the scheme implies; empty for any other text.
 
     >>> origin_of("https://API.github.com/repos"), origin_of("http://ghe.example:8080/api/v3")
     ('https://api.github.com:443', 'http://ghe.example:8080')
@@ -112,15 +116,16 @@ def send(
         ) as response:
             content = _content(response, clock)
             headers = {name.lower(): value for name, value in response.headers.items()}
+            links = {relation: link["url"] for relation, link in response.links.items()}
             status = response.status_code
     except (requests.exceptions.RequestException, HTTPError, OSError, ValueError) as error:
         return _trouble(error)
     if isinstance(content, Trouble):
         return content
     try:
-        return Answer(status, headers, json.loads(content) if content else None, is_json=True)
+        return Answer(status, headers, links, json.loads(content) if content else None, is_json=True)
     except (ValueError, RecursionError):
-        return Answer(status, headers, None, is_json=False)
+        return Answer(status, headers, links, None, is_json=False)
 
 
 def _content(response: requests.Response, clock: Callable[[], float]) -> bytes | Trouble:
@@ -136,7 +141,7 @@ def _content(response: requests.Response, clock: Callable[[], float]) -> bytes |
 
 
 def _trouble(error: Exception) -> Trouble:
-    """What a request failed with, by the name of the error alone: messages of these libraries can quote headers."""
+    """Why a request failed, by the name of the error alone: messages of these libraries can quote headers."""
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     cause = type(reason if isinstance(reason, BaseException) else error).__name__
     if isinstance(error, requests.exceptions.SSLError):

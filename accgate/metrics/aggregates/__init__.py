@@ -1,4 +1,4 @@
-"""Statistics over samples that are no mean of scores: calibration, selection, fairness, robustness, labels."""
+"""Statistics over samples that are no means of scores: calibration, fairness, robustness, labels, repeats."""
 
 import lazy_loader
 

@@ -1,5 +1,5 @@
-from .faults import UnknownAggregate, UnusableRecords
-from .registry import aggregate, aggregate_entries, aggregate_names
+from .columns import UnusableRecords
+from .registry import UnknownAggregate, aggregate, aggregate_entries, aggregate_names
 
 __all__ = [
     "UnknownAggregate",

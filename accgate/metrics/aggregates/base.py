@@ -48,7 +48,7 @@ class Aggregate:
     A record is a mapping or any object with the run record's names. `needs` are the keys it must have; those also in
     `partly` may be missing where the statistic does not ask for them.
     `statistic` takes the rows that `encode` gives, any number of them and with repetitions, and is what
-    `accgate.aggregate.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
+    `accgate.decision.compare_statistic` decides on; NaN for 0/0. It is the value itself but for signed
     differences (`gated_on` says so), where a negative value is no better than a positive one.
     """
 

@@ -18,18 +18,19 @@ NEEDS = ("answer", "target")
 
 def _table(sides: Sequence[Side]) -> Table:
     """Columns: code of the answer (0 where it is no true label), code of the target (from 1, sorted)."""
-    truth, known = true_labels(sides, "answer")
-    return Table(_coded(sides, truth, {label: float(i) for i, label in enumerate(known, 1)}), known)
+    truth, labels = true_labels(sides, "answer")
+    return Table(_codes(sides, truth, {label: float(i) for i, label in enumerate(labels, 1)}), labels)
 
 
 def _positive_table(name: str, positive: str, sides: Sequence[Side]) -> Table:
     """As `_table` with the positive label as 1 and all others as 2."""
-    truth, known = true_labels(sides, "answer")
-    chosen = positive_label(name, known, positive)
-    return Table(_coded(sides, truth, {label: 1.0 if label == chosen else 2.0 for label in known}), (chosen, "others"))
+    truth, labels = true_labels(sides, "answer")
+    positive = positive_label(name, labels, positive)
+    code = {label: 1.0 if label == positive else 2.0 for label in labels}
+    return Table(_codes(sides, truth, code), (positive, "others"))
 
 
-def _coded(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
+def _codes(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]) -> tuple[Floats, ...]:
     columns = [
         np.array(
             [(code.get(a, 0.0), code[t]) for a, t in zip(side.texts("answer"), targets, strict=True)], dtype=np.float64
@@ -41,9 +42,9 @@ def _coded(sides: Sequence[Side], truth: list[list[str]], code: dict[str, float]
 
 def _counts(rows: Rows, least: int = 0) -> tuple[Floats, Floats, Floats]:
     """By code: right answers, answers, targets. Code 0 is an answer that is no label."""
-    found, true = answers(rows, 2).astype(np.intp).T
-    size = max(least, int(max(found.max(), true.max())) + 1)
-    right, predicted = np.bincount(true[found == true], minlength=size), np.bincount(found, minlength=size)
+    answered, true = answers(rows, 2).astype(np.intp).T
+    size = max(least, int(max(answered.max(), true.max())) + 1)
+    right, predicted = np.bincount(true[answered == true], minlength=size), np.bincount(answered, minlength=size)
     return right.astype(np.float64), predicted.astype(np.float64), np.bincount(true, minlength=size).astype(np.float64)
 
 
@@ -67,7 +68,7 @@ def _f1(right: Floats, predicted: Floats, true: Floats) -> tuple[Floats, Floats]
     return 2.0 * right, predicted + true
 
 
-def _averaged(parts: Parts, average: Average, rows: Rows) -> float:
+def _average(parts: Parts, average: Average, rows: Rows) -> float:
     counts = _counts(rows, 2)
     if average == "binary":
         above, below = parts(*(column[1:2] for column in counts))
@@ -82,8 +83,8 @@ def _averaged(parts: Parts, average: Average, rows: Rows) -> float:
 
 
 def _accuracy(rows: Rows) -> float:
-    found, true = answers(rows, 2).T
-    return float(100.0 * (found == true).mean())
+    answered, true = answers(rows, 2).T
+    return float(100.0 * (answered == true).mean())
 
 
 def _matthews(rows: Rows) -> float:
@@ -125,7 +126,7 @@ def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggr
     if positive and average != "binary":
         raise ValueError('positive is for average = "binary" alone')
     table = partial(_positive_table, name, positive) if average == "binary" else _table
-    statistic = partial(_averaged, parts, average)
+    statistic = partial(_average, parts, average)
     return Aggregate(name, NEEDS, table, statistic, True, partial(_why_undefined, average), describe=_by_label)
 
 

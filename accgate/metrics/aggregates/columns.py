@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from accgate.metrics.aggregates.faults import UnusableRecords
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 
 SAMPLE_KEYS = ("group", "label", "target")  # properties of the sample, which no side may change
-MENDS = {
+FIXES = {
     "answer": "keep the answers beside the scores",
     "attacked": "give the task an [[attack]]",
     "cluster": "name the dataset's column in [columns] of the task",
@@ -28,6 +26,10 @@ MENDS = {
     "score": "score the samples first",
     "target": "keep the targets beside the scores",
 }
+
+
+class UnusableRecords(ValueError):
+    """Records lack what a statistic needs, are failed, doubled, or differ between the sides."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,10 @@ class Side:
         UnusableRecords
             For what is no finite number, or outside.
         """
-        found = [value(r, key) for r in self.records]
-        for record, item in zip(self.records, found, strict=True):
+        items = [value(r, key) for r in self.records]
+        for record, item in zip(self.records, items, strict=True):
             check_number(self.name, record, key, item, lowest, highest)
-        return np.array(found, dtype=np.float64)
+        return np.array(items, dtype=np.float64)
 
     def per_sample(self, values: Floats) -> Floats:
         """Mean over the repeats of each sample."""
@@ -78,7 +80,7 @@ def value(record: Any, key: str) -> Any:
     return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
 
 
-def read(name: str, needs: Iterable[str], given: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
+def read(name: str, needs: Iterable[str], records: Sequence[Iterable[Any]]) -> tuple[Side, ...]:
     """The sides, checked for the keys that the statistic of this name needs, in the first side's order of samples.
 
     Records without any `id` are samples by their position.
@@ -90,7 +92,7 @@ def read(name: str, needs: Iterable[str], given: Sequence[Iterable[Any]]) -> tup
         give a sample another group, label or target.
     """
     needs = tuple(needs)
-    grouped = [_by_sample(name, list(records)) for records in given]
+    grouped = [_by_sample(name, list(side)) for side in records]
     order = tuple(grouped[0])
     for other in grouped[1:]:
         _check_same_samples(name, grouped[0], other)
@@ -156,7 +158,7 @@ def _has(record: Any, key: str) -> bool:
 
 
 def _require(side: Side, key: str) -> None:
-    """Raise UnusableRecords where a record lacks the key, saying how many and the mend."""
+    """Raise UnusableRecords where a record lacks the key, saying how many and the fix."""
     records = side.records
     lacking = [r for r in records if value(r, key) is None]
     if key == "answer" and len(lacking) < len(records):
@@ -164,18 +166,18 @@ def _require(side: Side, key: str) -> None:
     if lacking:
         raise UnusableRecords(
             f"{side.name} needs {key!r}, which {len(lacking)} of {len(records)} records lack, such as sample "
-            f"{value(lacking[0], 'id')!r}; {MENDS[key]}"
+            f"{value(lacking[0], 'id')!r}; {FIXES[key]}"
         )
 
 
 def _check_one_value(name: str, key: str, sides: Sequence[Side]) -> None:
-    known: dict[Hashable, str] = {}
+    texts: dict[Hashable, str] = {}
     for side in sides:
         owners = np.repeat(np.arange(len(side.ids)), side.counts)
         for owner, text in zip(owners.tolist(), side.texts(key), strict=True):
-            if known.setdefault(owner, text) != text:
+            if texts.setdefault(owner, text) != text:
                 raise UnusableRecords(
-                    f"{name}: sample {side.ids[owner]!r} has the {key} {known[owner]!r} and {text!r}; a sample has one "
+                    f"{name}: sample {side.ids[owner]!r} has the {key} {texts[owner]!r} and {text!r}; a sample has one "
                     "on all sides and in all repeats"
                 )
 
@@ -212,5 +214,5 @@ def answers(rows: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     if rows.shape[1] == width:
         return rows
     flat = rows.reshape(-1, width)
-    found: npt.NDArray[Any] = flat[~np.isnan(flat[:, 0])]
-    return found
+    single: npt.NDArray[Any] = flat[~np.isnan(flat[:, 0])]
+    return single

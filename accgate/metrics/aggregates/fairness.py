@@ -27,8 +27,8 @@ def _table(name: str, labels: Labels, positive: str, groups: tuple[str, str] | N
     """One column: 4 * group + 2 * truly positive + predicted positive; with two groups, others come after them."""
     check_two_labels(name, true_labels(sides, labels)[1], labels)
     outcomes, _ = predicted_and_true(name, sides, labels, positive)
-    known = group_names(name, sides, 2)
-    legend = known if groups is None else two_groups(name, known, *groups)
+    names = group_names(name, sides, 2)
+    legend = names if groups is None else two_groups(name, names, *groups)
     code = {group: float(i) for i, group in enumerate(legend)}
     columns = []
     for side, (predicted, true) in zip(sides, outcomes, strict=True):

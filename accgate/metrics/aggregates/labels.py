@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from accgate.metrics.aggregates.columns import Floats, Side
-from accgate.metrics.aggregates.faults import UnusableRecords
+from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords
 
 Labels = Literal["answer", "score"]
 RIGHT = 100.0
@@ -26,23 +25,23 @@ def true_labels(sides: Sequence[Side], labels: Labels) -> tuple[list[list[str]],
     return truth, tuple(sorted(set().union(*truth)))
 
 
-def positive_label(name: str, known: Sequence[str], positive: str) -> str:
-    """The positive label: the one given, else the last of two in sorted order ("1", "true", "yes").
+def positive_label(name: str, names: Sequence[str], positive: str) -> str:
+    """The positive label: `positive`, else the last of two in sorted order ("1", "true", "yes").
 
     Raises
     ------
     UnusableRecords
-        Where none is given and the true labels are not two, and where the one given is none of them.
+        Where it is empty and the true labels are not two, and where it is none of them.
     """
     if positive:
-        if positive.strip() not in known:
-            raise UnusableRecords(f"{name}: positive is {positive!r}, which is no true label; {_near(positive, known)}")
+        if positive.strip() not in names:
+            raise UnusableRecords(f"{name}: positive is {positive!r}, which is no true label; {_near(positive, names)}")
         return positive.strip()
-    if len(known) != 2:
+    if len(names) != 2:
         raise UnusableRecords(
-            f"{name}: there are {len(known)} true labels ({_listed(known)}); say which one is `positive`"
+            f"{name}: there are {len(names)} true labels ({_listed(names)}); say which one is `positive`"
         )
-    return known[-1]
+    return names[-1]
 
 
 def predicted_and_true(
@@ -52,25 +51,25 @@ def predicted_and_true(
 
     By `score` an answer is the true label where it has 100 points, else the other of two.
     """
-    truth, known = true_labels(sides, labels)
-    chosen = positive_label(name, known, positive)
-    found = []
+    truth, names = true_labels(sides, labels)
+    positive = positive_label(name, names, positive)
+    outcomes = []
     for side, targets in zip(sides, truth, strict=True):
-        true = np.array([target == chosen for target in targets], dtype=np.float64)
+        true = np.array([target == positive for target in targets], dtype=np.float64)
         if labels == "answer":
-            predicted = np.array([answer == chosen for answer in side.texts("answer")], dtype=np.float64)
+            predicted = np.array([answer == positive for answer in side.texts("answer")], dtype=np.float64)
         else:
             right = side.numbers("score", 0.0, RIGHT) >= RIGHT
             predicted = np.where(right, true, 1.0 - true)
-        found.append((predicted, true))
-    return found, chosen
+        outcomes.append((predicted, true))
+    return outcomes, positive
 
 
-def check_two_labels(name: str, known: Sequence[str], labels: Labels) -> None:
+def check_two_labels(name: str, names: Sequence[str], labels: Labels) -> None:
     """By score a wrong answer must be the other label: raise UnusableRecords where there are more than two."""
-    if labels == "score" and len(known) > 2:
+    if labels == "score" and len(names) > 2:
         raise UnusableRecords(
-            f'{name}: there are {len(known)} labels ({_listed(known)}); with labels = "score" there are two at most'
+            f'{name}: there are {len(names)} labels ({_listed(names)}); with labels = "score" there are two at most'
         )
 
 
@@ -82,38 +81,38 @@ def group_names(name: str, sides: Sequence[Side], least: int) -> tuple[str, ...]
     UnusableRecords
         Where there are fewer than `least`.
     """
-    known = tuple(sorted(set().union(*(side.texts("group") for side in sides))))
-    if len(known) < least:
-        raise UnusableRecords(f"{name}: the only group is {known[0]!r}; a difference needs {least} or more")
-    return known
+    names = tuple(sorted(set().union(*(side.texts("group") for side in sides))))
+    if len(names) < least:
+        raise UnusableRecords(f"{name}: the only group is {names[0]!r}; a difference needs {least} or more")
+    return names
 
 
-def two_groups(name: str, known: Sequence[str], group_0: str, group_1: str) -> tuple[str, str]:
-    """Groups 0 and 1: those given, else the only two in sorted order.
+def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> tuple[str, str]:
+    """Groups 0 and 1: the two names, else the only two in sorted order.
 
     Raises
     ------
     UnusableRecords
-        Where there are more and not both are given, and where one given does not exist.
+        Where there are more and not both are named, and where one of them does not exist.
     """
-    if not group_0 and not group_1 and len(known) == 2:
-        return known[0], known[1]
+    if not group_0 and not group_1 and len(names) == 2:
+        return names[0], names[1]
     if not group_0 or not group_1:
         raise UnusableRecords(
-            f"{name}: give both group_0 and group_1 (the groups are {_listed(known)}), or take the form for many groups"
+            f"{name}: give both group_0 and group_1 (the groups are {_listed(names)}), or take the form for many groups"
         )
-    for given in (group_0, group_1):
-        if given not in known:
-            raise UnusableRecords(f"{name}: there is no group {given!r}; {_near(given, known)}")
+    for group in (group_0, group_1):
+        if group not in names:
+            raise UnusableRecords(f"{name}: there is no group {group!r}; {_near(group, names)}")
     return group_0, group_1
 
 
-def _near(given: str, known: Iterable[str]) -> str:
-    known = tuple(known)
-    close = difflib.get_close_matches(given, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {_listed(known)}"
+def _near(name: str, names: Iterable[str]) -> str:
+    names = tuple(names)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {_listed(names)}"
 
 
-def _listed(known: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(map(repr, known[:most]))
-    return f"{shown} and {len(known) - most} more" if len(known) > most else shown
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    text = ", ".join(map(repr, names[:most]))
+    return f"{text} and {len(names) - most} more" if len(names) > most else text

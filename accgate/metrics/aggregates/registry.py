@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from accgate.metrics.aggregates.faults import UnknownAggregate
-from accgate.metrics.metric import BadOption, Entry, checked_option
+from accgate.metrics.metric import BadOption, Entry, check_option
 from accgate.text import nearest
 
 if TYPE_CHECKING:
     from accgate.metrics.aggregates.base import Aggregate, AggregateEntry
 
 
+class UnknownAggregate(ValueError):
+    """No statistic has this name; the message says which one is near."""
+
+
 @cache
 def aggregate_entries() -> Mapping[str, AggregateEntry]:
     """Every statistic over samples."""
-    from accgate.metrics.aggregates import calibration, classification, fairness, robustness, sampling, selective
+    from accgate.metrics.aggregates import calibration, classification, fairness, robustness, sampling
 
-    families = (calibration, selective, fairness, robustness, classification, sampling)
+    families = (calibration, fairness, robustness, classification, sampling)
     return {entry.name: entry for family in families for entry in family.ENTRIES}
 
 
@@ -44,14 +47,13 @@ def aggregate(name: str, **options: Any) -> Aggregate:
     >>> aggregate("ece", bins=10)(records)
     45.0
     """
-    known = aggregate_entries()
     name = name.replace("equalized", "equalised")  # fairlearn's spelling
-    if name not in known:
-        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, known)}")
-    entry = known[name]
+    if name not in aggregate_entries():
+        raise UnknownAggregate(f"no aggregate {name!r}; {nearest(name, aggregate_entries())}")
+    entry = aggregate_entries()[name]
     like_a_metric = cast("Entry", entry)
-    checked = {option: checked_option(like_a_metric, option, value) for option, value in options.items()}
+    values = {option: check_option(like_a_metric, option, value) for option, value in options.items()}
     try:
-        return entry.build(**checked)
+        return entry.build(**values)
     except ValueError as error:
         raise BadOption(f"{name}: {error}") from error

@@ -9,43 +9,42 @@ from typing import Any, Literal
 import numpy as np
 
 from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table, json_number
-from accgate.metrics.aggregates.columns import MENDS, Floats, Side, check_number, value
-from accgate.metrics.aggregates.faults import UnusableRecords
+from accgate.metrics.aggregates.columns import FIXES, Floats, Side, UnusableRecords, check_number, value
 
 Column = Literal["", "group", "label", "cluster"]
 
 
-def attacked_scores(side: Side, asked: Collection[int] | None, attack: int) -> Floats:
-    """Scores after each attack in points, shape (records, attacks); NaN for records that are not `asked`.
+def scores_after_attack(side: Side, which: Collection[int] | None, attack: int) -> Floats:
+    """Scores after each attack in points, shape (records, attacks); NaN for records that are not among `which`.
 
     `attack` picks one, from 1; 0 takes all.
 
     Raises
     ------
     UnusableRecords
-        Where an asked record lacks a score after the attack, or has another number of attacks.
+        Where one of these records lacks a score after the attack, or has another number of attacks.
     """
-    where = range(len(side.records)) if asked is None else asked
-    lists = {i: _listed(value(side.records[i], "attacked")) for i in where}
+    where = range(len(side.records)) if which is None else which
+    lists = {i: _as_list(value(side.records[i], "attacked")) for i in where}
     number = max(map(len, lists.values()), default=1)
     if attack > number:
         raise UnusableRecords(f"{side.name}: attack is {attack}, but the records have {number}")
     lacking = [i for i, scores in lists.items() if len(scores) != number or None in scores]
     if lacking:
-        hint = '; this statistic counts every sample: ask = "all" there' if asked is None else ""
+        hint = '; this statistic counts every sample: ask = "all" there' if which is None else ""
         raise UnusableRecords(
             f"{side.name} needs 'attacked', which {len(lacking)} of {len(lists)} records lack (or lack for one of "
-            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {MENDS['attacked']}{hint}"
+            f"{number} attacks), such as sample {value(side.records[lacking[0]], 'id')!r}; {FIXES['attacked']}{hint}"
         )
-    found = np.full((len(side.records), number), np.nan)
+    table = np.full((len(side.records), number), np.nan)
     for i, scores in lists.items():
         for score in scores:
             check_number(side.name, side.records[i], "attacked", score)
-        found[i] = scores
-    return found[:, [attack - 1]] if attack else found
+        table[i] = scores
+    return table[:, [attack - 1]] if attack else table
 
 
-def _listed(scores: Any) -> list[Any]:
+def _as_list(scores: Any) -> list[Any]:
     return list(scores) if isinstance(scores, Iterable) else [scores]
 
 
@@ -55,7 +54,7 @@ def _success(right: float, attack: int, inside: _Set | None, sides: Sequence[Sid
     for side in sides:
         before = side.numbers("score") >= right
         counted = before if inside is None else before & inside.holds(side)
-        after = attacked_scores(side, np.flatnonzero(counted).tolist(), attack)
+        after = scores_after_attack(side, np.flatnonzero(counted).tolist(), attack)
         wrong = (after < right).mean(axis=1)  # NaN, where an answer does not count, is not less
         base = counted if inside is None or inside.base == "set" else before
         rows.append(np.stack([side.per_sample(base.astype(np.float64)), side.per_sample(wrong)], axis=1))
@@ -138,7 +137,7 @@ def _drop(name: str, attack: int, several: bool, sides: Sequence[Side]) -> Table
     """Columns: the score before, then the score after each attack, over repeats."""
     rows = []
     for side in sides:
-        after = attacked_scores(side, None, attack)
+        after = scores_after_attack(side, None, attack)
         if after.shape[1] > 1 and not several:
             raise UnusableRecords(
                 f"{name}: the records have {after.shape[1]} attacks; say which `attack`, or take "

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from accgate.metrics.aggregates.base import Aggregate, AggregateEntry, Rows, Table
-from accgate.metrics.aggregates.columns import Floats, Side, value
-from accgate.metrics.aggregates.faults import UnusableRecords
+from accgate.metrics.aggregates.columns import Floats, Side, UnusableRecords, value
 
 
 def pass_at_k_estimate(n: int, c: int, k: int) -> float:

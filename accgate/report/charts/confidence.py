@@ -24,19 +24,31 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
         place, top, right = pixel(x.at(row["confidence"])), pixel(y.at(row["accuracy"])), pixel(y.at(row["confidence"]))
         parts.append(element("line", x1=place, x2=place, y1=right, y2=top, class_="line other"))
         parts.append(
-            element("circle", cx=place, cy=top, r=pixel(3 + 5 * (row["answers"] / largest) ** 0.5), class_="dot null",
-                    data_confidence=row["confidence"], data_accuracy=row["accuracy"], data_answers=row["answers"])
-        )  # fmt: skip
+            element(
+                "circle",
+                cx=place,
+                cy=top,
+                r=pixel(3 + 5 * (row["answers"] / largest) ** 0.5),
+                class_="dot null",
+                data_confidence=row["confidence"],
+                data_accuracy=row["accuracy"],
+                data_answers=row["answers"],
+            )
+        )
     parts.append(
         legend([("line", "line faint", "right"), ("area", "dot null", "answers"), ("line", "line other", "gap")])
     )
     title = "Is the candidate's confidence right?"
     description = f"Accuracy by stated confidence; the expected calibration error is {number(error)} points."
     rows = [
-        (f"{100 * row['above']:.1f} to {100 * row['up_to']:.1f}", f"{row['answers']:,}", number(row["confidence"]),
-         number(row["accuracy"]))
+        (
+            f"{100 * row['above']:.1f} to {100 * row['up_to']:.1f}",
+            f"{row['answers']:,}",
+            number(row["confidence"]),
+            number(row["accuracy"]),
+        )
         for row in used
-    ]  # fmt: skip
+    ]
     svg = drawing(key, "reliability", title, description, *parts, data_ece=error)
     headings = ("Confidence, %", "Answers", "Mean confidence, %", "Accuracy, points")
     return Chart("reliability", title, description, svg, headings, tuple(rows))

@@ -1,11 +1,13 @@
-"""Where the mean would fall were nothing changed, and after a drop of theta: the picture of the test."""
+"""The picture of a test: the means that a run would have by chance, and after a drop of theta."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accgate.design import oriented
 from accgate.report.charts.axes import BOTTOM, across, frame, upward
 from accgate.report.charts.svg import LETTER, WIDTH, Chart, drawing, element, label, legend, path, pixel
 from accgate.stats import quantile, quantile_sum
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
     from accgate.verdict import Verdict
 
+Mark = tuple[str, str, float]
+
 NORMAL = ("two-sample", "target")  # tests whose statistic is normal, or t with so many samples that it looks so
 NEAR = 0.001  # an area within so much of alpha is alpha
 STEPS = 72  # of a curve
@@ -23,7 +27,7 @@ REACH = 3.6  # standard errors of a curve that are drawn
 FURTHEST = 14.0  # standard errors to what is marked; further off it stands at the edge
 
 
-def stopped_early(verdict: Verdict) -> bool:
+def has_stopped_early(verdict: Verdict) -> bool:
     """Whether a sequential test ended before its last sample, so that the picture is that of the whole run."""
     return verdict.stop is not None and verdict.n_max is not None and verdict.n < verdict.n_max and bool(verdict.theta)
 
@@ -34,7 +38,7 @@ def standard_error(verdict: Verdict) -> tuple[float, bool] | None:
     Where the samples show no spread, or the run stopped early, it is the one at which theta has its power:
     theta / (z_{1-alpha} + z_{1-beta}).
     """
-    if stopped_early(verdict) and verdict.theta:
+    if has_stopped_early(verdict) and verdict.theta:
         return verdict.theta / quantile_sum(_alpha(verdict), verdict.beta), True
     if verdict.sigma is not None and verdict.sigma > 0.0 and verdict.n > 0:
         two = verdict.test == "two-sample" and verdict.reference.n
@@ -45,62 +49,152 @@ def standard_error(verdict: Verdict) -> tuple[float, bool] | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Figures:
+    """The figures that the picture is made of, in points.
+
+    `error` is the curves' standard error and `measured` whether the run measured it; `dropped` is the reference's mean
+    after a drop of theta. `limit` is the mean below which the drawn run fails: gamma, or of a run that stopped early
+    that of its last sample.
+    """
+
+    verdict: Verdict
+    reference: float
+    mean: float
+    error: float
+    measured: bool
+    dropped: float | None
+    limit: float | None
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The figures that have a line of their own: class, name, value."""
+        verdict, is_early = self.verdict, has_stopped_early(self.verdict)
+        marks = [("reference", "reference", self.reference), ("candidate", "candidate", self.mean)]
+        if self.dropped is not None:
+            marks.append(("dropped", f"{_kind(verdict)} of theta:", self.dropped))
+        if verdict.gamma is not None:
+            marks.append(("gamma", f"gamma at {verdict.n:,}:" if is_early else "gamma", verdict.gamma))
+        if is_early and self.limit is not None:
+            marks.append(("limit", f"gamma at {verdict.n_max:,}:", self.limit))
+        return marks
+
+    @property
+    def curves(self) -> list[float]:
+        """The centres of the curves."""
+        return [self.reference] if self.dropped is None else [self.reference, self.dropped]
+
+    @property
+    def bar(self) -> tuple[float, float] | None:
+        """Of a run that stopped early the limits of its mean, from those of its difference to the reference."""
+        if self.verdict.interval is None or not has_stopped_early(self.verdict):
+            return None
+        low, high = self.verdict.interval.two_sided
+        return self.reference + low, self.reference + high
+
+    @property
+    def areas(self) -> tuple[float | None, float | None]:
+        """The areas that are shaded: beyond the limit under H0, and before it under H1."""
+        if self.limit is None:
+            return None, None
+        higher = self.verdict.higher_is_better
+        alpha = _cdf(oriented(self.limit - self.reference, higher) / self.error)
+        return alpha, None if self.dropped is None else _cdf(oriented(self.dropped - self.limit, higher) / self.error)
+
+
 def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
-    """The distributions under H0 and H1 with alpha and beta shaded, and what the run found marked; None without them.
+    """The distributions under H0 and H1 with alpha and beta shaded, and the run's figures marked; None without them.
 
     The picture is that of the accuracy suite's README of TensorRT-LLM, with this run's figures.
     """
-    known, reference, mean = standard_error(verdict), verdict.reference.mean, verdict.candidate.mean
-    if known is None or reference is None or mean is None:
+    figures = _figures(verdict)
+    if figures is None:
         return None
-    error, measured = known
-    sign = 1.0 if verdict.higher_is_better else -1.0
-    dropped = None if verdict.theta is None else reference - sign * verdict.theta
-    early = stopped_early(verdict)
-    limit = reference + sign * quantile(_alpha(verdict)) * error if early else verdict.gamma
-    marks = [("reference", "reference", reference), ("candidate", "candidate", mean)]
-    if dropped is not None:
-        marks.append(("dropped", f"{'drop' if sign > 0 else 'rise'} of theta:", dropped))
-    if verdict.gamma is not None:
-        marks.append(("gamma", f"gamma at {verdict.n:,}:" if early else "gamma", verdict.gamma))
-    if early and limit is not None:
-        marks.append(("limit", f"gamma at {verdict.n_max:,}:", limit))
-    curves = [reference] + ([] if dropped is None else [dropped])
-    ends = [c + side * REACH * error for c in curves for side in (-1, 1)]
-    bar = _interval(verdict, reference) if early else None
-    near = [v for v in [*(v for _, _, v in marks), *(bar or ())] if min(abs(v - c) for c in curves) <= FURTHEST * error]
-    x = _with_room(min(ends + near), max(ends + near), marks)
+    title = "Expected scores, and this run"
+    description = _description(verdict, figures.error)
+    shaded = figures.areas
+    svg = drawing(
+        key,
+        "distribution",
+        title,
+        description,
+        *_parts(figures),
+        data_gamma=verdict.gamma,
+        data_theta=verdict.theta,
+        data_reference=figures.reference,
+        data_candidate=figures.mean,
+        data_alpha=verdict.alpha_applied,
+        data_beta=verdict.beta,
+        data_error=figures.error,
+        data_shaded_alpha=shaded[0],
+        data_shaded_beta=shaded[1],
+    )
+    notes = _notes(verdict, figures.measured, shaded)
+    return Chart("distribution", title, description, svg, ("Figure", "Value"), _rows(figures), notes)
+
+
+def _figures(verdict: Verdict) -> _Figures | None:
+    spread, reference, mean = standard_error(verdict), verdict.reference.mean, verdict.candidate.mean
+    if spread is None or reference is None or mean is None:
+        return None
+    (error, measured), higher = spread, verdict.higher_is_better
+    dropped = None if verdict.theta is None else reference - oriented(verdict.theta, higher)
+    limit = verdict.gamma
+    if has_stopped_early(verdict):
+        limit = reference + oriented(quantile(_alpha(verdict)), higher) * error
+    return _Figures(verdict, reference, mean, error, measured, dropped, limit)
+
+
+def _parts(figures: _Figures) -> list[str]:
+    """Axis, shaded areas, curves, marks and legend."""
+    marks, error = figures.marks, figures.error
+    x = _axis(figures)
     y = upward(0.0, 1.05, top=14.0 + ROW * len(marks))
-    shaded = _areas(reference, dropped, limit, error, sign)
-    parts = [frame(x, None, x_words=f"{verdict.statistic or 'mean'} of a run, points")]
-    parts += _shades(x, y, reference, dropped, limit, error, sign)
-    parts.append(path(_curve(x, y, reference, error), "line null", data_center=reference, data_error=error))
-    if dropped is not None:
-        parts.append(path(_curve(x, y, dropped, error), "line other", data_center=dropped, data_error=error))
+    parts = [frame(x, None, x_words=f"{figures.verdict.statistic or 'mean'} of a run, points"), *_shades(x, y, figures)]
+    for center, class_ in zip(figures.curves, ("line null", "line other"), strict=False):
+        parts.append(path(_curve(x, y, center, error), class_, data_center=center, data_error=error))
     parts += _marks(x, marks)
-    if bar is not None:
-        low, high = (min(max(x.at(end), x.start), x.end) for end in bar)
+    if figures.bar is not None:
+        low, high = (min(max(x.at(end), x.start), x.end) for end in figures.bar)
         level = BOTTOM - 9
         parts.append(
-            element("line", x1=pixel(low), x2=pixel(high), y1=level, y2=level, class_="mark candidate",
-                    data_low=bar[0], data_high=bar[1])
-        )  # fmt: skip
+            element(
+                "line",
+                x1=pixel(low),
+                x2=pixel(high),
+                y1=level,
+                y2=level,
+                class_="mark candidate",
+                data_low=figures.bar[0],
+                data_high=figures.bar[1],
+            )
+        )
+    return [*parts, legend(_entries(figures))]
+
+
+def _axis(figures: _Figures) -> Axis:
+    """The axis on which the curves stand, and the figures that are not too far from them."""
+    marks, curves, error = figures.marks, figures.curves, figures.error
+    ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
+    values = [*(value for _, _, value in marks), *(figures.bar or ())]
+    ends += [value for value in values if min(abs(value - center) for center in curves) <= FURTHEST * error]
+    return _with_room(min(ends), max(ends), marks)
+
+
+def _entries(figures: _Figures) -> list[tuple[str, str, str]]:
+    """The legend."""
     entries = [("line", "line null", "no change")]
-    entries += [("line", "line other", f"{'drop' if sign > 0 else 'rise'} of theta")] if dropped is not None else []
-    entries += [("area", "shade alpha", "alpha")] if limit is not None else []
-    entries += [("area", "shade beta", "beta")] if limit is not None and dropped is not None else []
-    parts.append(legend(entries))
-    title = "Where the mean falls by chance, and where the candidate is"
-    description = _description(verdict, error)
-    svg = drawing(
-        key, "distribution", title, description, *parts, data_gamma=verdict.gamma, data_theta=verdict.theta,
-        data_reference=reference, data_candidate=mean, data_alpha=verdict.alpha_applied, data_beta=verdict.beta,
-        data_error=error, data_shaded_alpha=shaded[0], data_shaded_beta=shaded[1],
-    )  # fmt: skip
-    return Chart(
-        "distribution", title, description, svg, ("Figure", "Value"), _rows(verdict, marks, error, shaded),
-        _notes(verdict, measured, shaded),
-    )  # fmt: skip
+    if figures.dropped is not None:
+        entries.append(("line", "line other", f"{_kind(figures.verdict)} of theta"))
+    if figures.limit is not None:
+        entries.append(("area", "shade alpha", "alpha"))
+    if figures.limit is not None and figures.dropped is not None:
+        entries.append(("area", "shade beta", "beta"))
+    return entries
+
+
+def _kind(verdict: Verdict) -> str:
+    return "drop" if verdict.higher_is_better else "rise"
 
 
 def _alpha(verdict: Verdict) -> float:
@@ -109,16 +203,6 @@ def _alpha(verdict: Verdict) -> float:
 
 def _cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
-
-
-def _areas(
-    reference: float, dropped: float | None, gamma: float | None, error: float, sign: float
-) -> tuple[float | None, float | None]:
-    """The areas that are shaded: beyond gamma under H0, and before it under H1."""
-    if gamma is None:
-        return None, None
-    alpha = _cdf(sign * (gamma - reference) / error)
-    return alpha, None if dropped is None else _cdf(sign * (dropped - gamma) / error)
 
 
 def _curve(x: Axis, y: Axis, center: float, error: float) -> list[tuple[float, float]]:
@@ -131,24 +215,25 @@ def _between(x: Axis, y: Axis, center: float, error: float, low: float, high: fl
     return [(x.at(v), y.at(math.exp(-0.5 * ((v - center) / error) ** 2))) for v in values]
 
 
-def _shades(
-    x: Axis, y: Axis, reference: float, dropped: float | None, gamma: float | None, error: float, sign: float
-) -> list[str]:
-    if gamma is None:
+def _shades(x: Axis, y: Axis, figures: _Figures) -> list[str]:
+    """The area of each curve beyond the limit: alpha on its worse side, beta on its better one."""
+    if figures.limit is None:
         return []
-    worse = [(reference, "shade alpha", -sign)] + ([] if dropped is None else [(dropped, "shade beta", sign)])
     parts = []
-    for center, class_, side in worse:
-        low, high = center - REACH * error, center + REACH * error
-        low, high = (low, min(gamma, high)) if side < 0 else (max(gamma, low), high)
+    for center, class_, side in zip(figures.curves, ("shade alpha", "shade beta"), (-1.0, 1.0), strict=False):
+        low, high = center - REACH * figures.error, center + REACH * figures.error
+        if oriented(side, figures.verdict.higher_is_better) < 0:
+            high = min(figures.limit, high)
+        else:
+            low = max(figures.limit, low)
         if high > low:
-            points = _between(x, y, center, error, low, high)
+            points = _between(x, y, center, figures.error, low, high)
             base = [(points[-1][0], y.at(0.0)), (points[0][0], y.at(0.0))]
             parts.append(path([*points, *base], class_, closed=True))
     return parts
 
 
-def _with_room(low: float, high: float, marks: Sequence[tuple[str, str, float]]) -> Axis:
+def _with_room(low: float, high: float, marks: Sequence[Mark]) -> Axis:
     """An axis that ends so far to the right that the names of its marks stand there, where no line crosses them."""
     x = across(low, high)
     for _ in range(12):
@@ -161,7 +246,7 @@ def _with_room(low: float, high: float, marks: Sequence[tuple[str, str, float]])
     return x
 
 
-def _marks(x: Axis, marks: Sequence[tuple[str, str, float]]) -> list[str]:
+def _marks(x: Axis, marks: Sequence[Mark]) -> list[str]:
     """A line for each figure, and its name on a row of its own to the right, where no later line crosses it."""
     lines, names = [], []
     for row, (class_, words, value) in enumerate(sorted(marks, key=lambda mark: mark[2])):
@@ -169,9 +254,16 @@ def _marks(x: Axis, marks: Sequence[tuple[str, str, float]]) -> list[str]:
         beyond = "« " if value < x.low else "» " if value > x.high else ""
         name = f"{beyond}{words} {number(value)}"
         lines.append(
-            element("line", x1=pixel(place), x2=pixel(place), y1=top - 9, y2=BOTTOM, class_=f"mark {class_}",
-                    data_value=value)
-        )  # fmt: skip
+            element(
+                "line",
+                x1=pixel(place),
+                x2=pixel(place),
+                y1=top - 9,
+                y2=BOTTOM,
+                class_=f"mark {class_}",
+                data_value=value,
+            )
+        )
         fits = place + 5 + LETTER * len(name) <= WIDTH
         names.append(
             label(place + (5 if fits else -5), top, name, anchor="start" if fits else "end", class_=f"words {class_}")
@@ -179,28 +271,28 @@ def _marks(x: Axis, marks: Sequence[tuple[str, str, float]]) -> list[str]:
     return [*lines, *names]
 
 
-def _rows(
-    verdict: Verdict, marks: Sequence[tuple[str, str, float]], error: float, shaded: tuple[float | None, float | None]
-) -> tuple[tuple[str, ...], ...]:
-    rows = [(words, number(value)) for _, words, value in marks]
-    rows += [("theta", number(verdict.theta)), ("standard error", number(error, 3))]
+def _rows(figures: _Figures) -> tuple[tuple[str, ...], ...]:
+    verdict = figures.verdict
+    rows = [(words, number(value)) for _, words, value in figures.marks]
+    rows += [("theta", number(verdict.theta)), ("standard error", number(figures.error, 3))]
     if verdict.theta_target is not None:
-        rows.append(("theta to be seen", number(verdict.theta_target)))
+        rows.append(("theta asked for", number(verdict.theta_target)))
     rows += [("alpha", f"{_alpha(verdict):g}"), ("beta", f"{verdict.beta:g}")]
-    for name, area in zip(("alpha", "beta"), shaded, strict=True):
+    for name, area in zip(("alpha", "beta"), figures.areas, strict=True):
         if area is not None:
             rows.append((f"area shaded for {name}", f"{area:.4f}"))
     return tuple(rows)
 
 
 def _description(verdict: Verdict, error: float) -> str:
-    worse, kind = ("below", "drop") if verdict.higher_is_better else ("above", "rise")
+    worse, kind = "below" if verdict.higher_is_better else "above", _kind(verdict)
     gamma = verdict.gamma
-    if stopped_early(verdict):
+    if has_stopped_early(verdict):
         return _early_description(verdict, worse, kind)
     parts = [
-        f"Two bell curves of standard error {number(error)}: around the reference, {number(verdict.reference.mean)}, "
-        f"where nothing changed, and around a {kind} of theta, {number(verdict.theta)} points, from it."
+        f"Two bell curves of standard error {number(error)}. One shows the scores of a run in which nothing changed, "
+        f"around the reference's {number(verdict.reference.mean)}; the other those after a {kind} of theta, "
+        f"{number(verdict.theta)} points."
     ]
     if gamma is not None:
         failed = verdict.verdict == "regression"
@@ -215,42 +307,31 @@ def _description(verdict: Verdict, error: float) -> str:
 
 def _early_description(verdict: Verdict, worse: str, kind: str) -> str:
     failed = verdict.gamma is not None and verdict.verdict == "regression"
-    there = f", {worse} the {number(verdict.gamma)} under which it fails there" if failed else ""
-    there = there.replace("under which", "over which") if worse == "above" else there
+    there = f", {worse} its gamma of {number(verdict.gamma)}" if failed else ""
     level = f"{100 * (1 - 2 * _alpha(verdict)):.4g}%"
     bar = "" if verdict.interval is None else f"; the bar is its {level} interval"
     return (
-        f"The whole run, of up to {verdict.n_max:,} samples: one curve around the reference, "
-        f"{number(verdict.reference.mean)}, were nothing changed, and one around a {kind} of theta, "
+        f"Two bell curves of a whole run of {verdict.n_max:,} samples. One shows its scores where nothing changed, "
+        f"around the reference's {number(verdict.reference.mean)}; the other those after a {kind} of theta, "
         f"{number(verdict.theta)} points. The candidate had {number(verdict.candidate.mean)} after {verdict.n:,} "
         f"samples{there}{bar}."
     )
 
 
-def _interval(verdict: Verdict, reference: float) -> tuple[float, float] | None:
-    """Limits of the candidate's mean, from those of its difference to the reference."""
-    if verdict.interval is None:
-        return None
-    low, high = verdict.interval.two_sided
-    return reference + low, reference + high
-
-
 def _notes(verdict: Verdict, measured: bool, shaded: tuple[float | None, float | None]) -> tuple[str, ...]:
-    if stopped_early(verdict):
-        return (
-            "The limit of a sample before the last is stricter, so that alpha and beta hold for all looks together.",
-        )
+    if has_stopped_early(verdict):
+        return ("The limit at a sample before the last is stricter: alpha and beta hold for all looks together.",)
     notes = []
     if verdict.test not in NORMAL or abs((shaded[0] or _alpha(verdict)) - _alpha(verdict)) > NEAR:
         areas = [
-            f"{name} is {given:g} in the test and {area:.4f} in the picture"
-            for name, given, area in zip(("alpha", "beta"), (_alpha(verdict), verdict.beta), shaded, strict=True)
+            f"{name} is {rate:g} in the test and {area:.4f} in the picture"
+            for name, rate, area in zip(("alpha", "beta"), (_alpha(verdict), verdict.beta), shaded, strict=True)
             if area is not None
         ]
-        said = f": {', '.join(areas)}" if areas else ""
-        notes.append(f"The bell curves are an approximation, by which the test does not decide{said}.")
+        rates = f": {', '.join(areas)}" if areas else ""
+        notes.append(f"The bell curves are an approximation; the test decides by its own distribution{rates}.")
     if not measured:
-        notes.append("No spread was measured; the curves have the standard error at which theta is seen.")
+        notes.append("The run shows no spread; the curves have the standard error at which theta is detected.")
     if verdict.gamma is None:
         notes.append("So few samples changed that no outcome could fail the gate: there is no gamma to draw.")
     return tuple(notes)

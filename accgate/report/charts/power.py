@@ -1,4 +1,4 @@
-"""How likely the run was to see a change, by the size of the change."""
+"""The power of a run: how likely it was to detect a change, by the size of the change."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
     kind = "drop" if verdict.higher_is_better else "rise"
     parts = [frame(x, y, x_words=f"true {kind}, points", y_words="fails the check, %")]
     parts.append(path([(x.at(e), y.at(100.0 * p)) for e, p in zip(effects, powers, strict=True)], "line null"))
-    wanted = 100.0 * (1.0 - verdict.beta)
-    level = pixel(y.at(wanted))
+    target_power = 100.0 * (1.0 - verdict.beta)
+    level = pixel(y.at(target_power))
     parts.append(element("line", x1=x.start, x2=x.end, y1=level, y2=level, class_="mark faint"))
     entries = [("line", "line null", "power"), ("line", "mark dropped", "theta")]
     marks = [("dropped", verdict.theta)]
@@ -66,9 +66,9 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
         parts.append(
             element("line", x1=place, x2=place, y1=y.start, y2=y.end, class_=f"mark {class_}", data_value=value)
         )
-    parts.append(label(x.end, level - 5, f"1 - beta = {wanted:g}%", anchor="end"))
+    parts.append(label(x.end, level - 5, f"1 - beta = {target_power:g}%", anchor="end"))
     parts.append(legend(entries))
-    title = f"How large a {kind} this run could see"
+    title = f"How large a {kind} this run could detect"
     largest = min(verdict.theta, 100.0) if is_exact(verdict) else verdict.theta  # few samples have a theta past 100
     half, often = _effect_of_half(verdict, largest), 100 * power_at(verdict, largest)
     description = (
@@ -80,9 +80,16 @@ def power_chart(verdict: Verdict, key: str) -> Chart | None:
         for e, p in zip(effects[:: STEPS // TABLE], powers[:: STEPS // TABLE], strict=True)
     ]
     svg = drawing(
-        key, "power", title, description, *parts, data_theta=verdict.theta, data_theta_target=target,
-        data_beta=verdict.beta, data_power_at_theta=power_at(verdict, verdict.theta),
-    )  # fmt: skip
+        key,
+        "power",
+        title,
+        description,
+        *parts,
+        data_theta=verdict.theta,
+        data_theta_target=target,
+        data_beta=verdict.beta,
+        data_power_at_theta=power_at(verdict, verdict.theta),
+    )
     headings = (f"True {kind}, points", "Fails the check, %")
     return Chart("power", title, description, svg, headings, tuple(rows), _notes(verdict))
 
@@ -98,7 +105,8 @@ def _effect_of_half(verdict: Verdict, most: float) -> float:
 
 def _notes(verdict: Verdict) -> tuple[str, ...]:
     if is_exact(verdict):
-        return (f"Exact, at this run's {100 * (verdict.discordance or 0):.1f}% of samples that changed.",)
+        share = 100 * (verdict.discordance or 0)
+        return (f"The curve is exact for this run, in which {share:.1f}% of the samples changed.",)
     if verdict.stop is not None:
-        return ("It is that of the whole run, with all its looks: alpha at 0 and 1 - beta at theta.",)
+        return ("The curve is that of the whole run with all its looks: alpha at 0 and 1 - beta at theta.",)
     return ()

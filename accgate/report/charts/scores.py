@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from accgate.records import is_binary
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, legend, pixel
 from accgate.text import number
@@ -32,7 +33,7 @@ def scores_chart(verdict: Verdict, candidate: Floats, reference: Floats | None, 
     everything = np.concatenate([values for _, values in sides])
     if not all(len(values) for _, values in sides):
         return None
-    names, counts = _counted(everything, [values for _, values in sides])
+    names, counts = _bars(everything, [values for _, values in sides])
     shares = [100.0 * row / row.sum() for row in counts]
     x, y = across(-0.5, len(names) - 0.5), upward(0.0, _top(max(float(row.max()) for row in shares)))
     short = [name.split(" ")[0] for name in names]
@@ -43,31 +44,44 @@ def scores_chart(verdict: Verdict, candidate: Floats, reference: Floats | None, 
             left = x.at(bin_) + (side - len(sides) / 2) * wide
             top = y.at(float(share))
             parts.append(
-                element("rect", x=pixel(left), y=pixel(top), width=pixel(wide), height=pixel(y.start - top),
-                        class_=f"bar {name}", data_count=int(count[bin_]))
-            )  # fmt: skip
+                element(
+                    "rect",
+                    x=pixel(left),
+                    y=pixel(top),
+                    width=pixel(wide),
+                    height=pixel(y.start - top),
+                    class_=f"bar {name}",
+                    data_count=int(count[bin_]),
+                )
+            )
     parts.append(legend([("area", f"bar {name}", name) for name, _ in sides]))
     title = "How the scores are distributed"
     means = {name: float(values.mean()) for name, values in sides}
-    said = ", ".join(f"the {name}'s mean is {number(mean)}" for name, mean in means.items())
-    description = f"Share of the samples by score: {said}."
+    sides_mean = ", ".join(f"the {name}'s mean is {number(mean)}" for name, mean in means.items())
+    description = f"Share of the samples by score: {sides_mean}."
     rows = [
         (name, *(f"{int(count[bin_]):,} ({share[bin_]:.1f}%)" for count, share in zip(counts, shares, strict=True)))
         for bin_, name in enumerate(names)
     ]
     svg = drawing(
-        key, "scores", title, description, *parts, data_candidate=means["candidate"],
-        data_reference=means.get("reference"), data_n=verdict.n,
-    )  # fmt: skip
+        key,
+        "scores",
+        title,
+        description,
+        *parts,
+        data_candidate=means["candidate"],
+        data_reference=means.get("reference"),
+        data_n=verdict.n,
+    )
     notes = () if reference is not None else ("The reference's scores are not beside accgate.json.",)
     headings = ("Score, points", *(f"{name.capitalize()}, samples" for name, _ in sides))
     return Chart("scores", title, description, svg, headings, tuple(rows), notes)
 
 
-def _counted(everything: Floats, sides: list[Floats]) -> tuple[list[str], list[npt.NDArray[np.int64]]]:
+def _bars(everything: Floats, sides: list[Floats]) -> tuple[list[str], list[npt.NDArray[np.int64]]]:
     """Names of the bars, and each side's number of samples in them."""
     distinct = np.unique(everything)
-    if np.isin(distinct, (0.0, 100.0)).all():
+    if is_binary(distinct):
         distinct = np.array([0.0, 100.0])
     if len(distinct) <= MOST_VALUES:
         return [f"{value:g}" for value in distinct], [np.array([(v == d).sum() for d in distinct]) for v in sides]

@@ -36,12 +36,12 @@ def element(name: str, *children: str, **attributes: str | float | None) -> str:
     >>> element("text", text("a < b"))
     '<text>a &lt; b</text>'
     """
-    given = "".join(
+    pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{''.join(children)}</{name}>" if children else f"<{name}{given}/>"
+    return f"<{name}{pairs}>{''.join(children)}</{name}>" if children else f"<{name}{pairs}/>"
 
 
 def text(value: str) -> str:

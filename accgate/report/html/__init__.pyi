@@ -1,3 +1,4 @@
-from .path import SequentialPath
+from .inline import embed, policy_hash
+from .page import html_report
 
-__all__ = ["SequentialPath"]
+__all__ = ["embed", "html_report", "policy_hash"]

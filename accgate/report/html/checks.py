@@ -1,4 +1,4 @@
-"""One check as the HTML report shows it: why in words, its charts, and what could not be drawn."""
+"""One check in the HTML report: its verdict explained, its charts, and the reasons why some are missing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accgate.decision import path_of
 from accgate.report.charts import (
     Chart,
     coverage_chart,
@@ -16,8 +17,6 @@ from accgate.report.charts import (
     scores_chart,
     sequential_chart,
 )
-from accgate.report.html.evidence import evidence_of
-from accgate.report.html.path import path_of
 from accgate.report.html.run import Sides, sides_of
 from accgate.text import number, p_relation, signed
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The charts of a check, and in words why others are not there."""
+    """The charts of a check, and the reasons why others are missing."""
 
     charts: tuple[Chart, ...] = ()
     missing: tuple[str, ...] = ()
@@ -41,35 +40,37 @@ def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> P
     BadInput
         When a file of the folder is damaged.
     """
-    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
-    missing = []
     if verdict.p_value is None or verdict.candidate.mean is None:
         return Pictures()
+    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
+    missing = []
     sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
     if isinstance(sides, str):
         missing.append(f"Charts of single samples are left out: {sides}.")
         return Pictures(tuple(chart for chart in charts if chart is not None), tuple(missing))
     if verdict.stop is not None:
-        way = _way(verdict, sides, key)
-        if isinstance(way, str):
-            missing.append(f"The way to the verdict is not drawn: {way}.")
+        path = _path(verdict, sides, key)
+        if isinstance(path, str):
+            missing.append(f"The way to the verdict is not drawn: {path}.")
         else:
-            charts.insert(0, way)
+            charts.insert(0, path)
     charts.append(scores_chart(verdict, sides.candidate, sides.reference, f"{key}-scores"))
-    found, why = _confidence(sides, key)
-    missing += why
-    return Pictures(tuple(chart for chart in [*charts, *found] if chart is not None), tuple(missing))
+    confidence, reasons = _confidence(sides, key)
+    missing += reasons
+    return Pictures(tuple(chart for chart in [*charts, *confidence] if chart is not None), tuple(missing))
 
 
-def _way(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
-    """The chart of a sequential check, or why there is none."""
-    walk = path_of(verdict, sides)
-    if isinstance(walk, str):
-        return walk
-    bets = evidence_of(verdict, sides)
-    if bets is not None:
-        return evidence_chart(verdict, bets.n, bets.drop, bets.sound, f"{key}-sequential")
-    return sequential_chart(verdict, walk, f"{key}-sequential")
+def _path(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
+    """The chart of a sequential check, or the reason why there is none."""
+    evidence = sides.evidence(verdict)
+    if isinstance(evidence, str):
+        return evidence
+    path = path_of(evidence, verdict)
+    if path is None:
+        return "the records beside accgate.json do not lead to it"
+    if path.bets is not None:
+        return evidence_chart(verdict, path.n, path.bets, f"{key}-sequential")
+    return sequential_chart(verdict, path, f"{key}-sequential")
 
 
 def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:
@@ -93,7 +94,7 @@ def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:
 
 
 def why(verdict: Verdict) -> str:
-    """How the verdict of a check came about, for a reader who knows none of the words of the table."""
+    """The reason of a verdict, for a reader who knows none of the words of the table."""
     if verdict.p_value is None or verdict.candidate.mean is None:
         return ""
     name = verdict.statistic or "mean"
@@ -104,18 +105,18 @@ def why(verdict: Verdict) -> str:
     kind = "drop" if verdict.higher_is_better else "rise"
     p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
     looks = ", all looks counted" if verdict.stop is not None else ""
-    chance = f"A harmless change would look this bad in {_often(p, looks)}"
+    chance = f"A harmless change would look this bad in {_share_of_runs(p, looks)}"
     limit = f"{100 * verdict.alpha:g}% (alpha)"
     if verdict.verdict == "regression":
         return f"{moved} {chance}. That is no more than {limit}, so the check fails."
-    seen = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
+    detects = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
     if verdict.verdict == "inconclusive":
         return (
-            f"{moved} {chance}: no regression is shown. But the run could see no less than {seen}, and it should "
-            f"see {number(verdict.theta_target)}: it needs more samples."
+            f"{moved} {chance}, so no regression is shown. But this run detects only {detects}; you asked for "
+            f"{number(verdict.theta_target)}: it needs more samples."
         )
     if verdict.verdict == "pass":
-        able = "" if verdict.theta is None else f" It would have seen {seen}."
+        able = "" if verdict.theta is None else f" It would have detected {detects}."
         return f"{moved} {chance}; the check fails at {limit} or less, so it passes.{able}"
     return moved
 
@@ -127,10 +128,10 @@ def _interval(verdict: Verdict) -> str:
     return f"; {100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}% interval {low} to {high}"
 
 
-def _often(p: float, looks: str = "") -> str:
+def _share_of_runs(p: float, looks: str = "") -> str:
     """A p-value as a share of runs, with the letter that the tables have.
 
-    >>> _often(0.0022), _often(1e-9)
+    >>> _share_of_runs(0.0022), _share_of_runs(1e-9)
     ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
     """
     share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"

@@ -16,10 +16,10 @@ AROUND = 24  # words kept on each side of a change
 TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-def words_compared(flips: int) -> int:
-    """How many words of each reply are compared, so that a report of many flips is made in seconds.
+def words_to_compare(flips: int) -> int:
+    """How many words of each reply to compare, so that a report of many flips is made in seconds.
 
-    >>> words_compared(10), words_compared(1_000), words_compared(10**6)
+    >>> words_to_compare(10), words_to_compare(1_000), words_to_compare(10**6)
     (400, 126, 24)
     """
     return max(LEAST, min(MOST, math.isqrt(WORK // max(flips, 1))))
@@ -45,12 +45,12 @@ def word_diff(before: str, after: str, *, most: int = MOST) -> list[Part]:
     if max(map(len, middle)) > most:
         parts += [(REMOVED, "".join(middle[0])), (ADDED, "".join(middle[1]))]
     else:
-        parts += _matched(*middle)
+        parts += _match(*middle)
     parts.append((SAME, "".join(left[len(left) - tail :])))
     return [part for part in parts if part[1]]
 
 
-def _matched(left: Sequence[str], right: Sequence[str]) -> list[Part]:
+def _match(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     parts: list[Part] = []
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -60,18 +60,18 @@ def _matched(left: Sequence[str], right: Sequence[str]) -> list[Part]:
     return [part for part in parts if part[1]]
 
 
-def shortened(parts: Sequence[Part], length: int) -> list[Part]:
-    """The parts without the long stretches that are the same, and cut to about `length` characters a side.
+def shorten(parts: Sequence[Part], length: int) -> list[Part]:
+    """The parts without long stretches that both texts share, cut to about `length` characters a side.
 
-    >>> shortened([(0, "a " * 100), (-1, "x"), (1, "y")], 400)[0][1][:6]
+    >>> shorten([(0, "a " * 100), (-1, "x"), (1, "y")], 400)[0][1][:6]
     '… a a '
     """
-    kept: list[Part] = []
+    result: list[Part] = []
     room = {REMOVED: length, ADDED: length}
     for place, (kind, words) in enumerate(parts):
         text = words
         if kind == SAME:
-            text = _elided(words, starts=place > 0, ends=place < len(parts) - 1)
+            text = _elide(words, starts=place > 0, ends=place < len(parts) - 1)
         sides = [kind] if kind != SAME else [REMOVED, ADDED]
         left = min(room[side] for side in sides)
         if left <= 0:
@@ -79,12 +79,12 @@ def shortened(parts: Sequence[Part], length: int) -> list[Part]:
         text = text if len(text) <= left else f"{text[: max(left - 2, 1)]} …"
         for side in sides:
             room[side] -= len(text)
-        kept.append((kind, text))
-    return kept
+        result.append((kind, text))
+    return result
 
 
-def _elided(text: str, *, starts: bool, ends: bool) -> str:
-    """A stretch that is the same: only what is near a change."""
+def _elide(text: str, *, starts: bool, ends: bool) -> str:
+    """A stretch that both texts share, but only the words near a change."""
     tokens = TOKEN.findall(text)
     head, tail = 2 * AROUND if starts else 0, 2 * AROUND if ends else 0
     if not starts and not ends:

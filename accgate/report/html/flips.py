@@ -1,4 +1,4 @@
-"""The samples that got worse, as data for the report's browser of them: as much of each as there is room for."""
+"""The samples that got worse, as data for the report's list of them, each cut to the room there is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from accgate.report.flips import SCANNED, Flip
-from accgate.report.html.diff import ADDED, REMOVED, SAME, Part, shortened, word_diff, words_compared
-from accgate.report.html.inline import embedded
+from accgate.report.html.diff import ADDED, REMOVED, SAME, Part, shorten, word_diff, words_to_compare
+from accgate.report.html.inline import embed
 
 ROOM = 640_000  # bytes of all flips in a report
 LENGTHS = (1_500, 1_000, 700, 500, 350, 250, 180, 120)  # characters of one reply; the largest that has room is taken
@@ -88,15 +88,14 @@ class FlipsOfReport:
 def flips_of_report(flips: Mapping[int, Sequence[Flip]]) -> FlipsOfReport:
     """The flips of a report, by the number of the check, cut to the room there is."""
     share = max(1, WITH_TEXT // max(len(flips), 1))
-    compared = words_compared(sum(min(len(found), share) for found in flips.values()))
-    whole = {check: [_whole(flip, compared, at < share) for at, flip in enumerate(found)]
-             for check, found in flips.items()}  # fmt: skip
+    words = words_to_compare(sum(min(len(own), share) for own in flips.values()))
+    whole = {check: [_whole(flip, words, at < share) for at, flip in enumerate(own)] for check, own in flips.items()}
     for length in LENGTHS:
-        cut = {check: tuple(_cut(flip, length) for flip in found) for check, found in whole.items()}
-        rows = {check: [flip.row for flip in found] for check, found in cut.items()}
+        cut = {check: tuple(_cut(flip, length) for flip in own) for check, own in whole.items()}
+        rows = {check: [flip.row for flip in own] for check, own in cut.items()}
         if len(json.dumps(rows)) <= ROOM:
             break
-    return FlipsOfReport(cut, embedded(rows))
+    return FlipsOfReport(cut, embed(rows))
 
 
 def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
@@ -106,9 +105,9 @@ def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
     if before is not None and got is not None:
         parts = tuple(word_diff(before, got, most=compared))
     else:
-        known = before if before is not None else got
+        reply = before if before is not None else got
         kind = REMOVED if before is not None else ADDED
-        parts = ((kind, known),) if known else ()
+        parts = ((kind, reply),) if reply else ()
     expected = None if flip.expected is None else plain(flip.expected)
     prompt = None if flip.prompt is None else plain(flip.prompt)
     scores = _points(flip.score_before), _points(flip.score)
@@ -126,7 +125,7 @@ def _cut(flip: ShownFlip, length: int) -> ShownFlip:
     expected = flip.expected
     if expected is not None and len(expected) > length // 2:
         expected = expected[: length // 2].rstrip() + " …"
-    parts = tuple(shortened(flip.parts, length))
+    parts = tuple(shorten(flip.parts, length))
     return replace(flip, id=flip.id[:120], prompt=prompt, expected=expected, parts=parts)
 
 

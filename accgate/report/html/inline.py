@@ -11,10 +11,10 @@ from typing import Any
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def embedded(value: Any) -> str:
+def embed(value: Any) -> str:
     r"""JSON that a script element can hold: plain ASCII in which no text can end the element.
 
-    >>> embedded({"answer": "</script>"})
+    >>> embed({"answer": "</script>"})
     '{"answer": "\\u003c/script\\u003e"}'
     """
     return "".join(ESCAPES.get(character, character) for character in json.dumps(value))

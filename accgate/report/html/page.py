@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, light and dark, on paper and on a phone."""
+"""The report as one HTML file that needs no other: light or dark, on paper or on a phone, without a network."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ DRAWN = 40  # checks with charts; of more, those that did not pass come first
 class Section:
     """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
 
-    `steps` tell how the verdict came about, each under a heading; of `advice` every second part is a command. `marked`
-    says whether words are marked that differ between two replies.
+    `steps` explain the verdict, each under a heading; every second part of `advice` is a command. `marked` says whether
+    the words that differ between two replies are marked.
     """
 
     number: int
@@ -52,8 +52,8 @@ class Section:
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
     """The report of a run as a whole HTML page.
 
-    Names, prompts and replies can hold anything: each shows as text, and the page's policy lets nothing load or run but
-    its own style and script.
+    Names, prompts and replies can hold anything: each shows as text, and the page's policy lets only its own style and
+    script load and run.
 
     Parameters
     ----------
@@ -73,9 +73,13 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("accgate.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        autoescape=True, finalize=_shown,
-    )  # fmt: skip
+        loader=PackageLoader("accgate.report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+        finalize=_on_one_line,
+    )
     values = values_of(result, {}, ROOMS[0])
     sections, data = _sections(result, values["checks"], flips or {}, folder)
     style, script = _part("report.css"), _part("report.js")
@@ -84,10 +88,18 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     values["legend"] = words.legend(result)  # without that of the comment's lines, which are no charts
-    return environment.get_template("report.html.j2").render(
-        values, sections=sections, policy=policy, style=Markup(style), script=Markup(script), data=Markup(data),
-        markup=Markup,
-    ) + "\n"  # fmt: skip
+    return (
+        environment.get_template("report.html.j2").render(
+            values,
+            sections=sections,
+            policy=policy,
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(data),
+            markup=Markup,
+        )
+        + "\n"
+    )
 
 
 def _sections(
@@ -96,40 +108,46 @@ def _sections(
     from accgate.report.flips import flips_of
     from accgate.report.words import explanation_of
 
-    found: dict[int, tuple[Flip, ...]] = {}
+    by_check: dict[int, tuple[Flip, ...]] = {}
     for at, verdict in enumerate(result.checks):
         if folder is not None:
-            found[at] = flips_of(verdict, folder, shown=len(verdict.flips))
+            by_check[at] = flips_of(verdict, folder, shown=len(verdict.flips))
         else:
-            found[at] = tuple(flips.get((verdict.model, verdict.task), ()))
-    shown = flips_of_report({at: some for at, some in found.items() if some})
+            by_check[at] = tuple(flips.get((verdict.model, verdict.task), ()))
+    cut = flips_of_report({at: own for at, own in by_check.items() if own})
     drawn = sorted(range(len(result.checks)), key=lambda i: -SEVERITY.index(result.checks[i].verdict))[:DRAWN]
     sections = []
     for at, (verdict, view) in enumerate(zip(result.checks, views, strict=True)):
         if at in drawn:
             pictures = pictures_of(verdict, folder, result.seed, f"c{at}")
         else:
-            pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, the worst first.",))
-        own = shown.by_check.get(at, ())
+            pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
+        own = cut.by_check.get(at, ())
         _, *steps, (_, advice) = explanation_of(result, verdict)
         parts = tuple(advice.replace(HERE, " below" if own else "").split("`"))
-        sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own),
-                                any(flip.alike for flip in own)))  # fmt: skip
-    return sections, shown.data
+        marked = any(flip.alike for flip in own)
+        sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own), marked))
+    return sections, cut.data
 
 
 def sort_keys(verdict: Verdict) -> tuple[str, ...]:
     """What each cell of a check's row sorts by: whole figures, texts, and the verdict by how bad it is."""
     p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
     figures: tuple[float | None, ...] = (
-        verdict.n, verdict.reference.mean, verdict.candidate.mean, verdict.difference, verdict.gamma, verdict.theta, p,
-    )  # fmt: skip
+        verdict.n,
+        verdict.reference.mean,
+        verdict.candidate.mean,
+        verdict.difference,
+        verdict.gamma,
+        verdict.theta,
+        p,
+    )
     texts = (verdict.model or "", verdict.task or "")
     numbers = tuple("" if value is None else repr(value) for value in figures)
     return (*map(visible, texts), *numbers, str(SEVERITY.index(verdict.verdict)))
 
 
-def _shown(value: Any) -> Any:
+def _on_one_line(value: Any) -> Any:
     """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
     return visible(value) if type(value) is str else value
 

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Seeded changes of a text that should not change the right answer, for the metrics of robustness."""
 
 import lazy_loader
 

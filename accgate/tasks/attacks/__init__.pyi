@@ -1,3 +1,3 @@
-from .attack import Attack, CannotAttack, attacked, attacked_row
+from .attack import Attack, CannotAttack, attack_row, attack_text
 
-__all__ = ["Attack", "CannotAttack", "attacked", "attacked_row"]
+__all__ = ["Attack", "CannotAttack", "attack_row", "attack_text"]

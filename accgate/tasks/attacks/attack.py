@@ -121,7 +121,7 @@ class Attack:
             yield "protect", f"is not a regular expression: {error}"
 
 
-def attacked(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
+def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -> str:
     """The text after the attack: for one attack, text and key the same on every machine and Python version.
 
     Numbers, code in backticks or fences, LaTeX commands, Roman numerals and what `attack.protect` matches stay, and so
@@ -147,7 +147,7 @@ def attacked(attack: Attack, text: str, *, key: str, paired: object = None) -> s
     from `random`, which promises the same `random()` but not the same `sample` or `shuffle` in the next Python.
     A larger rate makes the changes of a smaller one too.
 
-    >>> attacked(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
+    >>> attack_text(Attack("keyboard"), "Tom has 12 apples and eats 5 of them.", key="s1")
     'Yom has 12 apples and ears 5 of them.'
     """
     for name, fault in attack.faults():
@@ -165,7 +165,7 @@ def attacked(attack: Attack, text: str, *, key: str, paired: object = None) -> s
     return changed if changed != text else applied(text, edits[:1])
 
 
-def attacked_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
+def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
     """The row with `attack.field` attacked.
 
     Raises
@@ -173,7 +173,7 @@ def attacked_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[st
     CannotAttack
         When the row has no text in the field, or in the column of kind `column`.
 
-    >>> attacked_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
+    >>> attack_row(Attack("column", field="q", column="p"), {"q": "How old?", "p": "What age?"}, key="s1")["q"]
     'What age?'
     """
     if attack.field is None or attack.field not in row:
@@ -182,7 +182,7 @@ def attacked_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[st
     if not isinstance(text, str):
         raise CannotAttack(f"column {attack.field!r} holds {text!r}, no text to attack")
     paired = row.get(attack.column) if attack.column is not None else None
-    return {**row, attack.field: attacked(attack, text, key=key, paired=paired)}
+    return {**row, attack.field: attack_text(attack, text, key=key, paired=paired)}
 
 
 def _chosen(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:

@@ -17,7 +17,7 @@ from accgate.text import nearest
 RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
 
 
-def loaded_tasks(
+def load_tasks(
     name: str, *, num_fewshot: int | None, fewshot_seed: int, system: str | None, chat: bool, include_path: Path | None
 ) -> dict[str, Any]:
     """The tasks that a name stands for, by their own names, each with the requests of every document built.
@@ -68,7 +68,7 @@ def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
 
 def _load(manager: Any, name: str) -> dict[str, Any]:
     if name not in manager.all_tasks:
-        raise BadInput(f"lm-eval knows no task {name!r}; {nearest(name, manager.all_tasks)}")
+        raise BadInput(f"lm-eval has no task {name!r}; {nearest(name, manager.all_tasks)}")
     try:
         return dict(manager.load([name])["tasks"])
     except Exception as error:  # the network, a data set's format, a task's own code

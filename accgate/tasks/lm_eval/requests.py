@@ -35,13 +35,21 @@ class LmEvalRequest:
     stop: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def asked(self, id_: str, repeat: int = 0) -> Request:
+    def engine_request(self, id_: str, repeat: int = 0) -> Request:
         """The request as an engine takes it."""
         return Request(
-            id=id_, repeat=repeat, prompt=self.prompt, system=self.system, mode="chat" if self.chat else "completion",
-            max_tokens=self.max_tokens, temperature=self.temperature, top_p=self.top_p, top_k=self.top_k,
-            stop=self.stop, extra=self.extra,
-        )  # fmt: skip
+            id=id_,
+            repeat=repeat,
+            prompt=self.prompt,
+            system=self.system,
+            mode="chat" if self.chat else "completion",
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            top_k=self.top_k,
+            stop=self.stop,
+            extra=self.extra,
+        )
 
 
 def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where: str) -> LmEvalRequest:
@@ -58,8 +66,8 @@ def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where
         return LmEvalRequest("rolling", "", str(arguments[0]))
     if request_type == "loglikelihood":
         context, continuation = str(arguments[0]), str(arguments[1])
-        kept = context.rstrip()
-        return LmEvalRequest("score", kept, context[len(kept) :] + continuation)
+        prompt = context.rstrip()
+        return LmEvalRequest("score", prompt, context[len(prompt) :] + continuation)
     system, prompt = _of_chat(str(arguments[0]), where) if chat else ("", str(arguments[0]))
     return LmEvalRequest("generate", prompt, system=system, chat=chat, **_generation(dict(arguments[1]), where))
 
@@ -77,16 +85,20 @@ def _generation(options: dict[str, Any], where: str) -> dict[str, Any]:
     options.pop("do_sample", None)
     until = options.pop("until", None) or []
     longest = options.pop("max_gen_toks", MAX_TOKENS)
-    found = {
+    settings = {
         "stop": tuple([until] if isinstance(until, str) else map(str, until)),
         "max_tokens": options.pop("max_tokens", longest),
         "temperature": options.pop("temperature", 0.0),
         "top_p": options.pop("top_p", None),
         "top_k": options.pop("top_k", None),
     }
-    if isinstance(found["max_tokens"], bool) or not isinstance(found["max_tokens"], int) or found["max_tokens"] < 1:
-        raise BadInput(f"{where}: max_gen_toks is {found['max_tokens']!r}; write a whole number of tokens")
-    return {**found, "temperature": float(found["temperature"]), "extra": options}
+    if (
+        isinstance(settings["max_tokens"], bool)
+        or not isinstance(settings["max_tokens"], int)
+        or settings["max_tokens"] < 1
+    ):
+        raise BadInput(f"{where}: max_gen_toks is {settings['max_tokens']!r}; write a whole number of tokens")
+    return {**settings, "temperature": float(settings["temperature"]), "extra": options}
 
 
 async def responses_of(
@@ -106,16 +118,16 @@ async def responses_of(
             f"the engine {engine.describe().name} gives no log-likelihoods, which this task of lm-eval needs; use "
             "vllm, or a task that generates text"
         )
-    found = await asyncio.gather(*(_response(engine, request, id_, repeat) for request in requests))
-    return tuple(response for response, _ in found), tuple(reply for _, reply in found if reply is not None)
+    pairs = await asyncio.gather(*(_response(engine, request, id_, repeat) for request in requests))
+    return tuple(response for response, _ in pairs), tuple(reply for _, reply in pairs if reply is not None)
 
 
 async def _response(engine: Any, request: LmEvalRequest, id_: str, repeat: int) -> tuple[Response, Reply | None]:
     if request.kind == "generate":
-        reply = await engine.complete(request.asked(id_, repeat))
+        reply = await engine.complete(request.engine_request(id_, repeat))
         if reply.text is None:
             raise RequestFailed("the reply holds no text")
         return reply.text, reply
     scorer: Scorer = engine
-    found = await scorer.score(request.asked(id_, repeat), request.continuation)
-    return (found.total if request.kind == "rolling" else (found.total, found.greedy)), None
+    likelihood = await scorer.score(request.engine_request(id_, repeat), request.continuation)
+    return (likelihood.total if request.kind == "rolling" else (likelihood.total, likelihood.greedy)), None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.report.flips import Flip
-from accgate.report.html.diff import ADDED, MOST, REMOVED, SAME, TOKEN, shortened, word_diff, words_compared
+from accgate.report.html.diff import ADDED, MOST, REMOVED, SAME, TOKEN, shorten, word_diff, words_to_compare
 from accgate.report.html.flips import ROOM, WITH_TEXT, flips_of_report, plain
 
 replies = st.lists(st.sampled_from(["the", "answer", "is", "42", "41", ".", ",", "\n"]), max_size=30).map(" ".join)
@@ -46,7 +46,7 @@ def test_replies_too_long_to_compare_count_as_changed_between_what_they_share() 
 
 def test_long_stretches_that_are_the_same_are_left_out_around_the_change() -> None:
     same = "word " * 300
-    parts = shortened(word_diff(f"{same}yes {same}", f"{same}no {same}"), 1_500)
+    parts = shorten(word_diff(f"{same}yes {same}", f"{same}no {same}"), 1_500)
     assert [kind for kind, _ in parts] == [SAME, REMOVED, ADDED, SAME]
     assert parts[0][1].startswith("… ")
     assert parts[-1][1].endswith(" …")
@@ -56,7 +56,7 @@ def test_long_stretches_that_are_the_same_are_left_out_around_the_change() -> No
 @pytest.mark.parametrize("length", [10, 120, 700])
 def test_no_side_is_much_longer_than_there_is_room_for(length: int) -> None:
     before, after = " ".join(map(str, range(0, 900, 3))), " ".join(map(str, range(0, 900, 2)))
-    parts = shortened(word_diff(before, after), length)
+    parts = shorten(word_diff(before, after), length)
     assert all(len(side(parts, kind)) <= length + 4 for kind in (REMOVED, ADDED))
 
 
@@ -89,7 +89,7 @@ def test_an_unknown_reply_is_told_from_an_empty_one(before: str | None, got: str
 
 
 def test_work_is_bounded_whatever_the_number_of_flips() -> None:
-    assert all(flips * words_compared(flips) ** 2 <= 17_000_000 for flips in (1, 100, 1_000, 20_000))
+    assert all(flips * words_to_compare(flips) ** 2 <= 17_000_000 for flips in (1, 100, 1_000, 20_000))
 
 
 def test_line_breaks_stay_and_controls_do_not() -> None:

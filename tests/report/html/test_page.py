@@ -133,13 +133,13 @@ def test_both_colour_schemes_and_paper_are_there() -> None:
             "pass",
             {"p_adjusted": 0.4},
             "the check fails at 5% (alpha) or less, so it passes. "
-            "It would have seen a drop of 3.00 points in 80% of runs.",
+            "It would have detected a drop of 3.00 points in 80% of runs.",
         ),
-        ("inconclusive", {"p_adjusted": 0.4, "theta_target": 1.0}, "it should see 1.00: it needs more samples."),
+        ("inconclusive", {"p_adjusted": 0.4, "theta_target": 1.0}, "you asked for 1.00: it needs more samples."),
         (
             "pass",
             {"p_adjusted": 0.4, "higher_is_better": False},
-            "would have seen a rise of 3.00 points in 80% of runs",
+            "would have detected a rise of 3.00 points in 80% of runs",
         ),
     ],
 )

@@ -1,0 +1,86 @@
+"""The commands `compare` and `sigma`, which need files of scores and no model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from accgate.cli.common import console, json_option, rate_options, scale_option
+from accgate.errors import PASSED
+from accgate.stats import TESTS
+
+
+def compare_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `compare`."""
+    command.add_argument(
+        "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score and perhaps cluster"
+    )
+    command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
+    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"], help="(auto)")
+    rate_options(command)
+    command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
+    command.add_argument("--theta", type=float, help="drop in points that must be detectable")
+    command.add_argument("--early-stopping", action="store_true", help="use as few samples as the evidence allows")
+    command.add_argument("--discordance", type=float, metavar="Q", help="share of samples expected to change")
+    command.add_argument("--seed", type=int, default=0, help="seed of the sample order and of resampling (0)")
+    scale_option(command)
+    command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
+    json_option(command)
+
+
+def sigma_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `sigma`."""
+    command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="one or two files with id and score")
+    command.add_argument("--theta", type=float, default=2.0, help="drop in points to plan for (2)")
+    rate_options(command)
+    scale_option(command)
+    json_option(command)
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Decide from two files of scores."""
+    from accgate.decision import compare_scores
+    from accgate.design import Design
+    from accgate.records import in_points, read_scores
+    from accgate.result import result_of_verdict, to_json
+
+    reference, candidate = in_points(
+        read_scores(arguments.reference, "reference"), read_scores(arguments.candidate, "candidate"), arguments.scale
+    )
+    design = Design(
+        test=arguments.test,
+        alpha=arguments.alpha,
+        beta=arguments.beta,
+        sigma=arguments.sigma,
+        theta=arguments.theta,
+        higher_is_better=not arguments.lower_is_better,
+        discordance=arguments.discordance,
+        early_stopping=arguments.early_stopping,
+        seed=arguments.seed,
+    )
+    result = result_of_verdict(compare_scores(reference, candidate, design))
+    if arguments.json:
+        print(to_json(result.checks[0]))
+    else:
+        from accgate.report import print_result
+
+        print_result(console(), result)
+    return result.exit_code
+
+
+def sigma(arguments: argparse.Namespace) -> int:
+    """Estimate how much scores vary, within a run and between two runs."""
+    from accgate.planning import noise_of
+
+    noise = noise_of(
+        arguments.records, theta=arguments.theta, alpha=arguments.alpha, beta=arguments.beta, scale=arguments.scale
+    )
+    if arguments.json:
+        from accgate.result import to_json
+
+        print(to_json(noise))
+    else:
+        from accgate.report import print_noise
+
+        print_noise(console(), noise)
+    return PASSED

@@ -1,0 +1,94 @@
+"""The commands `validate` and `plan`: every check of a config, with its figures and costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accgate.cli.common import OUT, config_of, config_options, console
+from accgate.errors import PASSED
+
+if TYPE_CHECKING:
+    from accgate.config import Config
+    from accgate.planning import Check, Estimate
+
+validate_options = config_options
+
+
+def plan_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `plan`."""
+    config_options(command)
+    command.add_argument(
+        "--runs", action="append", type=Path, metavar="DIR", help=f"estimate costs from these run folders ({OUT})"
+    )
+    group = command.add_argument_group("if you have no dataset yet: how many test cases to annotate")
+    group.add_argument("--margin", type=float, metavar="T", help="how far the mean may be off, in units of the range")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="SHARE", help="with this confidence (0.95)")
+    group.add_argument(
+        "--range", nargs=2, type=float, default=[0.0, 1.0], metavar=("LOW", "HIGH"), help="range of a score (0 1)"
+    )
+    group.add_argument("--population", type=int, metavar="N", help="how many test cases exist at all, if you know")
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    """Check a config and all that it names, and say what it means."""
+    from accgate import planning
+
+    config = config_of(arguments)
+    return _print_checks(arguments, config, planning.validate(config), table=False)
+
+
+def plan(arguments: argparse.Namespace) -> int:
+    """Plan every check of a config, or with --margin the annotation of test cases."""
+    from accgate.planning import estimates, hardware_here, plan_checks
+
+    if arguments.margin is not None:
+        return _plan_annotation(arguments)
+    config = config_of(arguments)
+    checks = plan_checks(config)
+    runs = arguments.runs or [path for path in (OUT,) if path.is_dir()]
+    return _print_checks(arguments, config, checks, table=True, costs=estimates(checks, runs, hardware_here))
+
+
+def _plan_annotation(arguments: argparse.Namespace) -> int:
+    from accgate.planning import annotation_plan
+
+    low, high = arguments.range
+    annotation = annotation_plan(
+        arguments.margin, confidence=arguments.confidence, low=low, high=high, population=arguments.population
+    )
+    if arguments.json:
+        print(json.dumps(annotation.as_dict(), indent=2))
+    else:
+        from accgate.report import print_annotation
+
+        print_annotation(console(), annotation)
+    return PASSED
+
+
+def _print_checks(
+    arguments: argparse.Namespace,
+    config: Config,
+    checks: Sequence[Check],
+    *,
+    table: bool,
+    costs: Sequence[Estimate] = (),
+) -> int:
+    if arguments.json:
+        from dataclasses import asdict
+
+        from accgate.planning import as_rows
+
+        rows = as_rows(checks)
+        for row, cost in zip(rows, costs, strict=False):
+            row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
+        print(json.dumps(rows, indent=2))
+        return PASSED
+    from accgate.report import gate_sentence, print_costs, print_plan
+
+    print_plan(console(), checks, title=gate_sentence(config.source.path, config.gate, len(checks)), table=table)
+    print_costs(console(), costs)
+    return PASSED

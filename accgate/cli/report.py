@@ -1,0 +1,69 @@
+"""The commands `report` and `explain`, which show a result."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from accgate.cli.common import RESULT, console, write
+from accgate.errors import PASSED
+
+
+def report_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `report`."""
+    command.add_argument(
+        "result",
+        nargs="?",
+        type=Path,
+        default=RESULT,
+        metavar="accgate.json",
+        help=f"a result, or a verdict of compare --json ({RESULT})",
+    )
+    command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
+    command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
+    command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
+
+
+def explain_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `explain`."""
+    command.add_argument(
+        "check", nargs="?", metavar="CHECK", help="MODEL/TASK, or just one of the two where that is enough"
+    )
+    command.add_argument(
+        "result", nargs="?", type=Path, default=RESULT, metavar="accgate.json", help=f"a result ({RESULT})"
+    )
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Write a result in the forms that are asked for."""
+    from accgate.report import flips_of_result, read_result
+
+    result = read_result(arguments.result)
+    if arguments.junit is not None:
+        from accgate.report import junit_xml
+
+        write(arguments.junit, junit_xml(result))
+    flips = flips_of_result(result, arguments.result.parent)
+    if arguments.html is not None:
+        from accgate.report import html_report
+
+        write(arguments.html, html_report(result, flips, arguments.result.parent))
+    if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
+        from accgate.report import render_markdown
+
+        write(arguments.markdown or "-", render_markdown(result, flips))
+    return PASSED
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Explain in words how a check got its verdict."""
+    from accgate.report import explanation_of, find_check, print_explanation, read_result
+
+    name: str | None = arguments.check
+    path: Path = arguments.result
+    if name is not None and name.endswith(".json") and Path(name).is_file():  # only the file was named
+        path = Path(name)
+        name = None
+    result = read_result(path)
+    print_explanation(console(), explanation_of(result, find_check(result, name)))
+    return PASSED

@@ -1,0 +1,112 @@
+"""What is wrong between values of accuracy.toml, each fault with its key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from accgate.config.tables import AccuracyFile, Model, TaskSettings
+from accgate.errors import Key, dotted
+from accgate.inputs import TomlFile
+from accgate.records import file_name
+from accgate.stats import PAIRED_TESTS
+from accgate.tasks import ENDINGS, library_names
+from accgate.text import nearest
+
+NOT_WITH_LM_EVAL = ("file", "library", "mode", "dataset", "few_shot_dataset", "subset", "choose", "judge")
+
+
+def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
+    """Every fault between values, with its key; files are looked for from the folder of `file`."""
+    for kind, names in (("models", content.models), ("tasks", content.tasks)):
+        if not names:
+            yield (kind,), f"has no table; add [{kind}.NAME]"
+        yield from _name_faults(kind, names)
+    for name, model in content.models.items():
+        yield from _model_faults(name, model)
+    if content.report.template is not None and not file.has_file(content.report.template):
+        yield ("report", "template"), _no_file(content.report.template, file)
+    for name, task in content.tasks.items():
+        for key, message in _task_faults(name, task, content, file):
+            yield ("tasks", name, *key), message
+
+
+def _model_faults(name: str, model: Model) -> Iterator[tuple[Key, str]]:
+    for label, value in model.variant.items():
+        if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
+            yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
+    for key in ("messages", "prompt"):  # no model's own: the base's rules say what is asked
+        if key in model.sampling.extra:
+            yield ("models", name, "sampling", "extra", key), "is what a task asks; write it in the task's file"
+
+
+def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    seen: dict[str, str] = {}
+    for name in names:
+        usable = name.strip() == name != "" and name.isprintable() and "@" not in name
+        if not usable or len(name) > 100 or len(file_name(name)) > 200:  # file systems stop at 255 bytes
+            yield (kind, name), "is not a usable name; use up to 100 printable characters without @"
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            yield (
+                (kind, name),
+                f"differs from {dotted((kind, other))} only in upper and lower case; rename one of the two",
+            )
+
+
+def _task_faults(name: str, task: TaskSettings, content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
+    for model in task.models:
+        if model not in content.models:
+            yield ("models",), f"names no model {model!r}; {nearest(model, content.models)}"
+    if task.judge is not None and task.judge not in content.judges:
+        yield ("judge",), f"names no judge {task.judge!r}; {nearest(task.judge, content.judges)}"
+    yield from _source_faults(name, task, file)
+    if task.reference is not None and task.reference_num_samples is None:
+        yield ("reference",), "needs reference_num_samples beside it: the reference's own error counts"
+    if task.reference is None and task.reference_num_samples is not None:
+        yield ("reference_num_samples",), "needs reference, the mean in points, beside it"
+    if task.reference is not None and task.target is not None:
+        yield ("target",), "stands beside reference; a task is compared with one of the two"
+    if task.limit is not None and task.num_samples is not None and task.limit < task.num_samples:
+        yield ("limit",), f"is {task.limit}, less than num_samples = {task.num_samples}; remove one of the two"
+    yield from _test_faults(task)
+
+
+def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, str]]:
+    if task.lm_eval is not None:
+        for own in NOT_WITH_LM_EVAL:
+            if getattr(task, own) is not None:
+                yield (own,), "stands beside lm_eval, which brings its own; remove one of the two"
+    elif task.file is not None:
+        if task.library is not None:
+            yield ("library",), "stands beside file; keep one of the two"
+        if not file.has_file(task.file):
+            missing = f"there is no file {task.file!r} in {file.path.parent}"
+            yield ("file",), f"{missing}; write the path relative to this file"
+    elif (task.library or name) not in library_names():
+        key: Key = ("library",) if task.library else ()
+        hint = nearest(task.library or name, library_names())
+        yield key, f'is not in the task library; {hint}; or name a task file: file = "my_task.toml"'
+    yield from _dataset_faults(task, file)
+
+
+def _dataset_faults(task: TaskSettings, file: TomlFile) -> Iterator[tuple[Key, str]]:
+    for key, path in (("dataset", task.dataset), ("few_shot_dataset", task.few_shot_dataset)):
+        if path is not None and not file.has_file(path):
+            yield (key,), _no_file(path, file)
+        elif path is not None and not path.lower().endswith(ENDINGS):
+            yield (key,), f"is {path!r}; the name must end in {', '.join(ENDINGS)}"
+
+
+def _no_file(name: str, file: TomlFile) -> str:
+    return f"there is no file {name!r} in {file.path.parent}; write the path relative to this file"
+
+
+def _test_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:
+    if task.test == "target" and task.target is None:
+        yield ("test",), "is target, but no target is set; add target = ..., the mean that must hold"
+    if task.test not in ("target", "auto") and task.target is not None:
+        yield ("test",), f"is {task.test!r}, but a target is set; use target, or remove the target"
+    if task.test in PAIRED_TESTS and task.reference is not None:
+        yield ("test",), f"is {task.test}, but only a reference's mean is given; use two-sample, or record one"

@@ -1,0 +1,111 @@
+"""The path of a sequential check to its verdict, as plain data to draw."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from accgate.decision.evidence import Evidence
+from accgate.decision.sequential import SequentialCheck, order_by_cluster, sequential_check
+from accgate.design import oriented
+from accgate.stats import Boundaries, SequentialResult
+from accgate.verdict import Verdict
+
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Bets:
+    """What two bets have won after each unit, as shares of what decides: that there is a drop, and that there is none.
+
+    They are the logarithms of their capitals over log(1 / alpha) and log(1 / beta).
+    """
+
+    drop: tuple[float, ...]
+    sound: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SequentialPath:
+    """How a check came to its verdict, unit by unit (a sample, or a whole cluster).
+
+    `n` are the samples used by then and `sums` the sums of their differences in points, turned so that worse is down.
+    The run fails where the sum falls to `fails` and passes where it rises to `passes`, pairs of samples and sum. With
+    `is_whole` these are the boundaries by which the test decided; else `fails` holds the limit at the last sample
+    alone. `exact` says that every unit is one sample scored 0 or 100. `bets` are those of an e-process test.
+    """
+
+    n: tuple[int, ...]
+    sums: tuple[float, ...]
+    exact: bool
+    fails: Points = ()
+    passes: Points = ()
+    is_whole: bool = False
+    bets: Bets | None = None
+
+
+def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
+    """The path by which a check came to its verdict, from the samples that it used.
+
+    The test is the one that decided, at the alpha that decided. Where it does not lead to the verdict, as with files
+    of another run, the path is without the test's boundaries and bets.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The samples that the check used, all with a score; `n_max` is that of the run.
+    verdict : Verdict
+        Of a sequential test.
+
+    Returns
+    -------
+    SequentialPath or None
+        None where no sequential test decides this evidence.
+    """
+    if verdict.alpha_applied is None:
+        return None
+    check = sequential_check(order_by_cluster(evidence), verdict.alpha_applied)
+    if check is None or not len(check.units.totals):
+        return None
+    units = check.units
+    path = SequentialPath(tuple(units.samples.tolist()), tuple(np.cumsum(units.totals).tolist()), units.exact)
+    if not _leads_to(check.result(), verdict):
+        return replace(path, fails=_last_limit(verdict))
+    if check.test == "e-process":
+        return replace(path, fails=_last_limit(verdict), bets=_bets(check))
+    boundaries = _boundaries(check)
+    return replace(path, fails=boundaries.fails, passes=boundaries.passes, is_whole=True)
+
+
+def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
+    same_p = verdict.p_value is not None and abs(result.p_value - verdict.p_value) <= 1e-9
+    return same_p and (result.n, result.stop) == (verdict.n, verdict.stop)
+
+
+def _boundaries(check: SequentialCheck) -> Boundaries:
+    if check.test == "group-sequential":
+        from accgate.stats import group_sequential_boundaries
+
+        return group_sequential_boundaries(check.units, **check.rates)
+    from accgate.stats import gsprt_boundaries
+
+    return gsprt_boundaries(check.units, discordance=check.discordance, **check.rates)
+
+
+def _bets(check: SequentialCheck) -> Bets:
+    from accgate.stats import betting_path
+
+    path, rates = betting_path(check.units.totals, check.units.planned, bound=check.bound, **check.rates), check.rates
+    assert path.log_sound is not None
+    drop, sound = path.log_drop / -math.log(rates["alpha"]), path.log_sound / -math.log(rates["beta"])
+    return Bets(tuple(drop.tolist()), tuple(sound.tolist()))
+
+
+def _last_limit(verdict: Verdict) -> Points:
+    """The sum of differences at the last sample below which the check fails, from its gamma."""
+    if verdict.gamma is None or verdict.reference.mean is None:
+        return ()
+    limit = oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better) * verdict.n
+    return ((float(verdict.n), limit),)

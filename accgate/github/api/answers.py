@@ -1,0 +1,136 @@
+"""What GitHub's answers say: values in their JSON, which may be missing, and one exception for each kind of failure.
+
+None of the exceptions changes a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+class CannotPublish(Exception):
+    """Something could not be read from or written to GitHub; the message says what, where, and the fix."""
+
+
+class CannotReach(CannotPublish):
+    """The server does not answer, or fails again and again."""
+
+
+class LimitedTooLong(CannotPublish):
+    """GitHub's rate limits require a longer wait than is allowed."""
+
+
+class Unreadable(CannotPublish):
+    """The server's answer is not what GitHub's API promises."""
+
+
+class MissingPermission(CannotPublish):
+    """The token may not do this; the message names the line of `permissions:` to add."""
+
+
+class NotFound(CannotPublish):
+    """There is no such thing, or the token may not see it."""
+
+
+class Refused(CannotPublish):
+    """GitHub understood the request and refused it; the message holds GitHub's reasons."""
+
+
+class Uncertain(CannotPublish):
+    """Something may have been created although the request failed: look for it before you send the request again."""
+
+
+class CannotRead(CannotPublish):
+    """An approval could not be read, so it counts as missing."""
+
+
+def failure(status: int, headers: Mapping[str, str], body: Any, *, what: str, needs: str) -> CannotPublish:
+    """The exception for a response with a status of 400 or more that is no rate limit.
+
+    `what` is the method and path, and `needs` the permission of the operation, as `checks: write`.
+
+    >>> print(failure(403, {}, {"message": "no"}, what="POST /x", needs="checks: write"))
+    POST /x: the token lacks a permission (403: no); add `checks: write` to `permissions:` of the job
+    """
+    answer = f"{status}: {reasons(body)}"
+    if status == 401:
+        return MissingPermission(
+            f"{what}: the token is not valid or has expired ({answer}); pass the job's github.token"
+        )
+    if status == 403 or (status == 404 and "not accessible by" in reasons(body)):
+        grant = " and ".join(f"`{line}`" for line in _grant(headers.get("x-accepted-github-permissions", ""), needs))
+        return MissingPermission(
+            f"{what}: the token lacks a permission ({answer}); add {grant} to `permissions:` of the job"
+        )
+    if status == 404:
+        return NotFound(f"{what}: not found ({answer}); where it does exist, the token needs `{needs}`")
+    return Refused(f"{what}: GitHub refused ({answer})")
+
+
+def reasons(body: Any) -> str:
+    """GitHub's own message with its list of errors, on one line and at most 1,000 characters.
+
+    >>> reasons({"message": "Validation Failed", "errors": [{"field": "body", "code": "invalid"}, "too long"]})
+    'Validation Failed: body invalid; too long'
+    """
+    if not isinstance(body, dict):
+        return "no message"
+    errors = body.get("errors")
+    listed = "; ".join(_reason(error) for error in errors) if isinstance(errors, list) else ""
+    text = f"{body.get('message') or 'no message'}{': ' if listed else ''}{listed}"
+    return re.sub(r"\s+", " ", text)[:1000]
+
+
+def _reason(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return str(error.get("message") or " ".join(str(error[key]) for key in ("field", "code") if key in error))
+
+
+def _grant(accepted: str, needs: str) -> list[str]:
+    """The lines to add: what the operation needs, unless GitHub's own list of alternatives does not have it."""
+    # https://docs.github.com/en/rest/using-the-rest-api/troubleshooting-the-rest-api: "," is and, ";" is or
+    alternatives = [
+        [pair.strip().replace("_", "-").replace("=", ": ") for pair in group.split(",") if "=" in pair]
+        for group in accepted.split(";")
+    ]
+    alternatives = [group for group in alternatives if group]
+    return next((group for group in alternatives if needs in group), alternatives[0] if alternatives else [needs])
+
+
+@contextmanager
+def promised(what: str, kind: type[CannotPublish] = Unreadable) -> Iterator[None]:
+    """Raise `kind` where code in here meets an answer without what GitHub's API promises."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise kind(f"{what}: the answer lacks what GitHub's API promises") from error
+
+
+def text_at(value: Any, *keys: str) -> str | None:
+    """The text at nested keys; None where there is no such key or no text.
+
+    >>> text_at({"user": {"login": "ann"}}, "user", "login"), text_at({"user": None}, "user", "login")
+    ('ann', None)
+    """
+    inner = _at(value, keys)
+    return inner if isinstance(inner, str) else None
+
+
+def number_at(value: Any, *keys: str) -> int | None:
+    """The whole number at nested keys; None where there is no such key or no number.
+
+    >>> number_at({"id": 5}, "id"), number_at({"id": True}, "id")
+    (5, None)
+    """
+    inner = _at(value, keys)
+    return inner if isinstance(inner, int) and not isinstance(inner, bool) else None
+
+
+def _at(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,95 @@
+"""Files on a branch of their own on GitHub: each change is one commit, and the change of no other job is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from accgate.errors import BadInput
+from accgate.github.api import Client, Git, Refused, promised, text_at
+from accgate.github.event import Event
+
+ATTEMPTS = 12
+UNMOVED = 3  # refusals in a row while the branch stands still: then no other job is to blame
+LONGEST = 4  # as many failures as the pause grows with
+
+
+class Change(Protocol):
+    """What a commit writes: the content of files by their paths, none where there is nothing to do, and its message."""
+
+    @property
+    def files(self) -> Mapping[str, bytes]: ...  # noqa: D102
+
+    @property
+    def message(self) -> str: ...  # noqa: D102
+
+
+C = TypeVar("C", bound=Change)
+
+
+def refuse_other_branch(client: Client, event: Event, ref: str) -> None:
+    """Refuse any branch but the default one: a pull request's runs are of code that nobody merged.
+
+    Raises
+    ------
+    BadInput
+        For any other branch, and for an event that anybody can cause.
+    """
+    if event.name.startswith("pull_request") or event.name in ("merge_group", "workflow_run", "issue_comment"):
+        raise BadInput(
+            f"the event {event.name} is not one of the default branch; push the history after push or schedule"
+        )
+    with promised(event.repository):
+        default = text_at(client.get(f"/repos/{event.repository}", needs="metadata: read"), "default_branch")
+    if default is None or ref != f"refs/heads/{default}":
+        raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
+
+
+def push_files(
+    client: Client, repository: str, branch: str, path: str, change_of: Callable[[bytes], C]
+) -> tuple[str, C]:
+    """Commit what `change_of` makes of a file's content to a branch, which is begun without ancestors.
+
+    The commit's parent is the tip that was read, and GitHub moves a branch only forward: where another job was first,
+    the file is read and changed again.
+
+    Parameters
+    ----------
+    path : str
+        The file that is read; `change_of` gets its content, empty where there is none.
+
+    Returns
+    -------
+    str
+        The branch's commit; the one that was read where there was nothing to do.
+    Change
+        What `change_of` gave last.
+
+    Raises
+    ------
+    BadInput
+        When something other than a file stands at the path.
+    CannotPublish
+        When GitHub could not be reached, or refused.
+    """
+    git = Git(client, repository)
+    unmoved = 0
+    for attempt in range(1, ATTEMPTS + 1):
+        tip = git.tip(branch)
+        with promised(f"{repository}: {branch}"):
+            parent = None if tip is None else git.commit(tip)
+            content = b"" if parent is None else git.file(parent, path)
+        change = change_of(content)
+        if tip is not None and not change.files:
+            return tip, change
+        sha = git.write_commit(parent, change.files, change.message)
+        try:
+            git.move_branch(branch, tip, sha)
+        except Refused:
+            unmoved = unmoved + 1 if git.tip(branch) == tip else 0
+            if attempt == ATTEMPTS or unmoved == UNMOVED:
+                raise
+            client.rest(min(attempt, LONGEST))
+        else:
+            return sha, change
+    raise AssertionError("the last attempt returns or raises")

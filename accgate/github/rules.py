@@ -1,0 +1,126 @@
+"""The rules that decide on a pull request: the trees they lie in, the guard, and the verdict once one is approved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from accgate.config import load_config
+from accgate.errors import AccgateError, BadInput, exit_code, worst
+from accgate.github.api import CannotPublish
+from accgate.github.approvals import Approval
+from accgate.github.outcome import Outcome
+from accgate.guard import Guard, changed_rules, has_rules
+from accgate.result import Result
+from accgate.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The folders with the pull request's head and base, and the path of accuracy.toml in them."""
+
+    head: Path
+    base: Path | None
+    config: str
+
+    @property
+    def head_config(self) -> Path:
+        """The head's accuracy.toml."""
+        return self.head / self.config
+
+    @property
+    def base_config(self) -> Path | None:
+        """The base's accuracy.toml, where there is one.
+
+        Raises
+        ------
+        BadInput
+            When the tree does not tell whether there is one.
+        """
+        path = None if self.base is None else self.base / self.config
+        return path if path is not None and has_rules(path, self.head_config) else None
+
+
+def guard_of(trees: Trees, approval: Callable[[], Approval | None]) -> Guard:
+    """Whether the pull request left the rules that decide as strict as they were, or had a change approved.
+
+    `approval` asks GitHub who approved this very commit; it is called only where a rule was loosened.
+    """
+    if trees.base is None or not trees.base.is_dir():
+        return Guard("unreadable", reason="the files of the base commit are missing, so the rules cannot be compared")
+    try:
+        if trees.base_config is None:
+            return Guard("bootstrap")
+        changes = changed_rules(load_config(trees.base_config), load_config(trees.head_config))
+    except AccgateError as error:
+        return Guard("unreadable", reason=f"the rules cannot be compared: {error}")
+    if not any(change.effect == "loosening" for change in changes):
+        return Guard("tightened" if changes else "unchanged", changes)
+    try:
+        approved = approval()
+    except CannotPublish as error:
+        return Guard("unreadable", changes, reason=f"whether somebody approved that cannot be read: {error}")
+    return Guard("loosened", changes) if approved is None else Guard("approved", changes, approved_by=approved.by)
+
+
+def template_of(trees: Trees) -> str | None:
+    """The text of the template that overrides the comment's blocks: the base's, where there is a base.
+
+    Raises
+    ------
+    BadInput
+        When it cannot be read.
+    """
+    path = trees.head_config if trees.base is None else trees.base_config
+    if path is None:
+        return None
+    config = load_config(path)
+    if config.report.template is None:
+        return None
+    file = config.path(config.report.template)
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file}: cannot be read: {error}; save it as UTF-8 text") from error
+
+
+def by_rules_in_force(outcome: Outcome, guard: Guard | None, trees: Trees) -> Outcome:
+    """The outcome by the rules in force: the base's, or the pull request's own once their change is approved.
+
+    Without this nobody could ever accept a lower reference: the check would go on using the base's.
+    """
+    if outcome.result is None or outcome.result.rules != "base" or guard is None or guard.state != "approved":
+        return outcome
+    return replace(outcome, result=_by_own_rules(outcome.result, trees))
+
+
+def _by_own_rules(result: Result, trees: Trees) -> Result:
+    """The result with the own rules' verdicts where they have one, and without checks that they no longer make."""
+    head = load_config(trees.head_config)
+    own = {(v.model, v.task): v for v in result.beside if v.test is not None}
+    pairs = {*head.pairs()}
+    checks, beside = [], []
+    for verdict in result.checks:
+        pair = verdict.model, verdict.task
+        if pair in own:
+            checks.append(own[pair])
+            beside.append(verdict)
+        elif verdict.is_new or pair in pairs:
+            checks.append(_with_reason(verdict, result))
+        else:
+            beside.append(verdict)
+    names = [verdict.verdict for verdict in checks]
+    code = exit_code(names, inconclusive_passes=head.gate.on_inconclusive == "warn")
+    return replace(
+        result, checks=tuple(checks), beside=tuple(beside), verdict=worst(names), exit_code=code, rules="approved",
+        correction=head.gate.correction, on_inconclusive=head.gate.on_inconclusive,
+    )  # fmt: skip
+
+
+def _with_reason(verdict: Verdict, result: Result) -> Verdict:
+    """A check that the own rules could not decide keeps the base's verdict, and says why."""
+    own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
+    if own is None:
+        return verdict
+    return replace(verdict, reasons=(*verdict.reasons, f"decided by the base's rules: {'; '.join(own.reasons)}"))

@@ -1,0 +1,99 @@
+"""A step's messages to its runner: workflow commands, outputs and the job summary."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+SUMMARY_LIMIT = 2**20  # bytes a step
+_CUT_NOTE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB.*\n"
+
+Name = Literal["debug", "notice", "warning", "error", "group", "endgroup", "add-mask", "stop-commands"]
+
+
+def command(
+    name: Name, message: str = "", *, file: str | None = None, line: int | None = None, title: str | None = None
+) -> str:
+    """One workflow command, to be printed on a line of its own; nothing in its values can start another.
+
+    >>> print(command("error", "50% worse\\n::set-output::", file="a,b.toml", line=3, title="drop: 2"))
+    ::error file=a%2Cb.toml,line=3,title=drop%3A 2::50%25 worse%0A::set-output::
+    """
+    values = {"file": file, "line": line, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in values.items() if value is not None)
+    return f"::{name}{' ' if properties else ''}{properties}::{_data(message)}"
+
+
+def mask(token: str) -> str:
+    """The command that makes the runner hide a token; empty where there is none.
+
+    It holds the token: print it in a job of GitHub Actions only.
+    """
+    return "\n".join(command("add-mask", line) for line in token.splitlines() if line.strip())
+
+
+def inert(text: str) -> str:
+    """Text for the log in which the runner obeys no command."""
+    end = _delimiter(text)
+    return f"{command('stop-commands', end)}\n{text.rstrip()}\n::{end}::"
+
+
+def write_outputs(path: str | Path | None, outputs: Mapping[str, str]) -> None:
+    """Append outputs to the file of GITHUB_OUTPUT; without a path nothing happens.
+
+    Raises
+    ------
+    ValueError
+        For a name that an output cannot have.
+    OSError
+        When the file cannot be written.
+    """
+    if not path:
+        return
+    lines = []
+    for name, value in outputs.items():
+        if not re.fullmatch(r"[A-Za-z_][\w-]*", name):
+            raise ValueError(f"{name!r} cannot be the name of an output")
+        end = _delimiter(value)
+        lines.append(f"{name}<<{end}\n{value}\n{end}\n")
+    with Path(path).open("a", encoding="utf-8", newline="") as file:
+        file.write("".join(lines))
+
+
+def append_summary(path: str | Path | None, text: str) -> None:
+    """Append Markdown to the file of GITHUB_STEP_SUMMARY, cut with a note at GitHub's limit; without a path nothing.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written.
+    """
+    if not path:
+        return
+    path = Path(path)
+    left = SUMMARY_LIMIT - (path.stat().st_size if path.exists() else 0)
+    content = text.encode(errors="replace")
+    if len(content) > left:
+        start = content[: max(left - len(_CUT_NOTE.encode()), 0)].decode(errors="ignore")
+        content = (start + _CUT_NOTE).encode() if left >= len(_CUT_NOTE.encode()) else b""
+    with path.open("ab") as file:
+        file.write(content)
+
+
+def _delimiter(text: str) -> str:
+    """A line that the text does not hold, and that its writer could not have guessed."""
+    while (delimiter := f"accgate_{secrets.token_hex(16)}") in text:
+        pass
+    return delimiter
+
+
+# As toCommandValue, escapeData and escapeProperty of @actions/core.
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

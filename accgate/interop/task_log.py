@@ -1,0 +1,170 @@
+"""One task of another tool's log: its run records and the mean that the tool reported, kept as a run or a reference."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.records import (
+    Record,
+    RecordPaths,
+    collect,
+    paths_of,
+    read_records,
+    to_line,
+    write_atomically,
+    write_gzip_lines,
+    write_settings,
+)
+from accgate.references import ReferenceFile, figures_of, write_reference
+from accgate.text import some_of
+
+MALFORMED = (AttributeError, TypeError, LookupError, ValueError)  # raised by parts of an unexpected type
+TOLERANCE = 1e-9  # relative: another order of summation, no more
+
+
+@dataclass(frozen=True)
+class TaskLog:
+    """One task of another tool's log.
+
+    `reported` is the mean in points that the tool itself wrote, equal to that of the records; None where the log holds
+    none, and `note` says why. `higher_is_better` is None where the log does not say.
+    """
+
+    model: str
+    task: str
+    metric: str
+    tool: str
+    source: Path
+    records: tuple[Record, ...]
+    prompts: Mapping[str, str]
+    scale: float
+    reported: float | None
+    higher_is_better: bool | None = None
+    note: str = ""
+    fingerprint: Mapping[str, str] = field(default_factory=dict)
+    date: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Mean in points over the samples that have a score, repeats averaged first."""
+        return sample_mean((record.id, record.score) for record in self.records if record.score is not None)
+
+    @property
+    def samples(self) -> int:
+        """How many samples there are, failed ones included."""
+        return len({record.id for record in self.records})
+
+
+def sample_mean(scores: Iterable[tuple[str, float]]) -> float:
+    """Mean over the samples of (id, score), with the repeats of each averaged first; NaN of none.
+
+    >>> sample_mean([("a", 100.0), ("a", 0.0), ("b", 100.0)])
+    75.0
+    """
+    by_id: dict[str, list[float]] = defaultdict(list)
+    for id_, score in scores:
+        by_id[id_].append(score)
+    means = [math.fsum(values) / len(values) for values in by_id.values()]
+    return math.fsum(means) / len(means) if means else math.nan
+
+
+def check_mean(mean: float, reported: Any, what: str, source: Path, reports: Path) -> float:
+    """The mean that the tool reported, which must be that of the samples.
+
+    Raises
+    ------
+    BadInput
+        When it is another: samples are missing or changed, or the tool reports something else than their mean.
+    """
+    if isinstance(reported, bool) or not isinstance(reported, (int, float)):
+        raise BadInput(f"{reports}: {what} is {reported!r}, which is not a number; give the log as the tool wrote it")
+    if not math.isclose(mean, reported, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        raise BadInput(
+            f"{source}: the samples' mean of {what} is {mean:.10g}, but {reports.name} reports {reported:.10g}; "
+            "samples are missing or were changed, or the tool does not average them"
+        )
+    return float(reported)
+
+
+def write_run(out: Path, log: TaskLog) -> RecordPaths:
+    """Write records, prompts and settings as a run does, under the model's name; present ones must be the same.
+
+    Raises
+    ------
+    BadInput
+        When other records are there, or the folder cannot be written.
+    """
+    paths = paths_of(out, log.model, log.task)
+    try:
+        _refuse_others(paths, log.records)
+        paths.records.parent.mkdir(parents=True, exist_ok=True)
+        write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
+        write_settings(paths, _settings(log))
+        write_atomically(paths.records, b"".join(map(to_line, log.records)))
+    except OSError as error:
+        raise BadInput(f"{paths.records}: cannot be written: {error.strerror}; name another --out") from error
+    return paths
+
+
+def _settings(log: TaskLog) -> dict[str, Any]:
+    about = {"tool": log.tool, "file": log.source.name, "metric": log.metric, "scale": log.scale}
+    fingerprint = {f"task {part}": digest for part, digest in log.fingerprint.items()}
+    return {"imported": about, "records": len(log.records), **fingerprint}
+
+
+def _refuse_others(paths: RecordPaths, records: Sequence[Record]) -> None:
+    if paths.records.exists() and read_records(paths.records) != list(records):
+        raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
+
+
+def refuse_doubles(logs: Iterable[TaskLog]) -> list[TaskLog]:
+    """The same logs, of which no two may be of one model and task.
+
+    Raises
+    ------
+    BadInput
+        Which two files are.
+    """
+    by_pair: dict[tuple[str, str], TaskLog] = {}
+    for item in logs:
+        if other := by_pair.get((item.model, item.task)):
+            raise BadInput(
+                f"{item.source.name} and {other.source.name} are both of task {item.task} and model {item.model}; "
+                "name one of the files, or give one another --model"
+            )
+        by_pair[item.model, item.task] = item
+    return list(by_pair.values())
+
+
+def missing_scores(records: Sequence[Record]) -> str:
+    """The number and ids of samples without a score, in words; empty where all have one."""
+    failed = list(dict.fromkeys(record.id for record in records if record.score is None))
+    return f"{len(failed)} samples have no score: {some_of(failed)}" if failed else ""
+
+
+def keep_records(
+    store: Path, log: TaskLog, *, variant: Mapping[str, Any], reason: str | None, replies: bool, commit: str = ""
+) -> Path:
+    """Write imported records as a reference with scores.
+
+    Raises
+    ------
+    BadInput
+        When a reference exists and no reason is given, or records have no score.
+    """
+    if fault := missing_scores(log.records):
+        raise BadInput(f"{log.source}: {fault}; a reference needs all")
+    scores = collect({r.key: r.score for r in log.records}, str(log.source))
+    tool, _, version = log.tool.rpartition(" ")
+    about = ReferenceFile(
+        model=log.model, task=log.task, **figures_of(scores), date=log.date, commit=commit,
+        engine=f"imported from {tool or log.tool}", engine_version=version if tool else "",
+        variant=dict(variant), fingerprint=dict(log.fingerprint),
+    )  # fmt: skip
+    return write_reference(store, about, log.records, reason=reason, replies=replies)

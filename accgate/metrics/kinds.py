@@ -1,0 +1,52 @@
+"""The kinds of metrics that need more than an answer and a target: log-probabilities, a sandbox, or a judge."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from accgate.metrics.metric import Entry, Metric
+
+Per = Literal["token", "word", "byte"]
+
+
+def perplexity(log_probability: float, *, tokens: int, text: str, per: Per = "token") -> float | None:
+    """exp of the mean negative log-probability of a text, per token, word or UTF-8 byte; None for an empty text.
+
+    >>> by_token, by_word = (perplexity(-6.0, tokens=3, text="one two", per=per) for per in ("token", "word"))
+    >>> round(by_token, 3), round(by_word, 3)
+    (7.389, 20.086)
+
+    Reference: Jelinek et al. 1977, J. Acoust. Soc. Am. 62, S63; by word and byte as in lm-evaluation-harness.
+    """
+    count = {"token": tokens, "word": len(text.split()), "byte": len(text.encode())}[per]
+    if count == 0:
+        return None
+    return math.exp(min(-log_probability / count, 700.0))  # past that a float overflows
+
+
+def _needs_more(answer: str, target: str) -> float:  # noqa: ARG001
+    raise TypeError("this score needs more than answer and target")
+
+
+def _perplexity(*, per: Per = "token") -> Metric:  # noqa: ARG001 whoever scores reads it
+    return Metric("perplexity", _needs_more, lowest=1.0, highest=None, higher_is_better=False, kind="likelihood")
+
+
+def _code_tests(*, timeout: float = 3.0, memory: int = 1024) -> Metric:
+    if not 0.0 < timeout <= 3600.0:
+        raise ValueError("timeout must be above 0 and up to 3600 seconds")
+    if memory < 64:
+        raise ValueError("memory must be 64 MB or more")
+    return Metric("code_tests", _needs_more, kind="code")
+
+
+def _judge() -> Metric:
+    return Metric("judge", _needs_more, kind="judge")
+
+
+ENTRIES = (
+    Entry("perplexity", _perplexity, "how surprising the model finds the target; lower is better"),
+    Entry("code_tests", _code_tests, "the program with the reply's code in it ends without an error"),
+    Entry("judge", _judge, "the mark of a second model by a rubric, scaled to 0 to 100"),
+)

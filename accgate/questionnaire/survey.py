@@ -1,0 +1,178 @@
+"""The result of all ratings: per item the means of both sides, the raters' agreement, and the paired verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from accgate.decision import Evidence, decide
+from accgate.design import Design
+from accgate.errors import BadInput, exit_code, worst
+from accgate.questionnaire.key import Key
+from accgate.questionnaire.ratings import Ratings, by_answer, missing_of
+from accgate.questionnaire.wording import Item
+from accgate.records import Floats, Scores, codes_of
+from accgate.result import Result
+from accgate.stats import Correction, krippendorff_alpha
+from accgate.text import some_of
+
+TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentative conclusions can rest on
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Krippendorff's alpha (a share; None where it does not exist, and `reason` says why) over the answers.
+
+    `answers` counts those that at least two raters rated.
+    """
+
+    answers: int
+    ordinal: float | None
+    interval: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ItemResult:
+    """One item: means of both sides in points, 100 best, turned round where the item is reversed, and agreement."""
+
+    id: str
+    text: str
+    reversed: bool
+    reference: float
+    candidate: float
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The ratings in figures; `missing` counts pairs of ratings, one of each side, that were left out of `expected`."""
+
+    questionnaire: str
+    reference: str
+    candidate: str
+    raters: tuple[str, ...]
+    questions: int
+    answers: int
+    missing: int
+    expected: int
+    items: tuple[ItemResult, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SurveyResult(Result):
+    """A result with one check for each item, in the items' order, and the ratings in figures."""
+
+    judgement: Survey = field(kw_only=True)  # a key of the JSON result
+
+
+def survey_of(
+    key: Key,
+    ratings: Sequence[Ratings],
+    design: Design,
+    *,
+    correction: Correction = "holm",
+    allow_missing: bool = False,
+) -> SurveyResult:
+    """Decide for each item, on the same questions, whether the candidate is rated lower than the reference.
+
+    A question's score is the mean over raters of their level in points; a rater counts for a question where both
+    sides are rated. The question is the unit of the test, or the cluster of the samples where they have one.
+
+    Raises
+    ------
+    BadInput
+        For missing ratings, unless `allow_missing`; with it, for a question that nobody rated on both sides.
+    """
+    if not ratings:
+        raise BadInput("there are no ratings; name the files that the raters saved")
+    missing = [missing_of(one, key) for one in ratings]
+    if not allow_missing and any(missing):
+        raise BadInput(*(_incomplete(one, key, left) for one, left in zip(ratings, missing, strict=True) if left))
+    levels = {item.id: by_answer(ratings, key, item.id) for item in key.items}
+    sides = {item.id: _sides(key, item, levels[item.id]) for item in key.items}
+    clusters = _clusters(key)
+    evidences = [
+        Evidence(candidate, reference, design, key.candidate, item.id, clusters=clusters, binary=False)
+        for item, (reference, candidate) in ((item, sides[item.id]) for item in key.items)
+    ]
+    checks = decide(evidences, correction=correction)
+    items = tuple(
+        ItemResult(
+            item.id, item.text, item.reversed, float(np.mean(sides[item.id][0].values)),
+            float(np.mean(sides[item.id][1].values)), agreement_of(levels[item.id]),
+        )
+        for item in key.items
+    )  # fmt: skip
+    from accgate._version import __version__
+
+    names = [check.verdict for check in checks]
+    left = sum(map(len, missing))
+    expected = len(ratings) * len(key.questions) * len(key.items)
+    survey = Survey(
+        key.questionnaire, key.reference, key.candidate, tuple(one.rater for one in ratings), len(key.questions),
+        len(key.answers), left, expected, items, tuple(_notes(items, left, expected)),
+    )  # fmt: skip
+    return SurveyResult(
+        worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=survey
+    )
+
+
+def _incomplete(ratings: Ratings, key: Key, missing: Sequence[str]) -> str:
+    total = len(key.questions) * len(key.items)
+    return (
+        f"{ratings.path}: {len(missing)} of {total} pairs of ratings are missing: {some_of(missing)}; have "
+        "them completed, or give --allow-missing"
+    )
+
+
+def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
+    """The scores of both sides by question: means over the raters who rated both."""
+    place = {id_: column for column, id_ in enumerate(key.answers)}
+    columns = [[place[question.answer(side)] for question in key.questions] for side in ("reference", "candidate")]
+    points = np.vectorize(item.points, otypes=[np.float64])(levels)
+    reference, candidate = (points[:, side] for side in columns)  # (raters, questions)
+    both = ~(np.isnan(reference) | np.isnan(candidate))
+    ids = [question.id for question in key.questions]
+    if nobody := [f"question {number}" for number, rated in enumerate(both.any(axis=0), 1) if not rated]:
+        raise BadInput(
+            f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
+        )
+    means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
+    return Scores(tuple(ids), means[0][:, None]), Scores(tuple(ids), means[1][:, None])
+
+
+def _clusters(key: Key) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:
+    names = [question.cluster for question in key.questions]
+    return None if None in names else codes_of(names)
+
+
+def agreement_of(levels: Floats) -> Agreement:
+    """The agreement of raters on levels of shape (raters, answers)."""
+    counts = (~np.isnan(levels)).sum(axis=0)
+    answers = int((counts >= 2).sum())
+    if not answers:
+        return Agreement(0, None, None, "no answer has two raters")
+    if len(np.unique(levels[:, counts >= 2][~np.isnan(levels[:, counts >= 2])])) < 2:
+        return Agreement(answers, None, None, "all ratings are the same, as they could be by chance")
+    return Agreement(answers, krippendorff_alpha(levels, "ordinal"), krippendorff_alpha(levels, "interval"))
+
+
+def _notes(items: Sequence[ItemResult], missing: int, expected: int) -> list[str]:
+    notes = []
+    if missing:
+        notes.append(
+            f"{missing} of {expected} pairs of ratings are missing and left out; they may not be missing at random"
+        )
+    weak = [item.id for item in items if item.agreement.ordinal is not None and item.agreement.ordinal < TENTATIVE]
+    if weak:
+        notes.append(
+            f"raters agree too little on {', '.join(weak)} for a conclusion (alpha below {TENTATIVE}): "
+            "make the statement clearer, or have more people rate"
+        )
+    if all(item.agreement.answers == 0 for item in items):
+        notes.append("there is only one rater, so whether others agree is unknown")
+    return notes

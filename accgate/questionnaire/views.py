@@ -1,0 +1,128 @@
+"""The result of a survey for people: in the terminal and as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
+from accgate.report import SYMBOLS
+from accgate.text import number, p_text, signed, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from accgate.verdict import Verdict
+
+HEADINGS = (
+    "Item",
+    "Reference",
+    "Candidate",
+    "Difference",
+    "Gamma",
+    "Theta",
+    "p",
+    "Alpha ordinal",
+    "interval",
+    "Verdict",
+)
+
+
+def headline(result: SurveyResult) -> str:
+    """The verdict in one sentence that names items."""
+    checks = result.checks
+    worse = [check.task or "" for check in checks if check.verdict == "regression"]
+    unsure = [check.task or "" for check in checks if check.verdict not in ("regression", "pass")]
+    if worse:
+        more = f" No verdict on {', '.join(unsure)}." if unsure else ""
+        return f"People rate the candidate lower: {', '.join(worse)}.{more}"
+    if unsure:
+        return f"No verdict: too few questions to detect the drop that matters in {', '.join(unsure)}."
+    return f"People do not rate the candidate lower by any of {len(checks)} items."
+
+
+def summary(survey: Survey) -> str:
+    """Who rated what, in one sentence."""
+    raters = len(survey.raters)
+    return (
+        f"{raters} rater{'s' if raters > 1 else ''}, {survey.questions} questions, {survey.answers} answers; "
+        f"{survey.candidate} against {survey.reference}."
+    )
+
+
+def legend(result: SurveyResult) -> str:
+    """What the columns mean."""
+    alpha = result.checks[0].alpha
+    return (
+        "Means in points: 0 is strongly disagree, 100 strongly agree, reversed items are turned round, so that 100 is "
+        f"best. p: adjusted for the items ({result.correction}); it is compared with {alpha:g}. Alpha: "
+        "Krippendorff's, between raters; 1 is perfect, 0 what chance gives."
+    )
+
+
+def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
+    """The cells of an item's row, under `HEADINGS`."""
+    agreement = item.agreement
+    return (
+        item.id + (" (reversed)" if item.reversed else ""),
+        number(item.reference),
+        number(item.candidate),
+        signed(verdict.difference),
+        number(verdict.gamma),
+        number(verdict.theta),
+        p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
+        number(agreement.ordinal),
+        number(agreement.interval),
+        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
+    )
+
+
+def _remarks(result: SurveyResult) -> list[str]:
+    """The remarks below the table: notes, reasons of verdicts, and why there is no alpha."""
+    survey = result.judgement
+    reasons = [f"{check.task}: {reason}" for check in result.checks for reason in check.reasons]
+    without = [f"{item.id}: no alpha: {item.agreement.reason}" for item in survey.items if item.agreement.reason]
+    return [*survey.notes, *reasons, *(without if any(i.agreement.answers for i in survey.items) else [])]
+
+
+def print_survey(console: Console, result: SurveyResult) -> None:
+    """Print the result in a terminal."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    from accgate.report import COLOURS
+
+    survey = result.judgement
+    console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
+    console.print(Text(visible(summary(survey))))
+    table = Table(box=None, pad_edge=False)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
+    for item, verdict in zip(survey.items, result.checks, strict=True):
+        cells = row(item, verdict)
+        table.add_row(*map(escape, cells[:-1]), Text(verdict.verdict, style=COLOURS[verdict.verdict]))
+    console.print(table)
+    console.print(Text(legend(result)))
+    for remark in _remarks(result):
+        console.print(Text(f"- {visible(remark)}", style="yellow"))
+
+
+def survey_markdown(result: SurveyResult) -> str:
+    """The result as GitHub-flavoured Markdown, in which names and statements are inert text."""
+    from accgate.report import cell
+
+    survey = result.judgement
+
+    def line(cells: Any) -> str:
+        return f"| {' | '.join(map(cell, cells))} |"
+
+    symbol = SYMBOLS[result.verdict]
+    rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
+    statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
+    parts = [
+        f"## {symbol} {cell(headline(result))}", cell(summary(survey)),
+        "\n".join([line(HEADINGS), "|" + "---|" + "--:|" * (len(HEADINGS) - 2) + "---|", *rows]),
+        cell(legend(result)), "\n".join(f"- {cell(remark)}" for remark in _remarks(result)),
+        "Statements:\n\n" + "\n".join(statements),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,242 @@
+"""Writing references: the first of a model and task, one that replaces another, or one more run of the same."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accgate.errors import BadInput
+from accgate.inputs import read_toml
+from accgate.records import Record, Scores, collect, read_gzip_lines, to_line, write_atomically, write_gzip_lines
+from accgate.references.anchor import anchor_beside, keep_anchor
+from accgate.references.columns import cell, columns_of
+from accgate.references.store import (
+    Reference,
+    ReferenceFile,
+    baseline_of,
+    changed_parts,
+    digest,
+    find_reference,
+    is_rescored,
+    reference_path,
+    write_toml,
+)
+from accgate.stats import discordance_of_repeats
+from accgate.tasks import Task
+from accgate.text import some_of
+
+Answer = tuple[str, int, "str | None"]  # id, repeat, reply
+
+
+def figures_of(scores: Scores) -> dict[str, Any]:
+    """The figures of scores that a reference's TOML holds; a discordance only where repeats of 0/100 scores show it."""
+    values = scores.averaged()
+    repeats = scores.values.shape[1]
+    return {
+        "mean": float(np.mean(values)),
+        "n": scores.n,
+        "sigma": float(np.std(values, ddof=1)) if scores.n > 1 else None,
+        "repeats": repeats,
+        "discordance": discordance_of_repeats(scores.values).value if scores.is_binary and repeats > 1 else None,
+    }
+
+
+def write_reference(
+    store: Path,
+    about: ReferenceFile,
+    records: Sequence[Record],
+    *,
+    reason: str | None,
+    replies: bool,
+    answers: bool = False,
+) -> Path:
+    """Write a reference of one run; a replaced one needs a reason, which is kept with what it replaced.
+
+    The first of all is kept as the anchor that drift is counted from. With `answers` the scores have answer and target
+    beside them, for statistics that need those.
+
+    Raises
+    ------
+    BadInput
+        When a reference exists and no reason is given, or records have no score.
+    """
+    path = reference_path(store, about.model, about.variant, about.task)
+    replaced = replaced_figures(path, reason)
+    scores = _scores(records, "the run")
+    anchor = keep_anchor(store, about, scores)
+    about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs_sha256=(_run_digest(records),))
+    _store(path, about, records, _replies(records) if replies else None, answers=answers)
+    return path
+
+
+def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], task: Task) -> Reference:
+    """The reference that a run of this task can be added to.
+
+    Raises
+    ------
+    BadInput
+        When there is none, only its mean is known, or it is of other samples: which and how many, or what changed.
+    """
+    path = reference_path(store, model, variant, task.name)
+    reference = find_reference(store, baseline_of(model, variant, None), task.name)
+    if reference is None:
+        raise BadInput(f"{path}: there is no reference to add to; record the first run without --add")
+    if reference.scores is None:
+        raise BadInput(f"{path}: has a mean and no scores to add to; record it again with --reason TEXT")
+    recorded, now = reference.about.fingerprint, task.fingerprint
+    fix = "undo that, or replace the reference with --reason TEXT"
+    if is_rescored(recorded, now):
+        changed = " and ".join(changed_parts(recorded, now))
+        raise BadInput(f"{path}: {changed} changed since {reference.about.date or 'it was recorded'}; {fix}")
+    recorded_ids, ids = set(reference.scores.ids), {sample.id for sample in task.samples}
+    extra, lacking = sorted(ids - recorded_ids), sorted(recorded_ids - ids)
+    faults = []
+    if extra:
+        faults.append(f"{len(extra)} are not in the reference: {some_of(extra)}")
+    if lacking:
+        faults.append(f"{len(lacking)} of the reference's {len(recorded_ids)} are not in the run: {some_of(lacking)}")
+    if faults:
+        raise BadInput(f"{path}: a run of {len(ids)} samples cannot be added: {'; '.join(faults)}; {fix}")
+    return reference
+
+
+def has_run(reference: Reference, records: Sequence[Record]) -> bool:
+    """Whether these records are in the reference already, as when a finished run is resumed."""
+    return _run_digest(records) in reference.about.runs_sha256
+
+
+def add_run(
+    reference: Reference, about: ReferenceFile, records: Sequence[Record], *, replies: bool, answers: bool = False
+) -> Path:
+    """Add a run to a reference as further repeats: its noise falls, and so does the theta that runs against it reach.
+
+    Every run counts. A run that was added cannot be taken out, and there is no way to choose among runs: the best of
+    several is no estimate of the model, and a reference that was lucky by one standard deviation nearly doubles the
+    false failures of every test against it.
+
+    Parameters
+    ----------
+    reference : Reference
+        From `reference_to_extend`.
+    about : ReferenceFile
+        Of the new run; its figures are replaced by those of all runs together.
+    records : sequence of Record
+        Of the new run; their repeats are numbered on from the reference's.
+    replies : bool
+        Whether the run's replies go to the sidecar; those of earlier runs stay there.
+    answers : bool
+        Whether answer and target stand beside the scores.
+
+    Raises
+    ------
+    BadInput
+        When records have no score, or other clusters than the reference.
+    """
+    path, old = reference.path, reference.about
+    _scores(records, "the run")
+    stored = list(reference.records())
+    first = 1 + max(record.repeat for record in stored)
+    added = [replace(record, repeat=first + record.repeat) for record in records]
+    pooled = [*stored, *added]
+    about = replace(
+        about,
+        **figures_of(_scores(pooled, f"{path} with this run")),
+        runs=old.runs + 1,
+        engine=_both(old.engine, about.engine),
+        engine_version=_both(old.engine_version, about.engine_version),
+        hardware=_both(old.hardware, about.hardware),
+        reason=old.reason,
+        replaced=old.replaced,
+        anchor=old.anchor,
+        runs_sha256=(*old.runs_sha256, _run_digest(records)),
+    )
+    stored_replies = [(row["id"], row["repeat"], row["reply"]) for row in read_gzip_lines(reference.replies_path)]
+    _store(path, about, pooled, [*stored_replies, *(_replies(added) if replies else ())], answers=answers)
+    return path
+
+
+def _both(old: str, new: str) -> str:
+    """The engines, versions or hardware of all runs, each once, in the order of the runs.
+
+    >>> _both("0.10", "0.10"), _both("0.10; 0.11", "0.11"), _both("0.10", "0.11")
+    ('0.10', '0.10; 0.11', '0.10; 0.11')
+    """
+    return "; ".join(dict.fromkeys(part for part in (*old.split("; "), new) if part))
+
+
+def _scores(records: Sequence[Record], side: str) -> Scores:
+    """The records' scores, of which none may be missing."""
+    failed = [record.id for record in records if record.score is None]
+    if failed:
+        raise BadInput(
+            f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
+        )
+    clusters = {record.key: record.cluster for record in records}
+    return collect({record.key: record.score for record in records}, side, clusters)
+
+
+def _replies(records: Sequence[Record]) -> list[Answer]:
+    return [(record.id, record.repeat, record.reply) for record in records]
+
+
+def _store(
+    path: Path, about: ReferenceFile, records: Sequence[Record], replies: list[Answer] | None, *, answers: bool
+) -> None:
+    """Write a reference's scores, the sidecar of replies or none, and last the TOML that vouches for the scores."""
+    content = _csv(sorted(records, key=lambda record: record.key), answers=answers)
+    row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path.with_suffix(".scores.csv"), content)
+    sidecar = path.with_suffix(".replies.jsonl.gz")
+    if replies:
+        replies.sort(key=lambda answer: answer[:2])
+        write_gzip_lines(sidecar, ({"id": i, "repeat": repeat, "reply": reply} for i, repeat, reply in replies))
+    else:
+        sidecar.unlink(missing_ok=True)
+    write_toml(path, row)
+
+
+def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
+    """The mean, n, date and commit of the reference that a new one replaces; empty where there is none.
+
+    Raises
+    ------
+    BadInput
+        When something is replaced and no reason is given, or the anchor beside it is damaged.
+    """
+    if not path.is_file():
+        return {}
+    if not (reason or "").strip():
+        raise BadInput(
+            f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
+        )
+    anchor_beside(path)
+    old = read_toml(path, fix="delete it to record anew").data
+    return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
+
+
+def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
+    present = columns_of(records, answers=answers)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "repeat", "score", *present])
+    for record in records:
+        assert record.score is not None
+        score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
+        writer.writerow([record.id, record.repeat, score, *(cell(getattr(record, name)) for name in present)])
+    return text.getvalue().encode()
+
+
+def _run_digest(records: Sequence[Record]) -> str:
+    """A digest of a run's records, which differs between runs of the same scores: seconds and replies count too."""
+    sha = hashlib.sha256()
+    for line in sorted(map(to_line, records)):
+        sha.update(line)
+    return sha.hexdigest()

@@ -1,0 +1,113 @@
+"""A task of lm-evaluation-harness as a task of accgate: its prompts and scorer, our ids, order, records and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accgate.inputs import typed
+from accgate.metrics import Metric
+from accgate.records import order_key
+from accgate.tasks.definition import Definition
+from accgate.tasks.sample import Sample
+from accgate.tasks.schema import Dataset, DefinitionFile, Extract
+from accgate.tasks.task import Task
+
+if TYPE_CHECKING:
+    from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
+
+METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
+# Lower is better, as lm-eval has it; used only where lm-eval itself is not loaded, as in the guard.
+LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarnessTask(Task):
+    """A task whose samples lm-eval words and scores; `documents` are its own samples, by id."""
+
+    lm_eval: LmEvalTask = field(compare=False)
+    documents: dict[str, LmEvalSample] = field(compare=False, repr=False)
+
+
+def is_of_harness(definition: Definition) -> bool:
+    """Whether lm-eval has the prompts and the scorer."""
+    return definition.content.metric.startswith(METRIC)
+
+
+def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
+    """The definition of a task of lm-eval that is not loaded: only its name, its metric and the metric's direction."""
+    metric = options.get("metric") or "acc"
+    return _definition(name, str(metric), higher_is_better=metric not in LOWER)
+
+
+def harness_definition(task: LmEvalTask) -> Definition:
+    """The definition of a task that lm-eval has loaded."""
+    return _definition(task.name, task.metric, higher_is_better=task.higher_is_better)
+
+
+def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition:
+    content = DefinitionFile(
+        dataset=Dataset(hub=f"lm_eval/{name}"),
+        prompt=name,
+        target=name,
+        metric=f"{METRIC}{metric}",
+        metric_options={"higher_is_better": higher_is_better},
+        source="lm-evaluation-harness",
+    )
+    return Definition(content, Path(f"lm_eval/{name}"))
+
+
+def load_from_harness(name: str, options: Mapping[str, Any], folder: Path) -> LmEvalTask:
+    """The task of lm-eval with this name, by the `options` of its table; their paths start from `folder`.
+
+    Raises
+    ------
+    KeyFaults
+        For options that there are not, with keys of the task's table in accuracy.toml.
+    BadInput
+        For names that lm-eval does not know.
+    CannotEvaluate
+        When lm-eval is not installed, or the data set cannot be had.
+    """
+    from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
+
+    return lm_eval_task(name, options=typed(options, LmEvalOptions, ("options",)), folder=folder)
+
+
+def harness_task(name: str, task: LmEvalTask, seed: int) -> HarnessTask:
+    """The samples of a loaded task in the fixed order."""
+    documents = {sample.id: sample for sample in task.samples}
+    several = len({sample.task for sample in task.samples}) > 1
+    samples = [
+        Sample(sample.id, sample.prompt, sample.prompt, "", sample.target, group=sample.task if several else None)
+        for sample in task.samples
+    ]
+    samples.sort(key=lambda sample: order_key(seed, sample.id))
+    bounded = task.scale == 100.0  # fractions of lm-eval's
+    metric = Metric(
+        f"{METRIC}{task.metric}",
+        _never,
+        lowest=0.0 if bounded else None,
+        highest=100.0 if bounded else None,
+        higher_is_better=task.higher_is_better,
+        kind="harness",
+    )
+    return HarnessTask(
+        name=name,
+        samples=tuple(samples),
+        metric=metric,
+        extract=Extract(),
+        mode="completion",
+        stop=(),
+        max_tokens=max(request.max_tokens for sample in task.samples for request in sample.requests),
+        fingerprint=task.fingerprint,
+        dataset_ids=frozenset(documents),
+        lm_eval=task,
+        documents=documents,
+    )
+
+
+def _never(answer: str, target: str) -> float:
+    raise TypeError(f"lm-eval scores {answer!r} against {target!r}")

@@ -1,0 +1,130 @@
+"""What an imported log and a task that accgate runs share: a sample's id and answer, a fingerprint, and points.
+
+Both give a sample the same id, so that a reference made from a log serves a run of the same task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.tasks.sample import sample_id
+
+FRACTIONS = frozenset(
+    {
+        # lm-eval's own, and those of its tasks that document a share of right answers
+        "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "acc_all", "exact_match", "em", "pass@1", "pass_at_1",
+        "prompt_level_strict_acc", "prompt_level_loose_acc", "contains", "mc1", "mc2",
+        # scorers of Inspect
+        "accuracy", "match", "includes", "answer", "choice", "pattern", "exact", "f1", "math",
+        "model_graded_qa", "model_graded_fact",
+    }
+)  # fmt: skip
+
+
+def request_text(requests: Iterable[Sequence[Any]]) -> str:
+    r"""The texts of a sample's requests, each below the one before; a context that several share comes once.
+
+    >>> request_text([("2 + 2 =", " 4"), ("2 + 2 =", " 5")])
+    '2 + 2 =\n 4\n 5'
+    """
+    return "\n".join(_texts(requests))
+
+
+def _texts(requests: Iterable[Sequence[Any]]) -> list[str]:
+    texts: list[str] = []
+    context = None
+    for request in requests:
+        own = [part for part in map(_text, request) if part is not None]
+        texts += own[1:] if own and own[0] == context else own
+        context = own[0] if own else None
+    return texts
+
+
+def _text(part: Any) -> str | None:
+    """A context or continuation; a chat's messages stand in a list of one text."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, (list, tuple)) and len(part) == 1 and isinstance(part[0], str):
+        return str(part[0])
+    return None
+
+
+def likeliest(requests: Sequence[tuple[str, str]], likelihoods: Sequence[float]) -> str | None:
+    """The likeliest of scored options, each a context and its continuation; None where there is no choice.
+
+    Options that lm-eval scores besides without a context, for mutual information, do not count. Where options differ in
+    the context alone, their number from 0 stands for them.
+
+    >>> likeliest([("Q", " yes"), ("Q", " no"), ("", " yes")], [-2.0, -1.0, -0.5])
+    'no'
+    >>> likeliest([("Ann", " left"), ("Bob", " left")], [-2.0, -1.0])
+    '1'
+    """
+    with_context = next((place for place, (context, _) in enumerate(requests) if not context), len(requests))
+    count = with_context or len(requests)
+    if count < 2:
+        return None
+    best = max(range(count), key=likelihoods.__getitem__)
+    texts = [continuation.strip() for _, continuation in requests[:count]]
+    return texts[best] if len(set(texts)) > 1 else str(best)
+
+
+def numbered_ids(task: str, pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """The id of each (prompt, target), in order, by the rule of every run record: identical ones count from 0."""
+    seen: Counter[tuple[str, str]] = Counter()
+    ids = []
+    for pair in pairs:
+        ids.append(sample_id(task, *pair, seen[pair]))
+        seen[pair] += 1
+    return ids
+
+
+def harness_fingerprint(
+    task: str, metric: str, chosen_filter: str, generation: Mapping[str, Any] | None
+) -> dict[str, str]:
+    """The parts of a task of lm-eval that can change a score, as references keep them; the dataset is not among them.
+
+    `generation` has the options of a request for text, and is None where options are scored.
+    """
+    parts: dict[str, Any] = {
+        "prompt": ["lm-eval", task],
+        "extract": chosen_filter,
+        "metric": [metric, chosen_filter],
+        "reply": None if generation is None else dict(generation),
+    }
+    return {key: _digest(part) for key, part in parts.items()}
+
+
+def _digest(part: Any) -> str:
+    text = json.dumps(part, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def scale_of(metric: str, values: Sequence[float], scale: float | None, where: str) -> float:
+    """The factor to points: `scale` where it is given, or 100 for a metric that is known to be a fraction.
+
+    Raises
+    ------
+    BadInput
+        For a metric that is not known, where no scale is given: points are never guessed. For values that contradict
+        the table, and for a scale that is no positive number.
+    """
+    if scale is not None:
+        if not (isfinite(scale) and scale > 0.0):
+            raise BadInput(f"scale is {scale:g}; give a number above 0")
+        return scale
+    ask = "give --scale 100 where its values are fractions, --scale 1 where they are points or have a unit of their own"
+    if metric not in FRACTIONS:
+        raise BadInput(f"{where}: is {metric} a fraction or in points? That is not known; {ask}")
+    outside = [value for value in values if not 0.0 <= value <= 1.0]
+    if outside:
+        raise BadInput(
+            f"{where}: {metric} should be a fraction, but {len(outside)} values are not: {outside[0]:g}; {ask}"
+        )
+    return 100.0

@@ -1,0 +1,276 @@
+"""A task as the installed lm-evaluation-harness loads it: its prompts and its scorer.
+
+lm-eval itself makes the requests of each document (few-shot examples included) and scores the answers, through the
+task's filters and `process_results`. Nothing of a task is rewritten here.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs import CLOSED, Flag, Number, Text, Whole
+from accgate.tasks.lm_eval.loading import load_tasks, means_of
+from accgate.tasks.lm_eval.mapping import (
+    FRACTIONS,
+    harness_fingerprint,
+    likeliest,
+    numbered_ids,
+    request_text,
+    scale_of,
+)
+from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
+
+# Decided in bits, document by document: lm-eval pools all documents, which no test of pairs can.
+LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
+
+
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
+class LmEvalOptions:
+    """`[tasks.NAME.options]` of a task with `lm_eval`."""
+
+    metric: Text | None = Field(default=None, description="the metric, where the task has several, as acc_norm")
+    filter: Text | None = Field(default=None, description="the filter, where the task has several")
+    scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
+    num_fewshot: Whole | None = Field(default=None, ge=0, description="examples in the prompt, as --num_fewshot")
+    include_path: Text | None = Field(default=None, description="folder with task files of your own")
+    fewshot_seed: Whole = Field(default=1234, description="of the draw of examples; lm-eval's own default")
+    chat: Flag = Field(default=False, description="ask by chat, as lm-eval does with --apply_chat_template")
+    system: Text | None = Field(default=None, description="system message, as --system_instruction")
+
+
+@dataclass(frozen=True)
+class LmEvalSample:
+    """A document of a task: what is asked of it, in order, with every request as often as the task repeats it."""
+
+    id: str
+    task: str
+    prompt: str
+    target: str
+    requests: tuple[LmEvalRequest, ...]
+    instances: tuple[Any, ...] = field(repr=False, compare=False, default=())
+
+
+@dataclass(frozen=True)
+class LmEvalTask:
+    """A task or group of lm-eval, ready to be asked.
+
+    `samples` stand in the order of lm-eval's documents; the caller orders and draws them by their ids. `group` of a
+    sample is its `task`, of which a group has several. `fingerprint` is that of an imported log of the same task.
+    """
+
+    name: str
+    samples: tuple[LmEvalSample, ...]
+    metric: str
+    filter: str
+    scale: float
+    higher_is_better: bool
+    output_type: str
+    fingerprint: Mapping[str, str]
+    tasks: Mapping[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def needs_likelihoods(self) -> bool:
+        """Whether the engine must score given texts."""
+        return any(request.kind != "generate" for request in self.samples[0].requests)
+
+    def score(self, sample: LmEvalSample, responses: Sequence[Response]) -> dict[str, float]:
+        """Every metric behind every filter, as "metric,filter" to lm-eval's own value.
+
+        Values of perplexities are this document's bits per word, per byte, or of the whole continuation. Metrics that
+        lm-eval combines over all documents in another way are left out.
+
+        Parameters
+        ----------
+        sample : LmEvalSample
+            One of `samples`.
+        responses : sequence of str, (float, bool or None) or float
+            To each of its requests: the text; the log-likelihood, and whether the continuation is the model's first
+            choice; the log-likelihood of a whole text.
+
+        Raises
+        ------
+        CannotEvaluate
+            When lm-eval cannot score them.
+        """
+        task = self.tasks[sample.task]
+        instances = _with_responses(sample.id, sample.instances, responses)
+        try:
+            for ensemble in task._filters:
+                ensemble.apply(instances)
+            scores: dict[str, float | None] = {}
+            for name in instances[0].filtered_resps:
+                values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
+                scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
+        except Exception as error:  # a task's own code raises what it likes
+            fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
+            raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
+        return {key: value for key, value in scores.items() if value is not None}
+
+    def points(self, sample: LmEvalSample, responses: Sequence[Response]) -> float:
+        """The chosen metric in points (bits for a perplexity).
+
+        Raises
+        ------
+        BadInput
+            When the task gives no such value, or one that is no fraction where it should be.
+        CannotEvaluate
+            When lm-eval cannot score, or needs to know of first choices and the engine does not tell.
+        """
+        unknown = any(isinstance(response, tuple) and response[1] is None for response in responses)
+        if unknown and (self.output_type, self.metric) in NEED_GREEDY:
+            raise CannotEvaluate(
+                f"{self.name}: {self.metric} needs to know the model's first choices, which the engine hides"
+            )
+        scores = self.score(sample, responses)
+        key = f"{self.metric},{self.filter}"
+        if key not in scores:
+            raise BadInput(
+                f"{self.name}: gives no {key}, only {', '.join(scores) or 'no number'}; set metric and filter"
+            )
+        value = scores[key]
+        if not math.isfinite(value) or (self.scale == 100.0 and self.metric in FRACTIONS and not 0.0 <= value <= 1.0):
+            raise BadInput(f"{self.name}: {key} of sample {sample.id} is {value:g}; set scale")
+        return value * self.scale
+
+    def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
+        """What the chosen filter makes of the reply; of scored options, the likeliest; None of a single one."""
+        if isinstance(responses[0], str):
+            instances = _with_responses(sample.id, sample.instances, responses)
+            ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
+            if ensemble is not None:
+                ensemble.apply(instances)
+            answer = instances[0].filtered_resps.get(self.filter, responses[0])
+            while isinstance(answer, (list, tuple)) and answer:
+                answer = answer[0]
+            return answer if isinstance(answer, str) else None
+        likelihoods = [response[0] for response in responses if isinstance(response, tuple)]
+        if len(likelihoods) != len(sample.requests):
+            return None
+        return likeliest([(request.prompt, request.continuation) for request in sample.requests], likelihoods)
+
+
+def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
+    """A task or group of lm-eval by its name, with every document's requests.
+
+    Parameters
+    ----------
+    name : str
+        As `lm_eval --tasks` takes it.
+    options : LmEvalOptions or None
+        What differs from the task's own settings.
+    folder : Path
+        Where `include_path` starts from.
+
+    Raises
+    ------
+    BadInput
+        When there is no such task, it has several metrics or filters and none is chosen, or it is of a kind that is not
+        run here: images, sounds, or code from the model.
+    CannotEvaluate
+        When lm-eval is not installed, or the data set cannot be had.
+    """
+    options = options or LmEvalOptions()
+    tasks = load_tasks(
+        name,
+        num_fewshot=options.num_fewshot,
+        fewshot_seed=options.fewshot_seed,
+        system=options.system,
+        chat=options.chat,
+        include_path=None if options.include_path is None else folder / options.include_path,
+    )
+    metric, filter_name = _metric_and_filter(name, tasks, options)
+    first = next(iter(tasks.values()))
+    output_type = str(first.OUTPUT_TYPE)
+    if options.chat and output_type != "generate_until":
+        raise BadInput(f"{name}: scores given texts ({output_type}), which a chat cannot; leave chat out")
+    samples = tuple(sample for own, task in tasks.items() for sample in _samples(own, task, chat=options.chat))
+    higher = first.higher_is_better().get(metric, True)
+    generation = dict(first.config.generation_kwargs or {}) if output_type == "generate_until" else None
+    scale = 1.0 if metric in LOGARITHMS else scale_of(metric, (), options.scale, name)
+    return LmEvalTask(
+        name=name,
+        samples=samples,
+        metric=metric,
+        filter=filter_name,
+        scale=scale,
+        higher_is_better=bool(higher),
+        output_type=output_type,
+        fingerprint=harness_fingerprint(name, metric, filter_name, generation),
+        tasks=tasks,
+    )
+
+
+def _metric_and_filter(name: str, tasks: Mapping[str, Any], options: LmEvalOptions) -> tuple[str, str]:
+    """Metric and filter: as set, or the only ones. A metric that a task makes up while it scores may be set too."""
+    first, *others = [list(means_of(task, LOGARITHMS)) for task in tasks.values()]
+    pairs = [pair for pair in first if all(pair in other for other in others)]
+    fitting = [pair for pair in pairs if options.metric in (None, pair[0]) and options.filter in (None, pair[1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting and options.metric is not None:
+        filters = dict.fromkeys(one.name for task in tasks.values() for one in task._filters)
+        matching = [one for one in filters if options.filter in (None, one)]
+        if len(matching) == 1:
+            return options.metric, matching[0]
+    listed = "; ".join(f'metric = "{metric}", filter = "{one}"' for metric, one in fitting or pairs) or "none"
+    raise BadInput(f"{name}: which score decides? Set one of: {listed}")
+
+
+def _samples(name: str, task: Any, *, chat: bool) -> list[LmEvalSample]:
+    by_document: dict[int, list[Any]] = {}
+    for instance in task.instances:
+        by_document.setdefault(instance.doc_id, []).append(instance)
+    groups = [sorted(group, key=lambda one: one.idx) for group in by_document.values()]
+    texts = [(request_text(one.args for one in group), str(task.doc_to_target(group[0].doc))) for group in groups]
+    return [
+        LmEvalSample(id_, name, prompt, target, _requests(name, group, chat=chat), tuple(group))
+        for id_, (prompt, target), group in zip(numbered_ids(name, texts), texts, groups, strict=True)
+    ]
+
+
+def _requests(name: str, group: Sequence[Any], *, chat: bool) -> tuple[LmEvalRequest, ...]:
+    where = f"lm-eval's task {name}"
+    return tuple(
+        request_of(one.request_type, one.args, chat=chat, where=where) for one in group for _ in range(one.repeats or 1)
+    )
+
+
+def _with_responses(id_: str, instances: Sequence[Any], responses: Sequence[Response]) -> list[Any]:
+    """Copies of a document's instances with their responses, as lm-eval leaves them after it asked."""
+    repeats = [one.repeats or 1 for one in instances]
+    if len(responses) != sum(repeats):
+        raise ValueError(f"{len(responses)} responses to the {sum(repeats)} requests of sample {id_}")
+    rest = iter(responses)
+    copies = []
+    for one, times in zip(instances, repeats, strict=True):
+        instance = copy.copy(one)
+        own = [next(rest) for _ in range(times)]
+        instance.resps = [(value[0], bool(value[1])) if isinstance(value, tuple) else value for value in own]
+        instance.filtered_resps = {}
+        copies.append(instance)
+    return copies
+
+
+def _scalar(name: str, value: Any) -> float | None:
+    """A metric's value of one document; of a perplexity its logarithm; None of what only a whole data set has.
+
+    >>> _scalar("acc", True), _scalar("word_perplexity", (-2 * math.log(2), 4)), _scalar("f1", (0, 1))
+    (1.0, 0.5, None)
+    """
+    if name in LOGARITHMS:
+        total, count = value if isinstance(value, tuple) else (value, 1)
+        return -float(total) / max(int(count), 1) / math.log(2.0)
+    try:
+        return None if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        return None

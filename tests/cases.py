@@ -1,0 +1,57 @@
+"""Many cases of one behaviour in one test."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import pytest
+
+SHOWN = 200  # characters of a case in the message
+
+
+def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for each case, as `pytest.mark.parametrize` does, but as one test that names the cases that fail.
+
+    It is for loops over data. Fixtures are shared by all cases, so none may change what a fixture gave it.
+
+    >>> @each(("kind", "seed"), [("typos", 1), ("case", 2)])
+    ... def test(kind: str, seed: int) -> None:
+    ...     assert kind == "typos"
+    >>> test()
+    Traceback (most recent call last):
+    AssertionError: 1 of 2 cases failed
+    kind='case', seed=2: AssertionError...
+    """
+    keys = (names,) if isinstance(names, str) else names
+    table = [dict(zip(keys, (row,) if isinstance(names, str) else row, strict=True)) for row in cases]
+
+    def of(test: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(test)
+
+        @wraps(test, updated=())
+        def run(**fixtures: Any) -> None:
+            failures = [failure for case in table if (failure := failure_of(test, case, fixtures))]
+            if failures:
+                said = "\n".join(f"{text}: {type(error).__name__}: {error}" for text, error in failures)
+                raise AssertionError(f"{len(failures)} of {len(table)} cases failed\n{said}") from failures[0][1]
+
+        others = [parameter for name, parameter in signature.parameters.items() if name not in keys]
+        run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return run
+
+    return of
+
+
+def failure_of(
+    test: Callable[..., None], case: dict[str, Any], fixtures: dict[str, Any]
+) -> tuple[str, BaseException] | None:
+    """The case in words, and why it failed; None where it passed."""
+    try:
+        test(**fixtures, **case)
+    except (Exception, pytest.fail.Exception) as error:
+        texts = ((name, repr(value)) for name, value in case.items())
+        return ", ".join(f"{name}={text[:SHOWN]}" for name, text in texts), error
+    return None

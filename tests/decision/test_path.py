@@ -1,0 +1,205 @@
+"""The path of a sequential check: its boundaries are those at which the test itself stopped, and nowhere before."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from accgate import compare
+from accgate.decision.evidence import Evidence
+from accgate.decision.path import SequentialPath, path_of
+from accgate.report.charts.evidence import evidence_chart
+from accgate.report.charts.sequential import sequential_chart
+from accgate.report.html.run import Sides
+from accgate.verdict import Verdict
+from tests.report.html_pages import changed, document
+
+CASES = [(test, lost, seed) for test in ("gsprt", "group-sequential") for lost in (0.02, 0.10) for seed in range(4)]
+
+
+def walked(test: str, lost: float, seed: int, *, n: int = 900, theta: float = 3.0) -> tuple[Verdict, SequentialPath]:
+    before, after = changed(n, lost, 0.02, seed=seed)
+    verdict = compare(before, after, test=test, theta=theta)  # type: ignore[arg-type]
+    return verdict, path_from(verdict, before, after)
+
+
+def path_from(
+    verdict: Verdict, before: list[float], after: list[float], clusters: tuple[str, ...] | None = None
+) -> SequentialPath:
+    """The path by the samples that a check used, as a report reads them from a run's folder."""
+    n = verdict.n
+    ids, binary = tuple(map(str, range(n))), all(score in (0.0, 100.0) for score in before)
+    used = None if clusters is None else clusters[:n]
+    evidence = Sides(ids, np.array(after[:n]), np.array(before[:n]), used, (), binary).evidence(verdict)
+    assert isinstance(evidence, Evidence)
+    path = path_of(evidence, verdict)
+    assert path is not None
+    return path
+
+
+@pytest.mark.parametrize(("test", "lost", "seed"), CASES)
+def test_the_run_meets_a_boundary_where_the_test_stopped_and_not_before(test: str, lost: float, seed: int) -> None:
+    verdict, path = walked(test, lost, seed)
+    assert path.is_whole
+    assert path.n[-1] == verdict.n
+    assert path.sums[-1] / verdict.n == pytest.approx(verdict.difference)
+    total = dict(zip(path.n, path.sums, strict=True))
+    failed = [n for n, limit in path.fails if total[int(n)] <= limit]
+    passed = [n for n, limit in path.passes if total[int(n)] >= limit]
+    if verdict.stop == "regression":
+        assert len(failed) == 1
+        assert failed[0] == path.fails[-1][0] <= verdict.n
+        assert passed == []
+    else:
+        assert verdict.stop == "futility"
+        assert failed == []
+        assert max(passed) == path.passes[-1][0] == verdict.n
+        assert len(passed) == 1
+
+
+def test_the_cases_stop_for_both_reasons() -> None:
+    stops = {(test, walked(test, lost, seed)[0].stop) for test, lost, seed in CASES}
+    assert len(stops) == 4
+
+
+def test_the_last_limit_of_a_failed_run_is_gamma() -> None:
+    verdict, path = walked("gsprt", 0.10, 0)
+    assert verdict.stop == "regression"
+    assert verdict.gamma is not None
+    assert verdict.reference.mean is not None
+    limit = path.fails[-1][1]
+    assert (
+        abs(limit / verdict.n - (verdict.gamma - verdict.reference.mean)) <= 100.0 / verdict.n + 1e-9
+    )  # of two counts
+
+
+@pytest.mark.parametrize("test", ["gsprt", "group-sequential"])
+def test_scores_between_0_and_100_have_boundaries_in_points(test: str) -> None:
+    draw = random.Random(3)
+    before = [draw.uniform(20.0, 80.0) for _ in range(800)]
+    after = [score - draw.uniform(-8.0, 14.0) for score in before]
+    verdict = compare(before, after, test=test, theta=2.0)  # type: ignore[arg-type]
+    path = path_from(verdict, before, after)
+    assert path.is_whole
+    assert not path.exact
+    assert path.sums[-1] / verdict.n == pytest.approx(verdict.difference)
+    assert verdict.stop == "regression"
+    assert path.sums[-1] == pytest.approx(path.fails[-1][1], rel=0.05)  # but for the correction for skewness
+    chart = sequential_chart(verdict, path, "k")
+    assert any("skewed" in note for note in chart.notes)
+    assert "sum of differences, points" in chart.svg
+
+
+def test_where_lower_is_better_worse_is_still_down() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    flipped = [100.0 - s for s in before], [100.0 - s for s in after]
+    verdict = compare(*flipped, test="gsprt", theta=3.0, higher_is_better=False)
+    path = path_from(verdict, *flipped)
+    assert path.is_whole
+    assert verdict.difference is not None
+    assert path.sums[-1] < 0.0 < verdict.difference
+    assert path.sums == walked("gsprt", 0.10, 0)[1].sums
+
+
+def test_clusters_are_the_steps() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    clusters = tuple(f"c{at // 3}" for at in range(900))
+    verdict = compare(before, after, test="gsprt", theta=4.0, clusters=clusters)
+    path = path_from(verdict, before, after, clusters)
+    assert path.n == tuple(range(3, verdict.n + 1, 3))
+
+
+def test_where_too_few_clusters_changed_to_fail_no_limit_of_failing_is_drawn() -> None:
+    before, after = changed(700, 0.02, 0.02)
+    clusters = tuple(f"c{at // 5}" for at in range(700))
+    verdict = compare(before, after, test="gsprt", theta=3.0, clusters=clusters)
+    path = path_from(verdict, before, after, clusters)
+    assert verdict.stop == "futility"
+    assert path.is_whole
+    assert path.fails == ()
+
+
+def test_a_check_without_a_target_is_drawn_at_the_drop_that_its_test_looked_for() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    for test in ("gsprt", "group-sequential", "e-process"):
+        verdict = compare(before, after, test=test)  # type: ignore[arg-type]
+        path = path_from(verdict, before, after)
+        assert verdict.stop == "regression"
+        assert path.is_whole or path.bets is not None
+
+
+def test_the_boundaries_of_a_run_planned_with_a_discordance_are_its_own() -> None:
+    before, after = changed(900, 0.10, 0.02)
+    verdict = compare(before, after, test="gsprt", theta=4.0, discordance=0.3)
+    assert verdict.discordance_planned == 0.3
+    path = path_from(verdict, before, after)
+    assert path.is_whole
+    assert path.passes != walked("gsprt", 0.10, 0)[1].passes
+
+
+@pytest.mark.parametrize("change", [{"p_value": 0.0123}, {"theta_target": 9.0}, {"test": "e-process"}])
+def test_boundaries_that_do_not_lead_to_the_verdict_are_not_drawn_as_its_own(change: dict[str, object]) -> None:
+    verdict, _ = walked("gsprt", 0.10, 0)
+    before, after = changed(900, 0.10, 0.02)
+    path = path_from(replace(verdict, **change), before, after)
+    assert not path.is_whole
+    assert path.passes == ()
+    ((n, limit),) = path.fails
+    assert verdict.gamma is not None
+    assert verdict.reference.mean is not None
+    assert (n, limit) == (verdict.n, pytest.approx((verdict.gamma - verdict.reference.mean) * verdict.n))
+    assert "could not be recomputed" in sequential_chart(verdict, path, "k").notes[0]
+
+
+def test_a_long_way_is_thinned_but_keeps_its_end() -> None:
+    verdict, path = walked("group-sequential", 0.02, 1, n=6_000, theta=1.5)
+    chart = sequential_chart(verdict, path, "k")
+    assert len(chart.svg) < 16_000
+    assert chart.rows[-1][0] == f"{verdict.n:,}"
+    (picture,) = document(chart.svg).pictures
+    assert picture.figure("n") == verdict.n
+
+
+@pytest.mark.parametrize("lost", [0.02, 0.12])
+def test_the_bets_of_an_e_process_reach_their_bound_where_it_stopped_and_not_before(lost: float) -> None:
+    before, after = changed(1_500, lost, 0.02)
+    verdict = compare(before, after, test="e-process", theta=4.0)
+    path = path_from(verdict, before, after)
+    bets = path.bets
+    assert bets is not None
+    assert path.n[-1] == verdict.n
+    first, second = (bets.drop, bets.sound) if verdict.stop == "regression" else (bets.sound, bets.drop)
+    assert verdict.stop == ("regression" if lost > 0.1 else "futility")
+    assert first[-1] >= 1.0 > max(*first[:-1], *second)
+    (picture,) = document(evidence_chart(verdict, path.n, bets, "k").svg).pictures
+    assert picture.figure("p-value") == pytest.approx(verdict.p_value)
+
+
+@pytest.mark.parametrize("change", [{"p_value": 0.3}, {"test": "gsprt"}, {"theta_target": 20.0}, {"stop": "end"}])
+def test_bets_that_do_not_lead_to_the_verdict_are_not_drawn(change: dict[str, object]) -> None:
+    before, after = changed(1_500, 0.12, 0.02)
+    verdict = compare(before, after, test="e-process", theta=4.0)
+    assert path_from(replace(verdict, **change), before, after).bets is None
+
+
+@pytest.mark.parametrize("test", ["gsprt", "group-sequential"])
+@pytest.mark.parametrize("seed", range(6))
+def test_of_a_run_that_used_all_samples_the_last_limit_is_gamma_where_there_is_one(test: str, seed: int) -> None:
+    met = False
+    for lost in (0.03, 0.10):
+        before, after = changed(150, lost, 0.03, seed=seed)
+        verdict = compare(before, after, test=test, theta=3.0)  # type: ignore[arg-type]
+        path = path_from(verdict, before, after)
+        assert path.is_whole
+        if verdict.stop != "end":
+            continue
+        met = True
+        assert path.sums[-1] > path.fails[-1][1]
+        assert all(path.sums[int(n) - 1] < limit for n, limit in path.passes if n < verdict.n)
+        if verdict.gamma is None or verdict.reference.mean is None:
+            assert path.fails[-1][0] < verdict.n
+        else:  # gamma stands halfway between the count that fails and the one that does not
+            limit = (verdict.gamma - verdict.reference.mean) * verdict.n
+            assert path.fails[-1] == (verdict.n, pytest.approx(limit - 100.0))
+    assert met or test == "group-sequential"

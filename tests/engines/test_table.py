@@ -1,0 +1,232 @@
+"""Engines by name: faults of options and files are found, with file and line, before anything is loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import sys
+from importlib import util
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accgate.config.config import load_config
+from accgate.engines import Engine, Request, RequestFailed, base, llamacpp, split_options
+from accgate.engines.llamacpp import LlamaCppEngine
+from accgate.engines.openai import options as openai_options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.ray import engine as ray
+from accgate.engines.recorded import RecordedEngine
+from accgate.engines.vllm import options as vllm_options
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs.toml import read_toml
+from accgate.planning.checks import planned_model, validate
+from tests.engines import planned
+
+URL = "http://127.0.0.1:8000/v1"
+
+
+def made(folder: Path, engine: str, model: str, options: str = "") -> Engine:
+    """The engine of a file whose options stand on line 4."""
+    path = folder / "accuracy.toml"
+    path.write_text(f'[models.m]\nengine = "{engine}"\nmodel = "{model}"\noptions = {{ {options} }}\n')
+    return planned.engine_of(read_toml(path, fix=""))
+
+
+def refusals(folder: Path, engine: str, model: str, options: str = "") -> list[str]:
+    with pytest.raises(BadInput) as caught:
+        made(folder, engine, model, options)
+    prefix = f"{folder / 'accuracy.toml'}:"
+    assert all(message.startswith(prefix) for message in caught.value.messages)
+    return [message.removeprefix(prefix) for message in caught.value.messages]
+
+
+def test_each_engine_is_made_without_being_started(tmp_path: Path) -> None:
+    (tmp_path / "weights.gguf").touch()
+    (tmp_path / "scores.jsonl").touch()
+    assert isinstance(made(tmp_path, "openai", "toy", f'base_url = "{URL}"'), OpenAIEngine)
+    assert isinstance(made(tmp_path, "llamacpp", "weights.gguf"), LlamaCppEngine)
+    assert isinstance(made(tmp_path, "recorded", "scores.jsonl"), RecordedEngine)
+
+
+@pytest.mark.parametrize(("options", "concurrency"), [("", 64), (", concurrency = 3", 3)])
+def test_the_openai_engines_concurrency_is_an_option(tmp_path: Path, options: str, concurrency: int) -> None:
+    assert made(tmp_path, "openai", "toy", f'base_url = "{URL}"{options}').concurrency == concurrency
+
+
+@pytest.mark.parametrize(("options", "concurrency"), [("", 4), ("n_parallel = 16", 16)])
+def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: str, concurrency: int) -> None:
+    (tmp_path / "weights.gguf").touch()
+    assert made(tmp_path, "llamacpp", "weights.gguf", options).concurrency == concurrency
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "options", "message"),
+    [
+        ("openai", "x", "", '4: models.m.options.base_url: is missing; add it: base_url = "http://127.0.0.1:8000/v1"'),
+        ("openai", "x", "base_ulr = 1", "4: models.m.options.base_ulr: unknown key; did you mean 'base_url'?"),
+        ("openai", "x", f"base_url = '{URL}', concurrency = 0", "4: models.m.options.concurrency: is 0; write a"),
+        ("openai", "x", f"base_url = '{URL}', timeout = 0", "4: models.m.options.timeout: is 0; write a number above"),
+        ("openai", "x", f"base_url = '{URL}', max_retries = '2'", "4: models.m.options.max_retries: is '2', text; wri"),
+        ("openai", "x", "base_url = 'localhost:1'", "4: models.m.options.base_url: is 'localhost:1', which does not b"),
+        ("openai", "x", f"base_url = ['{URL}', 'h']", "4: models.m.options.base_url: is 'h', which does not begin wi"),
+        ("recorded", "no.jsonl", "", "3: models.m.model: there is no file 'no.jsonl' in "),
+        ("recorded", "accuracy.toml", "scale = 0", "4: models.m.options.scale: is 0; write a number above 0"),
+        ("recorded", "accuracy.toml", "scales = 1", "4: models.m.options.scales: unknown key; did you mean 'scale'?"),
+        ("llamacpp", "no.gguf", "", "3: models.m.model: there is no file 'no.gguf' in "),
+        ("llamacpp", "package://no-such-package-here/a.gguf", "", "3: models.m.model: package 'no-such-package-here' "),
+        ("llamacpp", "package://", "", "3: models.m.model: package '' is not installed; pip install"),
+        ("llamacpp", "package://pytest/a.gguf", "", "3: models.m.model: package pytest holds no file 'a.gguf'"),
+        (
+            "llamacpp",
+            "accuracy.toml",
+            "n_parallel = 0",
+            "4: models.m.options.n_parallel: is 0; write a whole number fr",
+        ),
+        ("llamacpp", "accuracy.toml", "n_parallel = true", "4: models.m.options.n_parallel: is True; write a whole"),
+        ("llamacpp", "accuracy.toml", "n_parallel = 2.0", "4: models.m.options.n_parallel: is 2.0; write a whole"),
+    ],
+)  # fmt: skip
+def test_a_fault_names_line_key_and_mend(tmp_path: Path, engine: str, model: str, options: str, message: str) -> None:
+    (found,) = [found for found in refusals(tmp_path, engine, model, options) if "is missing" in message or
+                "is missing" not in found]  # fmt: skip
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "mend"),
+    [
+        ("llamacpp", "no.gguf", "; give the path of a .gguf file, relative to that folder"),
+        ("recorded", "no.jsonl", "; give the path of a JSONL or CSV file with id and score or reply, relative to that "
+         "folder"),
+        ("llamacpp", "package://pytest/a.gguf", "; write package://pytest/ and a file's name"),
+    ],
+)  # fmt: skip
+def test_where_a_file_is_missing_the_mend_is_said(tmp_path: Path, engine: str, model: str, mend: str) -> None:
+    (message,) = refusals(tmp_path, engine, model)
+    assert message.endswith(mend)
+
+
+def test_a_file_of_an_installed_package_is_found_without_importing_it(tmp_path: Path) -> None:
+    assert isinstance(made(tmp_path, "llamacpp", "package://hypothesis/entry_points.txt"), LlamaCppEngine)
+
+
+def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    (tmp_path / "weights.gguf").touch()
+
+    async def work() -> None:
+        engine = made(tmp_path, "llamacpp", "weights.gguf")
+        try:
+            await engine.start()
+        finally:
+            await engine.close()
+
+    with pytest.raises(CannotEvaluate, match=r"needs xllamacpp; pip install 'accgate\[llamacpp\]'"):
+        asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("response", "cause"),
+    [
+        ({"error": {"message": "too long"}}, "llama.cpp: too long"),
+        ({"choices": []}, "llama.cpp: the response holds no choice with text"),
+        (RuntimeError("a slot broke"), "llama.cpp: a slot broke"),
+    ],
+)
+def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
+    def handle(body: dict[str, Any]) -> Any:
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    (tmp_path / "weights.gguf").touch()
+    engine = made(tmp_path, "llamacpp", "weights.gguf")
+    assert isinstance(engine, LlamaCppEngine)
+    engine._server = SimpleNamespace(handle_chat_completions=handle)
+    with pytest.raises(RequestFailed) as caught:
+        asyncio.run(engine.complete(Request("a", 0, "Hi")))
+    assert str(caught.value) == cause
+
+
+@pytest.mark.parametrize("cpuinfo", ["", None])
+def test_where_the_system_names_no_processor_python_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str | None
+) -> None:
+    path = tmp_path / "cpuinfo"
+    if cpuinfo is not None:
+        path.write_text(cpuinfo)
+    monkeypatch.setattr(base, "Path", lambda _: path)
+    monkeypatch.setattr(base.platform, "processor", lambda: "")
+    monkeypatch.setattr(base.platform, "machine", lambda: "riscv64")
+    assert base.cpu_name() == "riscv64"
+
+
+def test_the_processor_is_named_as_the_system_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpuinfo").write_text("vendor_id\t: X\nmodel name\t: Fast CPU @ 9 GHz \nmodel name\t: other\n")
+    monkeypatch.setattr(base, "Path", lambda _: tmp_path / "cpuinfo")
+    assert base.cpu_name() == "Fast CPU @ 9 GHz"
+
+
+@pytest.mark.skipif(util.find_spec("vllm") is not None, reason="vLLM is installed")
+def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy.toml"
+    path.write_text('[models.m]\nengine = "vllm"\nmodel = "x"\n[tasks.arithmetic]\nnum_samples = 9\n', encoding="utf-8")
+    config = load_config(path)
+    (check,) = validate(config)
+    assert "3: models.m" not in check.notes[-1]
+    assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in check.notes[-1]
+    with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
+        planned_model(config, "m").engine()
+
+
+def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xllamacpp.py").write_text('raise ImportError("libgomp.so.1: cannot open shared object file")\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    (tmp_path / "weights.gguf").touch()
+    with pytest.raises(CannotEvaluate, match=r"libgomp\.so\.1.*apt-get install libgomp1"):
+        asyncio.run(made(tmp_path, "llamacpp", "weights.gguf").start())
+
+
+@pytest.mark.parametrize(
+    ("engine", "options", "kept"),
+    [
+        ("openai", {"base_url": "http://h/v1", "serve": ["s"], "max_outage": 1}, {"serve": ["s"]}),
+        ("vllm", {"dtype": "half", "concurrency": 2, "seed": 1, "log": "l"}, {"dtype": "half", "seed": 1}),
+        ("llamacpp", {"n_ctx": 1, "n_parallel": 2, "verbosity": 3}, {"n_ctx": 1, "n_parallel": 2}),
+        ("recorded", {"scale": 100.0}, {"scale": 100.0}),
+        ("of-tomorrow", {"base_url": "x", "concurrency": 1}, {"base_url": "x", "concurrency": 1}),
+        ("ray", {"engine": "vllm", "address": "a:1", "replicas": 2}, {"engine": "vllm"}),
+        ("ray", {"engine": "openai", "options": {"timeout": 1}}, {"engine": "openai", "options": {}}),
+        ("ray", {"engine": "vllm", "env": ["VLLM_X"]}, {"engine": "vllm", "env": ["VLLM_X"]}),
+        ("ray", {"options": {"timeout": 1}}, {"options": {"timeout": 1}}),
+    ],
+)  # fmt: skip
+def test_what_can_change_an_answer_is_kept_apart(engine: str, options: dict[str, Any], kept: dict[str, Any]) -> None:
+    answering, operational = split_options(engine, options)
+    assert answering == kept
+    of_inner = operational.pop("options", {})
+    merged = {**answering, **operational}
+    if "options" in options:
+        merged["options"] = {**answering["options"], **of_inner}
+    assert merged == options
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        (openai_options.OPERATIONAL, openai_options.Options),
+        (ray.OPERATIONAL, ray.Options),
+        (vllm_options.OPERATIONAL - {"download_dir", "disable_log_stats"}, vllm_options.Own),  # those two are vLLM's
+    ],
+)
+def test_each_is_an_option_of_its_engine(names: frozenset[str], known: Any) -> None:
+    assert names <= {field.name for field in dataclasses.fields(known)}
+
+
+def test_those_of_llamacpp_are_its_parameters() -> None:
+    xllamacpp = pytest.importorskip("xllamacpp")
+    assert all(hasattr(xllamacpp.CommonParams(), name) for name in llamacpp.OPERATIONAL)

@@ -1,0 +1,274 @@
+"""Files on a branch of their own: one commit a change, whoever else writes there at the same time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
+from accgate.github.branch import UNMOVED, push_files
+from accgate.history.run import Run
+from accgate.history.store import BRANCH, NAME, Addition, add_to, history_of, parse_history
+from accgate.result import to_json
+from tests.github.routes import Asked
+from tests.github.server import TOKEN, GitHub
+from tests.github.store import REPOSITORY
+from tests.history.made import run
+from tests.report.runs import result_of, verdict_of
+from tests.servers import Fault
+
+REF = f"refs/heads/{BRANCH}"
+
+
+@pytest.fixture
+def hub() -> Iterator[GitHub]:
+    with GitHub() as hub:
+        hub.store.commit("main", {"README.md": "hello"})
+        yield hub
+
+
+def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **how: Any) -> tuple[str, Addition]:
+    def change_of(content: bytes) -> Addition:
+        return add_to(content, made, name=f"{branch}:{NAME}", page=page)
+
+    return push_files(hub.client(**how), REPOSITORY, branch, NAME, change_of)
+
+
+def runs(hub: GitHub) -> list[str]:
+    read = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h")
+    assert not read.notes
+    return [made.result for made in read.runs]
+
+
+def chain(hub: GitHub) -> list[dict]:
+    """The branch's commits, newest first."""
+    found, sha = [], hub.store.refs[REF]
+    while sha:
+        found.append(hub.store.commits[sha])
+        sha = next((parent["sha"] for parent in found[-1]["parents"]), None)
+    return found
+
+
+def test_the_first_run_makes_a_branch_without_ancestors_and_leaves_main_alone(hub: GitHub) -> None:
+    main_before = hub.store.refs["refs/heads/main"]
+    sha, addition = push(hub, run(1))
+    assert addition.files.keys() == {"history.jsonl", "badge.svg", "badge.json"}
+    assert hub.store.refs == {"refs/heads/main": main_before, REF: sha}
+    assert [commit["parents"] for commit in chain(hub)] == [[]]
+    assert set(hub.store.files(BRANCH)) == {"history.jsonl", "badge.svg", "badge.json"}
+    assert hub.store.files(BRANCH)["history.jsonl"].encode() == history_of([run(1)]).content
+
+
+def test_each_run_is_one_commit_over_the_last(hub: GitHub) -> None:
+    for day in (2, 1, 3):
+        push(hub, run(day))
+    assert len(chain(hub)) == 3
+    assert chain(hub)[0]["message"] == f"Accuracy of {run(3).commit[:12]}: pass\n"
+    assert runs(hub) == [run(day).result for day in (1, 2, 3)]
+
+
+def test_what_else_stands_on_the_branch_stays(hub: GitHub) -> None:
+    hub.store.commit(BRANCH, {"CNAME": "accuracy.example.org", "index.html": "old"})
+    push(hub, run(1), page=True)
+    files = hub.store.files(BRANCH)
+    assert files["CNAME"] == "accuracy.example.org"
+    assert files["index.html"].startswith("<!DOCTYPE html>")
+
+
+def test_a_run_that_is_there_makes_no_commit(hub: GitHub) -> None:
+    first, _ = push(hub, run(1))
+    written = hub.count("POST")
+    again, addition = push(hub, run(1))
+    assert again == first
+    assert not addition.files
+    assert hub.count("POST") == written
+    assert len(chain(hub)) == 1
+
+
+def test_another_branch_may_hold_it(hub: GitHub) -> None:
+    push(hub, run(1), branch="figures/accuracy")
+    assert "refs/heads/figures/accuracy" in hub.store.refs
+
+
+def interrupting(hub: GitHub, monkeypatch: pytest.MonkeyPatch, method: str, inside: str, *others: Run) -> list[Run]:
+    """Let other jobs push first, each time that this request is about to be performed."""
+    waiting, route = list(others), hub._route
+
+    def between(asked: Asked, path: str) -> Any:
+        if waiting and asked.method == method and inside in asked.path:
+            other = waiting.pop(0)
+            present = hub.store.files(BRANCH)["history.jsonl"] if REF in hub.store.refs else ""
+            hub.store.commit(BRANCH, {"history.jsonl": present + history_of([other]).content.decode()})
+        return route(asked, path)
+
+    monkeypatch.setattr(hub, "_route", between)
+    return waiting
+
+
+def test_another_job_that_makes_the_branch_first_loses_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = interrupting(hub, monkeypatch, "POST", "/git/refs", run(1))
+    push(hub, run(2))
+    assert not waiting
+    assert runs(hub) == [run(1).result, run(2).result]
+
+
+def test_other_jobs_that_push_first_again_and_again_lose_nothing(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(hub, run(1))
+    waiting = interrupting(hub, monkeypatch, "PATCH", "/git/refs", *(run(day) for day in range(2, 8)))
+    push(hub, run(9))
+    assert not waiting
+    assert runs(hub) == [run(day).result for day in (1, 2, 3, 4, 5, 6, 7, 9)]
+    assert all(not asked.body["force"] for asked in hub.asked if asked.method == "PATCH")
+
+
+def test_eight_jobs_at_once_all_come_in(hub: GitHub) -> None:
+    faults: list[object] = []
+
+    def job(day: int) -> None:
+        try:
+            push(hub, run(day), luck=lambda: day / 8)
+        except BaseException as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=job, args=(day,)) for day in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+    assert runs(hub) == [run(day).result for day in range(1, 9)]
+    assert len(chain(hub)) == 8
+
+
+def test_a_protected_branch_is_refused_with_github_s_reason_and_soon(hub: GitHub) -> None:
+    push(hub, run(1))
+    before = hub.store.refs[REF]
+    hub.fail(Fault(status=422, body={"message": "Protected branch update failed"}), method="PATCH", times=99)
+    with pytest.raises(Refused, match="Protected branch"):
+        push(hub, run(2))
+    assert hub.count("PATCH") == UNMOVED
+    assert hub.store.refs[REF] == before
+
+
+def test_a_missing_permission_is_named(hub: GitHub) -> None:
+    hub.forbid("POST", "/git/", accepted="contents=write")
+    with pytest.raises(MissingPermission, match="contents: write"):
+        push(hub, run(1))
+    assert REF not in hub.store.refs
+
+
+@pytest.mark.parametrize("performed", [False, True])
+def test_a_server_that_fails_in_between_gives_neither_loss_nor_a_second_line(hub: GitHub, performed: bool) -> None:
+    push(hub, run(1))
+    for path in ("/git/blobs", "/git/trees", "/git/commits", "/git/refs"):
+        hub.fail(Fault(status=502), method="POST|PATCH", path=path, performed=performed)
+    push(hub, run(2))
+    assert runs(hub) == [run(1).result, run(2).result]
+
+
+def test_a_server_that_stays_away_changes_nothing(hub: GitHub) -> None:
+    hub.fail(Fault(status=503), times=999)
+    with pytest.raises(CannotReach):
+        push(hub, run(1))
+    assert REF not in hub.store.refs
+
+
+def test_a_history_that_is_none_is_not_written_over(hub: GitHub) -> None:
+    hub.store.commit(BRANCH, {"history.jsonl": "my diary\n"})
+    with pytest.raises(BadInput, match=f"{BRANCH}:history.jsonl: is not a history"):
+        push(hub, run(1))
+    assert hub.store.files(BRANCH) == {"history.jsonl": "my diary\n"}
+
+
+def test_a_damaged_line_on_the_branch_is_kept_and_said_once(hub: GitHub) -> None:
+    first = history_of([run(1)]).content.decode()
+    hub.store.commit(BRANCH, {"history.jsonl": first + first[:50].replace("0", "1") + "\n"})
+    _, addition = push(hub, run(2))
+    (note,) = addition.history.notes
+    assert f"{BRANCH}:history.jsonl:2: is damaged" in note
+    assert first[:50].replace("0", "1") in hub.store.files(BRANCH)["history.jsonl"]
+
+
+def test_a_folder_in_the_file_s_place_is_refused(hub: GitHub) -> None:
+    hub.store.commit(BRANCH, {"history.jsonl/x": "y"})
+    with pytest.raises(BadInput, match="other than a plain file"):
+        push(hub, run(1))
+
+
+def test_an_answer_that_is_not_as_promised_is_no_traceback(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(hub, run(1))
+    route = hub._route
+    monkeypatch.setattr(hub, "_route", lambda asked, path: {} if "/git/blobs" in path else route(asked, path))
+    with pytest.raises((Unreadable, CannotPublish)):
+        push(hub, run(2))
+
+
+class TestCommand:
+    @pytest.fixture
+    def job(self, hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        (tmp_path / "event.json").write_text("{}")
+        (tmp_path / "accgate.json").write_text(to_json(result_of(verdict_of("regression"))))
+        variables = {
+            "GITHUB_EVENT_NAME": "push", "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_SHA": "c" * 40,
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_REF": "refs/heads/main", "GITHUB_REF_NAME": "main",
+            "GITHUB_API_URL": hub.url, "ACCGATE_TOKEN": TOKEN, "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "1",
+        }  # fmt: skip
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    @pytest.mark.usefixtures("job")
+    def test_puts_the_run_of_a_push_to_main_on_the_branch_with_its_badge(self, hub: GitHub, capsys) -> None:
+        assert main(["history", "push", "accgate.json"]) == 0
+        (made,) = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
+        assert (made.commit, made.verdict) == ("c" * 40, "regression")
+        badge = json.loads(hub.store.files(BRANCH)["badge.json"])
+        assert badge == {"schemaVersion": 1, "label": "accuracy", "message": "regressed", "color": "#b42318"}
+        said = capsys.readouterr().out
+        assert "accgate-history: added the run; 1 run at" in said
+        assert f"::add-mask::{TOKEN}" in said
+        assert TOKEN not in said.replace(f"::add-mask::{TOKEN}", "")
+
+    @pytest.mark.parametrize(
+        ("variable", "value", "fault"),
+        [
+            ("GITHUB_REF", "refs/heads/feature", "is not the default branch main"),
+            ("GITHUB_REF", "refs/tags/main", "is not the default branch main"),
+            ("GITHUB_EVENT_NAME", "workflow_run", "is not one of the default branch"),
+            ("GITHUB_EVENT_NAME", "issue_comment", "is not one of the default branch"),
+        ],
+    )
+    def test_refuses_what_is_not_of_the_default_branch(
+        self, hub: GitHub, job: Path, monkeypatch, capsys, variable: str, value: str, fault: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        if value == "workflow_run":
+            (job / "event.json").write_text(json.dumps({"workflow_run": {"id": 1, "head_sha": "a" * 40}}))
+        assert main(["history", "push", "accgate.json"]) == 2
+        assert fault in capsys.readouterr().err
+        assert REF not in hub.store.refs
+
+    def test_refuses_a_pull_request(self, hub: GitHub, job: Path, monkeypatch, capsys) -> None:
+        pull = hub.store.add_pull(7)
+        (job / "event.json").write_text(json.dumps({"action": "opened", "pull_request": pull}))
+        monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+        assert main(["history", "push", "accgate.json"]) == 2
+        assert "the event pull_request is not one of the default branch" in capsys.readouterr().err
+        assert REF not in hub.store.refs
+
+    @pytest.mark.usefixtures("job")
+    def test_without_a_token_or_a_result_it_fails(self, hub: GitHub, monkeypatch, capsys) -> None:
+        assert main(["history", "push", "none.json"]) == 2
+        monkeypatch.delenv("ACCGATE_TOKEN")
+        monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+        assert main(["history", "push", "accgate.json"]) == 3
+        assert "::error title=accgate history::there is no token" in capsys.readouterr().out
+        assert REF not in hub.store.refs

@@ -1,0 +1,249 @@
+"""Where questions and answers come from: files, references with their sidecar, a run's folder; and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.records.file import write_gzip_lines
+from tests.gates import Project, write_lines
+from tests.questionnaire.made import Made, always, answers
+
+N = 30
+
+
+def refused(made: Made, *arguments: str | Path) -> str:
+    code, out, err = made.run(*arguments, "--out", made.page_path)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert not made.page_path.exists()
+    assert not made.key_path.exists()
+    return err
+
+
+def reply(project: Project, word: str, **other: Any) -> None:
+    """What the model says, each time by another word."""
+    rows = [{"id": id_, "reply": f"{word} {i}: 7", **other} for i, id_ in enumerate(project.ids())]
+    write_lines(project.scores, rows)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A reference recorded with its replies, and the folder of a run with others."""
+    project = Project(tmp_path, n=N)
+    reply(project, "before")
+    assert project.record() == 0
+    reply(project, "now")
+    assert project.run() in (0, 1)
+    return project
+
+
+def reference_toml(project: Project) -> Path:
+    return project.store / "m" / "sums.toml"
+
+
+def test_a_run_s_folder_is_shown_beside_the_replies_of_the_reference(made: Made, project: Project) -> None:
+    code, out, err = made.run(project.out, "--config", project.config, "--out", made.page_path)
+    assert (code, err) == (0, "")
+    assert f"20 of {N} questions, 40 answers" in out
+    key = made.key
+    assert (key["reference"], key["candidate"]) == ("m / sums", "m / sums")
+    texts = {answer["id"]: answer["text"] for question in made.page["questions"] for answer in question["answers"]}
+    prompts = {question["prompt"] for question in made.page["questions"]}
+    assert all(prompt.startswith("What is ") for prompt in prompts)
+    for asked in key["questions"]:
+        place = project.ids().index(asked["id"])
+        for given in asked["answers"]:
+            word = {"reference": "before", "candidate": "now"}[given["side"]]
+            assert texts[given["id"]] == f"{word} {place}: 7"
+    assert made.judge(made.rate("anna", always(3)))["verdict"] == "pass"
+
+
+def test_a_reference_s_file_and_a_record_are_two_sides(made: Made, project: Project) -> None:
+    record = project.out / "m" / "sums.jsonl"
+    code, _, err = made.run(reference_toml(project), record, "--out", made.page_path, "--questions", str(N))
+    assert (code, err) == (0, "")
+    assert made.key["candidate"] == str(record)
+    assert len(made.key["questions"]) == N
+
+
+def test_a_run_of_fewer_samples_is_paired_with_the_reference(made: Made, project: Project) -> None:
+    record = project.out / "m" / "sums.jsonl"
+    lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+    record.write_text("".join(lines[:9]), encoding="utf-8")
+    assert "9 of 9 questions" in made.run(project.out, "--config", project.config, "--out", made.page_path)[1]
+
+
+def test_a_reference_without_replies_is_refused(made: Made, project: Project) -> None:
+    reference_toml(project).with_suffix(".replies.jsonl.gz").unlink()
+    err = refused(made, project.out, "--config", project.config)
+    assert "has no replies beside it (sums.replies.jsonl.gz); record it again without --no-replies" in err
+
+
+def test_a_reference_that_lacks_some_replies_is_refused(made: Made, project: Project) -> None:
+    sidecar = reference_toml(project).with_suffix(".replies.jsonl.gz")
+    rows = [{"id": id_, "repeat": 0, "reply": "x"} for id_ in project.ids()]
+    write_gzip_lines(sidecar, rows[1:])
+    assert f"lacks the replies of 1 of {N} samples: {rows[0]['id']}" in refused(
+        made, project.out, "--config", project.config
+    )
+    write_gzip_lines(sidecar, [{**rows[0], "reply": None}, *rows[1:]])
+    assert f"1 of {N} samples have no reply: {rows[0]['id']}" in refused(made, project.out, "--config", project.config)
+    write_gzip_lines(sidecar, [{"id": "x"}])
+    assert "is damaged" in refused(made, project.out, "--config", project.config)
+
+
+def test_what_stands_in_a_run_s_folder_must_be_clear(made: Made, project: Project) -> None:
+    project.out.joinpath("m", "other.jsonl").write_text("{}\n", encoding="utf-8")
+    message = "records of 2 pairs of model and task fit; name one with --model and --task: m / other, m / sums"
+    assert message in refused(made, project.out, "--config", project.config)
+    assert "no records fit" in refused(made, project.out, "--config", project.config, "--task", "sum")
+    code, _, _ = made.run(project.out, "--config", project.config, "--out", made.page_path, "--task", "sums")
+    assert code == 0
+
+
+def test_an_empty_folder_and_a_model_that_the_config_lacks_are_refused(made: Made, project: Project) -> None:
+    (empty := made.folder / "empty").mkdir()
+    assert "holds no records" in refused(made, empty)
+    (project.out / "m").rename(project.out / "other")
+    assert "no model 'other'; known are m" in refused(made, project.out, "--config", project.config)
+
+
+def test_a_reference_that_is_not_recorded_is_refused_with_the_mend(made: Made, project: Project) -> None:
+    reference_toml(project).unlink()
+    reference_toml(project).with_suffix(".scores.csv").unlink()
+    assert "record one with `accgate record`" in refused(made, project.out, "--config", project.config)
+    assert "there is no such file" in refused(made, reference_toml(project), project.scores)
+
+
+def row(**other: Any) -> dict[str, Any]:
+    return {"id": "q0", "reply": "r", "prompt": "p"} | other
+
+
+TWO = [row(), row(id="q1")]
+FILES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
+    (TWO, [row()], "candidate.jsonl: has no answer to 1 of 2 samples: q1"),
+    ([row()], TWO, "reference.jsonl: has no answer to 1 of 2 samples: q1"),
+    (TWO, [row(), row(id="q1", reply=None)], "candidate.jsonl: 1 of 2 samples have no reply: q1; evaluate them again"),
+    (TWO, [row(), row()], "candidate.jsonl:2: id 'q0' (repeat 0) stands already on line 1"),
+    (TWO, [row(), row(id="q1", prompt="x")], "1 samples have other prompts"),
+    (TWO, [{"id": "q0", "score": 100}], "candidate.jsonl:1: has no reply; write the answer as text"),
+    (TWO, [row(reply=7)], "candidate.jsonl:1: reply is 7; write text"),
+    (TWO, [row(prompt=["p"])], "candidate.jsonl:1: prompt is ['p']; write text"),
+    ([], TWO, "reference.jsonl: holds no answers"),
+    ([{"id": "q0", "reply": "r"}], [{"id": "q0", "reply": "r"}], "1 of 1 samples have no prompt: q0; give"),
+    (TWO, [row(cluster="c"), row(id="q1")], "1 of 2 samples have no cluster: q1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right", "message"), FILES, ids=[str(number) for number in range(len(FILES))])
+def test_sides_that_do_not_fit_are_refused(made: Made, left: Any, right: Any, message: str) -> None:
+    assert message in refused(made, made.write("reference", left), made.write("candidate", right))
+
+
+def test_the_first_of_several_repeats_is_shown(made: Made) -> None:
+    rows = [row(repeat=1, reply="second"), row(repeat=0, reply="first")]
+    made.write("reference", rows)
+    made.write("candidate", [row(reply="x")])
+    made.build()
+    (question,) = made.page["questions"]
+    assert {answer["text"] for answer in question["answers"]} == {"first", "x"}
+
+
+def test_csv_files_hold_answers_too(made: Made) -> None:
+    files = []
+    for side in ("reference", "candidate"):
+        files.append(made.folder / f"{side}.csv")
+        files[-1].write_text(f"id,prompt,reply\n1,Why?,{side} says so\n2,How?,\n", encoding="utf-8")
+    assert made.run(*files, "--out", made.page_path)[0] == 0
+    assert "3 answers" in made.run(*files, "--out", made.page_path, "--force")[1]  # nothing is the same on both sides
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reference.jsonl"], "give a run's folder, or two files"),
+        (["reference.jsonl", "candidate.jsonl", "x.jsonl"], "give a run's folder, or two files"),
+        (["reference.jsonl", "no.jsonl"], "no.jsonl: cannot be read"),
+        (["reference.jsonl", "candidate.jsonl", "--questions", "13"], "--questions is 13, but there are 12 questions"),
+        (["reference.jsonl", "candidate.jsonl", "--questions", "0"], "--questions is 0, but there are 12 questions"),
+        (["reference.jsonl", "candidate.jsonl", "--show-targets"], "12 of 12 questions have no target to show"),
+        (["reference.jsonl", "candidate.jsonl", "--model", "m"], "--model: for a run's folder only"),
+        (["reference.jsonl", "candidate.jsonl", "--theta", "5"], "--theta: for `questionnaire import` only"),
+        (["reference.jsonl", "candidate.jsonl", "--items", "no.toml"], "no.toml: cannot be read"),
+    ],
+)
+def test_arguments_that_make_no_questionnaire_are_refused(
+    made: Made, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    for side in ("reference", "candidate"):
+        made.write(side, answers(side))
+    monkeypatch.chdir(made.folder)
+    assert message in refused(made, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["import", "x.json"], "which questionnaire? Name its key with --key FILE"),
+        (["import", "--key", "k.json"], "which ratings? Name the files that the raters downloaded"),
+        (["import", "x.json", "--key", "no.json"], "no.json: cannot be read"),
+        (["import", "x.json", "--key", "k.json", "--json", "--markdown", "-"], "both want standard output"),
+        (["import", "x.json", "--key", "k.json", "--seed", "1"], "--seed: for building a questionnaire only"),
+    ],
+)
+def test_arguments_that_import_nothing_are_refused(made: Made, arguments: list[str], message: str) -> None:
+    code, out, err = made.run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_key_that_exists_is_kept_unless_it_is_to_be_replaced(made: Made) -> None:
+    made.build()
+    before = made.key_path.read_bytes()
+    files = (made.folder / "reference.jsonl", made.folder / "candidate.jsonl")
+    code, _, err = made.run(*files, "--out", made.page_path)
+    assert (code, made.key_path.read_bytes()) == (2, before)
+    assert "exists; the ratings of its questionnaire need it: name another --out, or --force to replace it" in err
+    assert made.run(*files, "--out", made.page_path, "--force")[0] == 0
+    assert made.key_path.read_bytes() != before
+
+
+def test_a_page_that_cannot_be_written_is_bad_input(made: Made) -> None:
+    files = [made.write(side, answers(side)) for side in ("reference", "candidate")]
+    code, _, err = made.run(*files, "--out", made.folder / "no" / "page.html")
+    assert code == 2
+    assert "cannot be written" in err
+
+
+def test_the_wording_in_the_documentation_is_valid(made: Made) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "questionnaire.md").read_text(encoding="utf-8")
+    path = made.folder / "items.toml"
+    path.write_text(page.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    made.build("--items", path)
+    assert [(item["id"], item["reversed"]) for item in made.key["items"]] == [("polite", False), ("made_up", True)]
+
+
+WORDINGS = [
+    ("", "is empty; write [[items]]"),
+    ("items = []", "items: holds no statement"),
+    ('[[items]]\nid = "a"', "items[0].text: is missing"),
+    ('[[items]]\nid = "A b"\ntext = "t"', "items[0].id: is 'A b'; use up to 40 small letters"),
+    ('[[items]]\nid = "a"\ntext = "t"\n[[items]]\nid = "a"\ntext = "u"', "x.toml:5: items[1].id: 'a' comes twice"),
+    ('[[items]]\nid = "a"\ntext = "  "', "items[0].text: is empty"),
+    ('[[items]]\nid = "a"\ntext = "t"\nreverse = true', "x.toml:4: items[0].reverse: unknown key"),
+    ('[[items]]\nid = "a"\ntext = "t"\nreversed = 1', "items[0].reversed: is 1, a whole number; write true or false"),
+    ('levels = ["no", "yes"]', "levels: write five different texts"),
+    ('levels = ["a", "b", "c", "d", "a "]', "levels: write five different texts"),
+    ('language = "en\\"><script>"', "language"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WORDINGS, ids=[str(number) for number in range(len(WORDINGS))])
+def test_faults_of_the_wording_name_file_key_and_mend(made: Made, text: str, message: str) -> None:
+    files = [made.write(side, answers(side)) for side in ("reference", "candidate")]
+    path = made.folder / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    err = refused(made, *files, "--items", path)
+    assert f"{path}:" in err
+    assert message in err

@@ -1,0 +1,295 @@
+"""Runs pooled into one reference: every run counts, numbered on, and only runs of the same samples."""
+
+import csv
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.inputs.toml import read_toml
+from accgate.records.file import Record
+from accgate.references.store import Reference, find_reference
+from accgate.references.writer import add_run
+from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
+
+N = 40
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return recorded_project(tmp_path, N)
+
+
+def reference_of(project: Project, model: str = "m") -> Reference:
+    reference = find_reference(project.store, model, "sums")
+    assert reference is not None
+    return reference
+
+
+def rows_of(project: Project) -> list[dict[str, str]]:
+    with (project.store / "m/sums.scores.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_an_added_run_is_further_repeats_of_the_same_samples(project: Project, capsys) -> None:
+    assert project.record(right_but(4, N, start=8), args=["--add"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"added to {project.store / 'm/sums.toml'}"
+    reference, rows = reference_of(project), rows_of(project)
+    assert reference.scores is not None
+    assert [(row["id"], row["repeat"]) for row in rows] == [(i, r) for i in sorted(project.ids()) for r in "01"]
+    got = dict(zip(reference.scores.ids, reference.scores.values.tolist(), strict=True))
+    assert got == {
+        i: list(pair)
+        for i, pair in zip(project.ids(), zip(right_but(10, N), right_but(4, N, start=8), strict=True), strict=True)
+    }
+    average = np.mean([right_but(10, N), right_but(4, N, start=8)], axis=0)
+    about = reference.about
+    assert (about.n, about.repeats, about.runs) == (N, 2, 2)
+    assert about.mean == pytest.approx(average.mean())
+    assert about.sigma == pytest.approx(average.std(ddof=1))
+    assert len(set(about.runs_sha256)) == 2
+    assert project.run() == 0
+
+
+def test_repeats_are_numbered_on_and_discordance_is_the_share_of_pairs_that_differ(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=2, repeats=2)
+    runs = [[(100, 0), (100, 100)], [(100, 100), (100, 100)], [(0, 0), (100, 100)]]
+    for number, run in enumerate(runs):
+        rows = [{"id": i, "repeat": r, "score": run[k][r]} for k, i in enumerate(project.ids()) for r in (0, 1)]
+        write_lines(project.scores, rows)
+        assert project.record(args=["--add"] if number else []) == 0
+    about = reference_of(project).about
+    assert (about.repeats, about.runs) == (6, 3)
+    assert Counter(row["repeat"] for row in rows_of(project)) == {str(r): 2 for r in range(6)}
+    assert about.discordance == pytest.approx((9 / 15 + 0) / 2)  # 3 right and 3 wrong: 9 of 15 pairs differ
+
+
+def test_one_repeat_or_partial_scores_have_no_discordance(project: Project, tmp_path: Path) -> None:
+    assert reference_of(project).about.discordance is None
+    project.tasks["sums"]["repeats"] = 2
+    project.write()
+    rows = [{"id": i, "repeat": r, "score": 30.0 + r} for i in project.ids() for r in (0, 1)]
+    write_lines(project.scores, rows)
+    assert project.record(args=["--reason", "graded"]) == 0
+    about = reference_of(project).about
+    assert (about.repeats, about.discordance) == (2, None)
+
+
+def test_the_plan_takes_the_discordance_that_repeats_showed(project: Project, capsys) -> None:
+    assert project.record(right_but(10, N, start=4), args=["--add"]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(project.config), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert reference_of(project).about.discordance == pytest.approx(8 / N)
+    assert row["theta"] == pytest.approx(2.4865 * 100 * (8 / N / N) ** 0.5, rel=1e-3)
+
+
+def test_a_worse_run_counts_like_a_better_one_and_needs_no_reason(project: Project) -> None:
+    assert project.record(right_but(30, N), args=["--add"]) == 0
+    assert project.record(right_but(2, N), args=["--add"]) == 0
+    about = reference_of(project).about
+    assert about.mean == pytest.approx(100 * (30 + 10 + 38) / (3 * N))
+    assert (about.reason, about.replaced, about.runs) == ("", {}, 3)
+
+
+def test_the_reason_of_an_earlier_replacement_stays(project: Project) -> None:
+    assert project.record(right_but(8, N), args=["--reason", "new weights"]) == 0
+    assert project.record(right_but(6, N), args=["--add"]) == 0
+    about = reference_of(project).about
+    assert (about.reason, about.replaced["mean"], about.runs) == ("new weights", 75.0, 2)
+
+
+def test_more_runs_lower_the_theta_that_a_run_reaches(tmp_path: Path) -> None:
+    project, rng = Project(tmp_path, n=N, repeats=4), np.random.default_rng(0)
+    right = rng.beta(1.0, 1.0, N)
+
+    def answers() -> None:
+        drawn = 100 * rng.binomial(1, right, size=(4, N))
+        rows = [
+            {"id": i, "repeat": r, "score": int(drawn[r, k])} for k, i in enumerate(project.ids()) for r in range(4)
+        ]
+        write_lines(project.scores, rows)
+
+    thetas = []
+    answers()
+    assert project.record() == 0
+    for _ in range(2):
+        answers()
+        project.run()
+        thetas.append(project.check["theta"])
+        for _ in range(7):
+            answers()
+            assert project.record(args=["--add"]) == 0
+    assert thetas[1] < 0.95 * thetas[0]
+
+
+def test_adding_to_nothing_is_refused_before_anything_is_evaluated(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=N)
+    project.scores.write_text("not even read")
+    assert project.record(args=["--add"]) == 2
+    assert "there is no reference to add to; record the first run without --add" in said(capsys)
+    assert not project.store.exists()
+
+
+def test_adding_to_a_mean_alone_is_refused(project: Project, capsys) -> None:
+    (project.store / "m/sums.scores.csv").unlink()
+    toml = project.store / "m/sums.toml"
+    toml.write_text(re.sub("scores_sha256.*\n", "", toml.read_text()))
+    assert project.record(args=["--add"]) == 2
+    assert "has a mean and no scores to add to; record it again with --reason TEXT" in said(capsys)
+
+
+def test_an_added_run_takes_no_reason(project: Project, capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        project.record(args=["--add", "--reason", "lucky"])
+    assert "not allowed with argument" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"num_samples": 15}, r"a run of 15 samples cannot be added: 25 of the reference's 40 are not in the run: "),
+        ({"rows": questions(N + 2)}, r"a run of 42 samples cannot be added: 2 are not in the reference: "),
+        (
+            {"rows": questions(N, start=1)},
+            r"1 are not in the reference: \w+; 1 of the reference's 40 are not in the run",
+        ),
+        ({"metric": "exact_match"}, r"the metric changed since 20.*--reason TEXT"),
+        ({"prompt": "Now: {{ q }}"}, r"the prompt changed since 20.*--reason TEXT"),
+    ],
+)
+def test_a_run_of_other_samples_or_another_task_is_not_added(
+    project: Project, capsys, keys: dict[str, Any], message: str
+) -> None:
+    if "num_samples" in keys:
+        project.tasks["sums"] |= keys
+        project.write()
+    else:
+        write_task(project.folder, **{"rows": questions(N)} | keys)
+    before = {path: path.read_bytes() for path in project.store.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert project.record(right_but(0, N), args=["--add"]) == 2
+    assert re.search(message, said(capsys))
+    assert {path: path.read_bytes() for path in project.store.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> None:
+    *ids, last = project.ids()
+    write_lines(project.scores, [*({"id": i, "score": 100.0} for i in ids), {"id": last, "error": "HTTP 500"}])
+    project.write(max_failed=0.5)
+    assert project.record(args=["--add"]) == 3
+    assert re.search(r"1 of 40 samples failed.*no reference was written", said(capsys))
+    assert reference_of(project).about.runs == 1
+
+
+def test_a_finished_run_that_is_resumed_is_not_counted_twice(project: Project, capsys) -> None:
+    out = str(project.folder / "again")
+    add = ["record", str(project.config), "--out", out, "--quiet", "--add"]
+    assert main(add) == 0
+    before = (project.store / "m/sums.scores.csv").read_bytes()
+    assert main([*add, "--resume"]) == 2
+    assert "every run is in its reference already; leave out --resume" in said(capsys)
+    first = [
+        "record",
+        str(project.config),
+        "--out",
+        str(project.folder / "record-out-0"),
+        "--quiet",
+        "--add",
+        "--resume",
+    ]
+    assert main(first) == 2  # nor the run that the reference began with
+    assert (project.store / "m/sums.scores.csv").read_bytes() == before
+    assert main(add) == 0
+    assert reference_of(project).about.runs == 3
+
+
+def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=2)
+    for number, extra in enumerate(([], ["--add"], ["--add", "--no-replies"])):
+        write_lines(project.scores, [{"id": i, "reply": f"run {number}"} for i in project.ids()])
+        assert project.record(args=extra) == 0
+    assert reference_of(project).replies() == {(i, r): f"run {r}" for i in project.ids() for r in (0, 1)}
+    sidecar = gzip.decompress((project.store / "m/sums.replies.jsonl.gz").read_bytes()).splitlines()
+    assert [json.loads(line)["repeat"] for line in sidecar] == [0, 1, 0, 1]
+    assert reference_of(project).about.repeats == 3
+
+
+def test_clusters_groups_and_labels_are_kept_for_added_runs_too(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=N)
+    columns = {"columns__cluster": "page", "columns__group": "q", "columns__label": "a"}
+    write_task(tmp_path, rows=questions(N), **columns)
+    assert project.record(right_but(10, N)) == 0
+    assert project.record(right_but(12, N), args=["--add"]) == 0
+    rows = rows_of(project)
+    assert len(rows) == 2 * N
+    assert all(row["cluster"] and row["group"] and row["label"] for row in rows)
+    assert project.run() == 0
+
+
+def test_a_run_with_other_clusters_is_not_added(project: Project, capsys) -> None:
+    write_task(project.folder, rows=questions(N), columns__cluster="page")
+    assert project.record(right_but(10, N), args=["--add"]) == 2
+    assert "40 of 40 samples have repeats of different clusters" in said(capsys)
+
+
+def test_what_ran_is_listed_where_runs_differ_in_it(project: Project) -> None:
+    for number in ("two", "three", "two"):
+        project.models["m"]["model"] = f"{number}.jsonl"
+        project.write()
+        project.answer(right_but(9, N), path=project.folder / f"{number}.jsonl")
+        assert project.record(args=["--add"]) == 0
+    about = reference_of(project).about
+    assert (about.engine, about.engine_version, about.runs) == ("recorded", "m.jsonl; two.jsonl; three.jsonl", 4)
+
+
+def test_a_run_without_a_score_is_never_pooled(project: Project) -> None:
+    reference = reference_of(project)
+    failed = [Record(i, 0, None, "t", None, None, None, None, None, 0.0, "down") for i in project.ids()]
+    with pytest.raises(BadInput, match="40 of 40 samples have no score"):
+        add_run(reference, reference.about, failed, replies=False)
+
+
+def test_a_reference_from_before_runs_were_counted_is_one_run(project: Project) -> None:
+    toml = project.store / "m/sums.toml"
+    toml.write_text(re.sub(r"runs = 1\n|runs_sha256 = \[[^]]*\]\n", "", toml.read_text()))
+    assert "runs" not in read_toml(toml, fix="").data
+    assert project.record(right_but(9, N), args=["--add"]) == 0
+    about = reference_of(project).about
+    assert (about.runs, about.repeats, len(about.runs_sha256)) == (2, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "repeats", "said_of_it"),
+    [
+        (1, 1, "set repeats = 4 or more and record again"),
+        (4, 1, "set repeats = 4 or more"),
+        (1, 4, "the reference has 1 repeat of each sample; add runs with `accgate record --add`"),
+        (3, 4, "the reference has 3 repeats of each sample; add runs with `accgate record --add`"),
+        (4, 4, None),
+    ],
+)
+def test_sampled_replies_want_four_repeats_of_run_and_reference(
+    project: Project, recorded: int, repeats: int, said_of_it: str | None
+) -> None:
+    for _ in range(recorded - 1):
+        assert project.record(right_but(10, N), args=["--add"]) == 0
+    project.models["m"]["sampling"] = {"temperature": 0.7}
+    project.tasks["sums"]["repeats"] = repeats
+    project.write()
+    rows = [
+        {"id": i, "repeat": r, "score": s}
+        for i, s in zip(project.ids(), right_but(10, N), strict=True)
+        for r in range(repeats)
+    ]
+    write_lines(project.scores, rows)
+    assert project.run() == 0
+    wanted = f"at temperature 0.7 pairing holds only for averages: {said_of_it}"
+    assert [r for r in project.check["reasons"] if "repeat" in r] == ([wanted] if said_of_it else [])
