@@ -1,19 +1,9 @@
 from .badge import badge_of, svg
+from .file import History, history_of, merge_histories
 from .page import html_page
 from .run import Run, run_of
 from .series import series_of
-from .store import (
-    BRANCH,
-    NAME,
-    Addition,
-    History,
-    add_run,
-    add_to,
-    history_of,
-    merge_histories,
-    read_history,
-    write_merged,
-)
+from .store import BRANCH, NAME, Addition, add_run, add_to, read_history, write_merged
 from .text import as_rows, print_history
 
 __all__ = [

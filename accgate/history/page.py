@@ -8,8 +8,8 @@ from typing import Any
 
 from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
+from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.history.store import History
 from accgate.report import SYMBOLS
 from accgate.text import p_relation, signed, visible
 

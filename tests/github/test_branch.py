@@ -14,8 +14,9 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.branch import UNMOVED, push_files
+from accgate.history.file import history_of, parse_history
 from accgate.history.run import Run
-from accgate.history.store import BRANCH, NAME, Addition, add_to, history_of, parse_history
+from accgate.history.store import BRANCH, NAME, Addition, add_to
 from accgate.result import to_json
 from tests.github.routes import Asked
 from tests.github.server import TOKEN, GitHub

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from accgate.errors import VerdictName, worst
+from accgate.history.file import History, history_of
 from accgate.history.run import Against, Point, Run
-from accgate.history.store import History, history_of
 from accgate.verdict import CandidateSummary, Drift
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from accgate.history.badge import Badge, svg
+from accgate.history.file import history_of
 from accgate.history.page import html_page
-from accgate.history.store import history_of
 from tests.browser.chromium import Browser, Page
 from tests.browser.test_report import axe
 from tests.history.made import point, run, season

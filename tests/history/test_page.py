@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.history.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of
+from accgate.history.file import History, history_of
 from accgate.history.page import ROWS, html_page
 from accgate.history.run import Against
 from accgate.history.series import series_of
-from accgate.history.store import History, history_of
 from tests.history.made import declining, point, run, runs, season
 from tests.report.hostile import hostile
 from tests.report.html.test_page import Document

@@ -110,7 +110,7 @@ def test_a_damaged_line_is_said_beside_the_table(shown) -> None:
 
 def test_names_and_commits_cannot_reach_the_terminal(shown) -> None:
     bad = "\x1b[2J[bold]x[/bold]"
-    from accgate.history.store import history_of
+    from accgate.history.file import history_of
 
     text = shown(history_of([run(1, point(model=bad, task=bad), commit="[red]\x1b]")]))
     assert "\x1b" not in text
@@ -124,7 +124,7 @@ def test_a_count_that_is_none_is_refused(shown, tmp_path) -> None:
 
 
 def test_lower_is_better_shows_the_same_figures(shown) -> None:
-    from accgate.history.store import history_of
+    from accgate.history.file import history_of
 
     worse = point(
         77.5, "regression", higher_is_better=False, candidate=CandidateSummary(77.5, 400), drift=declining(4.0)

@@ -16,10 +16,11 @@ from accgate.decision.comparison import compare_scores
 from accgate.design import Design
 from accgate.history.badge import badge_of
 from accgate.history.chart import chart_of
+from accgate.history.file import history_of, merge_histories, parse_history
 from accgate.history.page import html_page
 from accgate.history.run import Against, Point, read_line, standard_error
 from accgate.history.series import HEADINGS, cells, levels, series_of
-from accgate.history.store import history_of, merge_histories, parse_history, read_history
+from accgate.history.store import read_history
 from accgate.history.text import as_rows
 from accgate.verdict import CandidateSummary
 from tests.decisions import one_each

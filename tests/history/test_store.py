@@ -12,8 +12,9 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.history.file import history_of, merge_histories, parse_history
 from accgate.history.run import Run
-from accgate.history.store import add_run, history_of, merge_histories, parse_history, read_history, write_merged
+from accgate.history.store import add_run, read_history, write_merged
 from accgate.result import to_json
 from tests.history.made import run, season
 from tests.report.runs import result_of, verdict_of

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from accgate.history.file import History, history_of
 from accgate.history.run import Against
 from accgate.history.series import HEADINGS, cells, series_of, sparkline
-from accgate.history.store import History, history_of
 from accgate.history.text import print_history
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary

@@ -87,8 +87,8 @@ def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> 
             "1 s of processor time",
         ),
         ("{{ 9 ** (9 ** 9) }}", "1 s of processor time"),
-        ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "1 GB"),
-        ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y ~ n.y %}{% endfor %}", "1 GB"),
+        ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
+        ("{% set n = namespace(y=x) %}{% for a in range(60) %}{% set n.y = n.y ~ n.y %}{% endfor %}", "takes"),
         ("{% set n = namespace(y=[1]) %}{% for a in range(60) %}{% set n.y = n.y + n.y %}{% endfor %}", "takes"),
         (
             "{% set y %}{% for a in range(99999) %}{% for b in range(9999) %}" + "text" * 50

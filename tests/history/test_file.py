@@ -7,8 +7,8 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from accgate.history.file import History, history_of, merge_histories, parse_history
 from accgate.history.run import START, line_of, read_line
-from accgate.history.store import History, history_of, merge_histories, parse_history
 from tests.history.made import point, run, runs, season
 
 junk = st.binary(max_size=60).filter(lambda text: b"\n" not in text)

@@ -1,0 +1,127 @@
+"""A history as bytes: read even where a line is torn, joined with others, written in one order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from accgate.errors import BadInput
+from accgate.history.run import START, Line, Run, line_of, read_line
+
+
+@dataclass(frozen=True)
+class History:
+    """Whole lines in order of (started, id), each once, and after them the damaged ones in order of their bytes.
+
+    `notes` say what was damaged where; they are not part of the content.
+    """
+
+    lines: tuple[Line, ...] = ()
+    damaged: tuple[bytes, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs, oldest first, each result once, though two jobs may have added it under different names."""
+        runs = [line.run for line in self.lines if line.run is not None]
+        return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
+
+    def has(self, run: Run) -> bool:
+        """Whether the history has this run, or the same result under another name."""
+        id_ = line_of(run).id
+        return any(
+            line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
+        )
+
+    @property
+    def content(self) -> bytes:
+        """The file's bytes."""
+        return b"".join(text + b"\n" for text in (*(line.text for line in self.lines), *self.damaged))
+
+
+def history_of(runs: Iterable[Run]) -> History:
+    """A history of these runs."""
+    return _tidy(map(line_of, runs), ())
+
+
+def parse_history(content: bytes, name: str) -> History:
+    """The history in a file's bytes; a torn or damaged line is kept apart, and a note says which.
+
+    >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
+    >>> parse_history(cut, "history.jsonl").notes
+    ('history.jsonl:1: is cut off, as when a writer is stopped; the line is kept, but not shown',)
+    """
+    lines: list[Line] = []
+    damaged: list[bytes] = []
+    notes: list[str] = []
+    last = content.count(b"\n") + 1
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        if not (text := raw.strip()):
+            continue
+        for part in _parts(text):
+            line = read_line(part)
+            if line is None:
+                damaged.append(part)
+                torn = number == last
+                what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
+                notes.append(f"{name}:{number}: {what}; the line is kept, but not shown")
+            else:
+                lines.append(line)
+                if line.run is None:
+                    notes.append(
+                        f"{name}:{number}: is from another version of accgate; the line is kept, but not shown"
+                    )
+    return _tidy(lines, damaged, notes)
+
+
+def merge_histories(*histories: History) -> History:
+    """The union of histories; neither their order nor a repetition changes its bytes.
+
+    >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
+    >>> merge_histories(one, two).content == merge_histories(two, one, two).content
+    True
+    """
+    return _tidy(
+        (line for history in histories for line in history.lines),
+        (text for history in histories for text in history.damaged),
+        (note for history in histories for note in history.notes),
+    )
+
+
+def _parts(text: bytes) -> Iterator[bytes]:
+    """The lines in a line: one, or a torn one with a whole one right behind it."""
+    at = text.rfind(START)
+    if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
+        yield text[:at]
+        yield text[at:]
+    else:
+        yield text
+
+
+def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] = ()) -> History:
+    by_id = {line.id: line for line in lines}
+    ordered = tuple(sorted(by_id.values(), key=lambda line: (line.started, line.id)))
+    texts = sorted(line.text for line in ordered)
+    torn = {text for text in damaged if not _is_begun(text, texts)}
+    return History(ordered, tuple(sorted(torn)), tuple(dict.fromkeys(notes)))
+
+
+def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
+    """Whether a torn text is the beginning of a whole line that is there: then nothing is lost without it."""
+    at = bisect_left(texts, text)
+    return at < len(texts) and texts[at].startswith(text)
+
+
+def read_content(content: bytes, name: str) -> History:
+    """The history in the bytes of a file.
+
+    Raises
+    ------
+    BadInput
+        When nothing in them can ever have been a line of a history.
+    """
+    history = parse_history(content, name)
+    if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
+        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
+    return history
