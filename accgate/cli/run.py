@@ -105,9 +105,9 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             cache=cache_of(arguments),
         )
     if arguments.json:
-        from accgate.result import plain_json
+        from accgate.result import to_json
 
-        print(plain_json(done))
+        print(to_json(done))
     else:
         for share in done.checks:
             print(f"shard {shard}: {share.model} / {share.task}: {share.problem or f'{share.records:,} records'}")
@@ -197,11 +197,11 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 
 def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
     """Write a result for people beside its accgate.json, and print it."""
-    from accgate.report import flips_of_result, render
+    from accgate.report import flips_of_result, render_markdown
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
-    write(arguments.out / REPORT, render(result, flips))
+    write(arguments.out / REPORT, render_markdown(result, flips))
     if arguments.html:
         from accgate.report import html_report
 

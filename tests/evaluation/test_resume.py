@@ -145,7 +145,7 @@ def assert_goes_on(
     before = len(server.seen)
     code, said = run(folder, "run", "--resume")
     assert code in {0, 1}, said
-    assert f"{SAMPLES} samples, {len(finished)} kept from before" in said
+    assert f"{SAMPLES} samples, {len(finished)} of them already recorded" in said
     assert checks(folder) == unbroken
     counts = asked(folder, server)
     assert len(counts) == SAMPLES
