@@ -47,21 +47,17 @@ def run(
 
     Parameters
     ----------
-    config : Config or path
-        accuracy.toml, read or not.
+    config : Config or path of accuracy.toml
     rules : RuleSets, optional
-        On a pull request the rules of the base commit, which then decide; what the pull request's own rules say of
-        the same records stands beside.
+        On a pull request the rules of its base, which decide; its own rules' verdicts stand beside.
     bootstrap : bool
-        Note in the result that the base commit has no rules.
+        Note in the result that the base has no rules.
     out : path
-        Folder of the run: records, accgate.json, report.md.
-    resume : bool
-        Go on with the records in `out`.
+        The run's folder; with `resume` the records in it are kept.
     observer : Observer, optional
         Is told of every record as it is written.
     cache : Cache, optional
-        Answers that it has of the same model are not asked again.
+        Replies of earlier runs, which are not asked for again.
 
     Raises
     ------

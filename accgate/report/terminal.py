@@ -11,12 +11,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from accgate.decision import Verdict
 from accgate.report import words
 from accgate.report.console import print_table
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.progress import ProgressBar
 from accgate.result import Result
+from accgate.verdict import Verdict
 
 __all__ = ["ProgressBar", "print_result", "shown"]
 

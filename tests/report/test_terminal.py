@@ -9,12 +9,12 @@ import pytest
 from rich.console import Console
 
 from accgate import compare
-from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import exit_code, worst
 from accgate.records.file import Record
 from accgate.report.flips import Flip
 from accgate.report.terminal import ProgressBar, print_result
 from accgate.result import Result
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 from tests.gates import RIGHT, right_but
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate import compare
-from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import SEVERITY, exit_code, worst
 from accgate.report import words
 from accgate.result import Result
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 from tests.gates import RIGHT, right_but
 
 
