@@ -20,7 +20,7 @@ from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate

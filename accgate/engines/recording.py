@@ -162,7 +162,7 @@ def _scaled(score: float | None, scale: float) -> float | None:
     return None if score is None else score * scale
 
 
-def replayed(engine: object) -> RecordedEngine | None:
+def recording_of(engine: object) -> RecordedEngine | None:
     """The recording that answers, alone or in replicas, with its file read; None where a model answers.
 
     Raises
