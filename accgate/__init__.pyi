@@ -1,4 +1,4 @@
-from . import metrics
+from . import errors, metrics
 from ._version import __version__
 from .config import Config, load_config
 from .decision import compare, compare_statistic
@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_statistic",
+    "errors",
     "load_config",
     "metrics",
     "plan",

@@ -20,10 +20,10 @@ HTML = "report.html"
 class Result:
     """A whole run: its verdict is the worst of its checks.
 
-    `rules` says whose rules judged: the file's own; those of a base commit; in a bootstrap the file's own because the
-    base has none; or a pull request's own because somebody approved that they differ. `beside` holds what the other
-    rules, a pull request's own or those of its base, say of the same records where that differs; it decides nothing.
-    `samples` counts all that were evaluated, `cached` those of them that a cache had, which cost no tokens.
+    `rules` says whose rules decided: the file's own; those of a base commit; in a bootstrap the file's own, because the
+    base has none; or a pull request's own, because somebody approved them. `beside` holds the verdicts that the other
+    rules (a pull request's own, or those of its base) give on the same records where they differ; they decide nothing.
+    `samples` counts all evaluated samples, and `cached` those of them that came from a cache and cost no tokens.
     `shards` counts the parts that were merged; early stopping then saved nothing, since every part was evaluated whole.
     """
 
@@ -46,12 +46,7 @@ class Result:
     cached: int = 0
 
 
-def to_json(value: Result | Verdict) -> str:
-    """The JSON text of a result or of one verdict; a figure that does not exist is null, never NaN."""
-    return plain_json(value)
-
-
-def plain_json(value: Any) -> str:
+def to_json(value: Any) -> str:
     """The JSON text of a dataclass; a figure that does not exist is null, never NaN."""
     return json.dumps(_finite(asdict(value)), indent=2, ensure_ascii=False, allow_nan=False)
 

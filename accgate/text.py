@@ -1,4 +1,4 @@
-"""Short texts for messages: some of many ids, the nearest known name, what differs between tables."""
+"""Short texts for messages: figures, some of many ids, the nearest known name, what differs between tables."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def clip(text: str, length: int, ellipsis: str = "...") -> str:
     >>> clip("abcdefgh", 8), clip("abcdefghi", 8), clip("abcdefghi", 8, " …")
     ('abcdefgh', 'abcde...', 'abcdef …')
     """
-    return text if len(text) <= length else text[: length - len(ellipsis)] + ellipsis
+    return text if len(text) <= length else text[: length - len(ellipsis)].rstrip() + ellipsis
 
 
 def some_of(ids: Sequence[str]) -> str:
@@ -101,3 +101,58 @@ def nearest(word: str, known: Iterable[str]) -> str:
         return f"did you mean {close!r}?"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED + 3 else ""
     return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure for people: a fixed number of digits, or a dash for None.
+
+    >>> number(44.5), number(None), number(-0.001)
+    ('44.50', '-', '0.00')
+    """
+    if value is None:
+        return "-"
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign.
+
+    >>> signed(1.5), signed(-2.25), signed(None)
+    ('+1.50', '-2.25', '-')
+    """
+    text = number(value)
+    return f"+{text}" if value is not None and value > 0.0 and text != "0.00" else text
+
+
+def p_text(value: float | None) -> str:
+    """A p-value: four digits, or a bound where all four would be 0.
+
+    >>> p_text(0.03123), p_text(1e-9), p_text(None)
+    ('0.0312', '<0.0001', '-')
+    """
+    if value is None:
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def p_relation(value: float) -> str:
+    """A p-value to follow the letter p: equal to four digits, or below them.
+
+    >>> p_relation(0.03123), p_relation(1e-9)
+    ('= 0.0312', '< 0.0001')
+    """
+    text = p_text(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def visible(text: str) -> str:
+    """Any text on one line; control and direction characters become replacement characters.
+
+    >>> visible("a\\n b\\x1b[2J")
+    'a b�[2J'
+    """
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)

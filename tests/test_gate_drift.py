@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from accgate.report import words
 from accgate.report.result_file import read_result
+from accgate.verdict import drift_sentence
 from tests.gates import Project, right_but
 
 
@@ -34,7 +34,7 @@ def test_no_decline_is_said_to_be_none(tmp_path: Path) -> None:
     (check,) = read_result(project.out / "accgate.json").checks
     assert check.drift is not None
     assert not check.drift.detected
-    assert "no slow decline is seen" in (words.drifted(check) or "")
+    assert "no slow decline" in (drift_sentence(check) or "")
 
 
 def test_a_reference_that_was_never_replaced_has_no_drift(tmp_path: Path) -> None:

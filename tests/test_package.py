@@ -1,6 +1,8 @@
-"""The package's names, and what starting up loads."""
+"""The package's names and their types, and what starting up loads."""
 
 import importlib.util
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import accgate
-from tests.gates import right_but, write_lines
+from tests.gates import Project, right_but, write_lines
 
 HEAVY = ("numpy", "pydantic", "rich", "scipy", "jinja2", "aiohttp", "asyncio")
 
@@ -30,7 +32,66 @@ def test_every_documented_name_works(name: str) -> None:
     assert getattr(accgate, name) is not None
 
 
-@pytest.mark.parametrize("name", sorted(set(accgate.__all__) - {"metrics"}))
+def test_every_documented_name_is_offered_for_completion() -> None:
+    assert {"compare", "plan", "run", "load_config", "metrics", "errors", "Verdict"} <= set(accgate.__all__)
+    assert set(dir(accgate)) >= set(accgate.__all__)
+
+
+def test_a_function_stays_one_when_its_package_is_loaded() -> None:
+    assert "accgate.planning" in loaded("import accgate.planning, accgate.decision, accgate.gate; accgate.plan(2.0)")
+    assert "accgate.decision" in loaded("import accgate.planning, accgate.decision; accgate.compare([0.0], [0.0])")
+
+
+def test_run_takes_a_path_as_well_as_a_config(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=40)
+    assert project.record(right_but(4, 40)) == 0
+    for config in (str(project.config), project.config, accgate.load_config(project.config)):
+        result = accgate.run(config, out=tmp_path / "out")
+        assert [check.task for check in result.checks] == ["sums"]
+
+
+SCRIPT = """
+import accgate
+
+verdict = accgate.compare([100.0, 0.0], [0.0, 0.0], theta=2.0)
+config = accgate.load_config("accuracy.toml")
+reveal_type(verdict)
+reveal_type(verdict.verdict)
+reveal_type(verdict.difference)
+reveal_type(verdict.explain())
+reveal_type(accgate.plan(2.0, sigma=50.0))
+reveal_type(accgate.plan(2.0, sigma=50.0).n)
+reveal_type(config)
+reveal_type(accgate.run("accuracy.toml"))
+reveal_type(accgate.run(config).checks)
+reveal_type(accgate.metrics.get("rouge_l")("reply", "target"))
+reveal_type(accgate.errors.BadInput("x").exit_code)
+accgate.compare([1.0])
+accgate.plan("2")
+"""
+
+
+def test_a_users_script_sees_real_types(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    root = Path(accgate.__file__).parents[1]
+    assert (root / "accgate" / "py.typed").is_file()
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary", "script.py"],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(root)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    revealed = re.findall(r'Revealed type is "([^"]*)"', done.stdout)
+    literals = "Literal['pass'] | Literal['inconclusive'] | Literal['no-reference'] | Literal['regression'] | "
+    assert revealed == [
+        "accgate.verdict.Verdict", literals + "Literal['error']", "float | None", "str",
+        "accgate.planning.samples.Plan", "int", "accgate.config.config.Config", "accgate.result.Result",
+        "tuple[accgate.verdict.Verdict, ...]", "float", "int",
+    ]  # fmt: skip
+    errors = [line for line in done.stdout.splitlines() if "error:" in line]
+    assert [re.search(r":(\d+): .*\[(.*)\]", line)[2] for line in errors] == ["call-arg", "arg-type"], done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(set(accgate.__all__) - {"errors", "metrics"}))
 def test_no_name_is_a_module_too(name: str) -> None:
     assert importlib.util.find_spec(f"accgate.{name}") is None
 

@@ -76,9 +76,9 @@ def sigma(arguments: argparse.Namespace) -> int:
         arguments.records, theta=arguments.theta, alpha=arguments.alpha, beta=arguments.beta, scale=arguments.scale
     )
     if arguments.json:
-        from accgate.result import plain_json
+        from accgate.result import to_json
 
-        print(plain_json(noise))
+        print(to_json(noise))
     else:
         from accgate.report import print_noise
 

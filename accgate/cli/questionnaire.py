@@ -109,7 +109,7 @@ def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question,
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
     from accgate.questionnaire import print_survey, read_key, read_ratings, survey_markdown, survey_of
-    from accgate.result import plain_json
+    from accgate.result import to_json
 
     if arguments.key is None:
         raise BadInput(
@@ -132,7 +132,7 @@ def _import(arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         write(arguments.markdown, survey_markdown(result))
     if arguments.json:
-        print(plain_json(result))
+        print(to_json(result))
     elif arguments.markdown != "-":
         print_survey(console(), result)
     return result.exit_code

@@ -49,15 +49,15 @@ def report(arguments: argparse.Namespace) -> int:
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
     if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
-        from accgate.report import render
+        from accgate.report import render_markdown
 
-        write(arguments.markdown or "-", render(result, flips))
+        write(arguments.markdown or "-", render_markdown(result, flips))
     return PASSED
 
 
 def explain(arguments: argparse.Namespace) -> int:
     """Explain in words how a check got its verdict."""
-    from accgate.report import check_named, explanation, print_explanation, read_result
+    from accgate.report import explanation_of, find_check, print_explanation, read_result
 
     name: str | None = arguments.check
     path: Path = arguments.result
@@ -65,5 +65,5 @@ def explain(arguments: argparse.Namespace) -> int:
         path = Path(name)
         name = None
     result = read_result(path)
-    print_explanation(console(), explanation(result, check_named(result, name)))
+    print_explanation(console(), explanation_of(result, find_check(result, name)))
     return PASSED

@@ -73,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     forget_result(arguments.out)  # before a config that cannot be read leaves an old verdict standing
     if arguments.shard is not None:
         return _run_shard(arguments)
-    config, rulings, bootstrap = _rules_of(arguments)
+    config, rules, bootstrap = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         result = gate.run(
             config,
-            rulings=rulings,
+            rules=rules,
             bootstrap=bootstrap,
             out=arguments.out,
             resume=arguments.resume,
@@ -93,21 +93,21 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate.evaluation import parse_shard
 
     shard = parse_shard(arguments.shard)
-    config, rulings, _ = _rules_of(arguments)
+    config, rules, _ = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         done = gate.run_shard(
             config,
             shard,
-            rulings=rulings,
+            rules=rules,
             out=arguments.out,
             resume=arguments.resume,
             observer=_observer_of(arguments),
             cache=cache_of(arguments),
         )
     if arguments.json:
-        from accgate.result import plain_json
+        from accgate.result import to_json
 
-        print(plain_json(done))
+        print(to_json(done))
     else:
         for share in done.checks:
             print(f"shard {shard}: {share.model} / {share.task}: {share.problem or f'{share.records:,} records'}")
@@ -124,8 +124,8 @@ def merge(arguments: argparse.Namespace) -> int:
 
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
-    config, rulings, bootstrap = _rules_of(arguments)
-    result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
+    config, rules, bootstrap = _rules_of(arguments)
+    result = gate.merge(config, arguments.shards, rules=rules, bootstrap=bootstrap, out=arguments.out)
     _report_result(arguments, result)
     return result.exit_code
 
@@ -197,11 +197,11 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 
 def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
     """Write a result for people beside its accgate.json, and print it."""
-    from accgate.report import flips_of_result, render
+    from accgate.report import flips_of_result, render_markdown
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
-    write(arguments.out / REPORT, render(result, flips))
+    write(arguments.out / REPORT, render_markdown(result, flips))
     if arguments.html:
         from accgate.report import html_report
 

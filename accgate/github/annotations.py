@@ -12,8 +12,7 @@ from accgate.github.check_runs import Annotation, Level
 from accgate.github.outcome import Outcome
 from accgate.github.rules import Trees
 from accgate.guard import Guard
-from accgate.report import name_of, sentence
-from accgate.verdict import Verdict
+from accgate.verdict import Verdict, name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)
 HEAD_INSIDE = "/accgate/head"  # the tree inside the evaluating container

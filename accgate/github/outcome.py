@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
 from accgate.guard import Guard
-from accgate.report import Failure, headline_of, read_result, visible
+from accgate.report import Failure, headline_of, read_result
 from accgate.result import Result
-from accgate.text import clip
+from accgate.text import clip, visible
 from accgate.verdict import Verdict
 
 Conclusion = Literal["success", "failure", "neutral", "cancelled"]

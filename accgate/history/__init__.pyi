@@ -1,10 +1,9 @@
 from .badge import badge_of, svg
-from .collect import run_of
-from .file import History, history_of, merged, parsed
+from .file import History, history_of, merge_histories
 from .page import html_page
-from .run import Run
+from .run import Run, run_of
 from .series import series_of
-from .store import BRANCH, NAME, Addition, add_run, add_to, checked, read_history, write_merged
+from .store import BRANCH, NAME, Addition, add_run, add_to, read_history, write_merged
 from .text import as_rows, print_history
 
 __all__ = [
@@ -17,11 +16,9 @@ __all__ = [
     "add_to",
     "as_rows",
     "badge_of",
-    "checked",
     "history_of",
     "html_page",
-    "merged",
-    "parsed",
+    "merge_histories",
     "print_history",
     "read_history",
     "run_of",

@@ -9,7 +9,7 @@ from html import escape
 from accgate.errors import VerdictName, worst
 from accgate.history.run import Run
 from accgate.history.series import series_of
-from accgate.report import words
+from accgate.text import number, visible
 
 # White text on each has a contrast of 4.5 to 1 or more.
 COLOURS: dict[VerdictName, str] = {
@@ -61,16 +61,16 @@ def badge_of(runs: Sequence[Run], check: str | None = None) -> Badge:
         last = runs[-1]
         drifting = any(point.drift is not None and point.drift.detected for point in last.checks)
         return _badge("accuracy", MESSAGES[last.verdict], last.verdict, drifting=drifting)
-    found = series_of(runs, check)
-    verdict = worst(one.last.point.verdict for one in found)
-    drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in found)
+    series = series_of(runs, check)
+    verdict = worst(one.last.point.verdict for one in series)
+    drifting = any(one.last.point.drift is not None and one.last.point.drift.detected for one in series)
     message = MESSAGES[verdict]
-    point, mean = found[0].last.point, found[0].last.levels.mean
-    if len(found) == 1 and verdict in ("pass", "regression") and mean is not None:
-        error = "" if point.error is None else f" ± {words.number(point.error, 1)}"
-        figure = f"{words.number(mean, 1)}{error}"
+    point, mean = series[0].last.point, series[0].last.levels.mean
+    if len(series) == 1 and verdict in ("pass", "regression") and mean is not None:
+        error = "" if point.error is None else f" ± {number(point.error, 1)}"
+        figure = f"{number(mean, 1)}{error}"
         message = figure if verdict == "pass" else f"{figure}, {message}"
-    return _badge(words.visible(found[0].task) or "accuracy", message, verdict, drifting=drifting)
+    return _badge(visible(series[0].task) or "accuracy", message, verdict, drifting=drifting)
 
 
 def _badge(label: str, message: str, verdict: VerdictName, *, drifting: bool) -> Badge:
@@ -85,14 +85,14 @@ PADDING, HEIGHT = 6.0, 20
 def svg(badge: Badge) -> str:
     """The badge as an SVG that needs nothing else; `textLength` holds each text in its half whatever the font is."""
     left, right = (_width(text) + 2 * PADDING for text in (badge.label, badge.message))
-    whole, said = left + right, escape(f"{badge.label}: {badge.message}")
+    whole, name = left + right, escape(f"{badge.label}: {badge.message}")
     texts = "".join(
         f'<text x="{start + PADDING:.1f}" y="14" textLength="{_width(text):.1f}">{escape(text)}</text>'
         for start, text in ((0.0, badge.label), (left, badge.message))
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole:.1f}" height="{HEIGHT}" role="img" '
-        f'aria-label="{said}"><title>{said}</title>'
+        f'aria-label="{name}"><title>{name}</title>'
         f'<clipPath id="r"><rect width="{whole:.1f}" height="{HEIGHT}" rx="3"/></clipPath>'
         f'<g clip-path="url(#r)"><rect width="{left:.1f}" height="{HEIGHT}" fill="#3d444d"/>'
         f'<rect x="{left:.1f}" width="{right:.1f}" height="{HEIGHT}" fill="{escape(badge.color)}"/></g>'
@@ -105,5 +105,5 @@ WIDTHS = {"ijlI.,:;|!' ": 3.5, "frt()[]-": 4.6, "cksvxyz": 6.0, "mwMW@%": 10.4}
 
 def _width(text: str) -> float:
     """About how wide a text is in Verdana of 11 pixels."""
-    known = {c: width for group, width in WIDTHS.items() for c in group}
-    return sum(known.get(c, 7.8 if c.isupper() else 6.9) for c in text)
+    widths = {c: width for group, width in WIDTHS.items() for c in group}
+    return sum(widths.get(c, 7.8 if c.isupper() else 6.9) for c in text)

@@ -1,4 +1,4 @@
-"""Where everything stands in the chart of a check over time; the template draws it."""
+"""Positions in the chart of a check over time, which the template draws."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from accgate.history.series import Series, Step
-from accgate.report import words
+from accgate.text import number
 
 WIDTH, HEIGHT = 760.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 36.0, 30.0, 28.0
@@ -30,7 +30,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Tick:
-    """A place on an axis and what stands there; `place` says which date it is: first, last, between or only."""
+    """A place on an axis and its text; `place` says which date it is: first, last, between or only."""
 
     at: float
     text: str
@@ -39,7 +39,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Chart:
-    """Paths and places in a drawing of WIDTH x HEIGHT; `words` say what it shows."""
+    """Paths and places in a drawing of WIDTH x HEIGHT; `words` describe it."""
 
     words: str
     band: str
@@ -62,7 +62,7 @@ def chart_of(series: Series) -> Chart | None:
     axes = _Axes(len(steps), low, high)
     spans = _spans(steps)
     return Chart(
-        words=said(series),
+        words=series_text(series),
         band=" ".join(_band(steps, span, axes) for span in spans if steps[span.start].point.error is not None),
         reference=" ".join(_level(steps, span, 0.0, axes) for span in spans),
         gamma=" ".join(
@@ -72,7 +72,7 @@ def chart_of(series: Series) -> Chart | None:
         ),
         line=_line(steps, axes),
         dots=tuple(
-            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], spoken(step), is_declining(step))
+            Dot(axes.x(at + 0.5), axes.y(mean), MARKS[step.point.verdict], step_text(step), is_declining(step))
             for at, step in enumerate(steps)
             if (mean := step.levels.mean) is not None
         ),
@@ -97,27 +97,27 @@ class _Axes:
         return round(TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def said(series: Series) -> str:
-    """What a chart shows, for who does not see it."""
+def series_text(series: Series) -> str:
+    """What a chart shows, for readers who cannot see it."""
     steps, last = series.steps, series.last
     means = [mean for step in steps if (mean := step.levels.mean) is not None]
-    span = f", between {words.number(min(means))} and {words.number(max(means))}" if means else ""
+    span = f", between {number(min(means))} and {number(max(means))}" if means else ""
     failed = sum(step.point.verdict == "regression" for step in steps)
     changed = sum(step.changed for step in steps)
     return (
         f"The mean of {_count(len(steps), 'run')} from {steps[0].date} to {last.date}{span}; {_count(failed, 'run')} "
-        f"regressed, the reference changed {_count(changed, 'time')}. The latest: {spoken(last)}."
+        f"regressed, the reference changed {_count(changed, 'time')}. The latest: {step_text(last)}."
     )
 
 
-def spoken(step: Step) -> str:
+def step_text(step: Step) -> str:
     """A run in words."""
     point, level = step.point, step.levels
-    error = "" if point.error is None else f" ± {words.number(point.error)}"
+    error = "" if point.error is None else f" ± {number(point.error)}"
     decline = ", a slow decline since the anchor" if is_declining(step) else ""
     return (
-        f"{step.date} {step.commit}: {point.verdict}, mean {words.number(level.mean)}, reference "
-        f"{words.number(level.reference)}{error}, {step.samples} samples{decline}"
+        f"{step.date} {step.commit}: {point.verdict}, mean {number(level.mean)}, reference "
+        f"{number(level.reference)}{error}, {step.samples} samples{decline}"
     )
 
 
@@ -132,10 +132,10 @@ def _count(number: int, noun: str) -> str:
 
 def _values(step: Step) -> list[float]:
     level, error = step.levels, step.point.error
-    known = [level.mean, level.gamma, level.reference]
+    values = [level.mean, level.gamma, level.reference]
     if level.reference is not None and error is not None:
-        known += [level.reference - BAND * error, level.reference + BAND * error]
-    return [value for value in known if value is not None]
+        values += [level.reference - BAND * error, level.reference + BAND * error]
+    return [value for value in values if value is not None]
 
 
 def _scale(low: float, high: float) -> tuple[float, float, list[tuple[float, str]]]:
@@ -147,7 +147,7 @@ def _scale(low: float, high: float) -> tuple[float, float, list[tuple[float, str
     size = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw)
     digits = max(0, -math.floor(math.log10(size) + 1e-9))
     first, last = math.ceil(low / size), math.floor(high / size)
-    return low, high, [(size * k, words.number(size * k, digits)) for k in range(first, last + 1)]
+    return low, high, [(size * k, number(size * k, digits)) for k in range(first, last + 1)]
 
 
 def _spans(steps: Sequence[Step]) -> list[range]:

@@ -1,4 +1,4 @@
-"""A history as bytes: read whatever was torn, joined with others, written in one order."""
+"""A history as bytes: read even where a line is torn, joined with others, written in one order."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from accgate.errors import BadInput
 from accgate.history.run import START, Line, Run, line_of, read_line
 
 
 @dataclass(frozen=True)
 class History:
-    """Whole lines by (started, id), each once, and after them what is damaged, by its bytes.
+    """Whole lines in order of (started, id), each once, and after them the damaged ones in order of their bytes.
 
     `notes` say what was damaged where; they are not part of the content.
     """
@@ -27,7 +28,7 @@ class History:
         return tuple({run.result or str(number): run for number, run in enumerate(runs)}.values())
 
     def has(self, run: Run) -> bool:
-        """Whether this very run, or its result under another name, is there already."""
+        """Whether the history has this run, or the same result under another name."""
         id_ = line_of(run).id
         return any(
             line.id == id_ or (line.run is not None and line.run.result == run.result != "") for line in self.lines
@@ -44,12 +45,12 @@ def history_of(runs: Iterable[Run]) -> History:
     return _tidy(map(line_of, runs), ())
 
 
-def parsed(content: bytes, name: str) -> History:
+def parse_history(content: bytes, name: str) -> History:
     """The history in a file's bytes; a torn or damaged line is kept apart, and a note says which.
 
     >>> cut = history_of([Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())]).content[:40]
-    >>> parsed(cut, "history.jsonl").notes
-    ('history.jsonl:1: is torn, as where a writer was stopped; what is left of it is kept, and shown nowhere',)
+    >>> parse_history(cut, "history.jsonl").notes
+    ('history.jsonl:1: is cut off, as when a writer is stopped; the line is kept, but not shown',)
     """
     lines: list[Line] = []
     damaged: list[bytes] = []
@@ -63,20 +64,22 @@ def parsed(content: bytes, name: str) -> History:
             if line is None:
                 damaged.append(part)
                 torn = number == last
-                what = "is torn, as where a writer was stopped" if torn else "is damaged, cut or changed since"
-                notes.append(f"{name}:{number}: {what}; what is left of it is kept, and shown nowhere")
+                what = "is cut off, as when a writer is stopped" if torn else "is damaged: it was cut or changed"
+                notes.append(f"{name}:{number}: {what}; the line is kept, but not shown")
             else:
                 lines.append(line)
                 if line.run is None:
-                    notes.append(f"{name}:{number}: is of another version of accgate; it is kept, and shown nowhere")
+                    notes.append(
+                        f"{name}:{number}: is from another version of accgate; the line is kept, but not shown"
+                    )
     return _tidy(lines, damaged, notes)
 
 
-def merged(*histories: History) -> History:
-    """The union of histories: the same bytes in whatever order they come, and however often.
+def merge_histories(*histories: History) -> History:
+    """The union of histories; neither their order nor a repetition changes its bytes.
 
     >>> one, two = (history_of([Run(f"2026-11-2{day}T11:16:44+00:00", "", "pass", ())]) for day in (1, 2))
-    >>> merged(one, two).content == merged(two, one, two).content
+    >>> merge_histories(one, two).content == merge_histories(two, one, two).content
     True
     """
     return _tidy(
@@ -87,7 +90,7 @@ def merged(*histories: History) -> History:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """What a line holds: one line, or a torn one with a whole one right behind it."""
+    """The lines in a line: one, or a torn one with a whole one right behind it."""
     at = text.rfind(START)
     if at > 0 and read_line(text) is None and read_line(text[at:]) is not None:
         yield text[:at]
@@ -105,6 +108,20 @@ def _tidy(lines: Iterable[Line], damaged: Iterable[bytes], notes: Iterable[str] 
 
 
 def _is_begun(text: bytes, texts: Sequence[bytes]) -> bool:
-    """Whether a torn text is the beginning of a line that is there whole: then nothing is lost with it."""
+    """Whether a torn text is the beginning of a whole line that is there: then nothing is lost without it."""
     at = bisect_left(texts, text)
     return at < len(texts) and texts[at].startswith(text)
+
+
+def read_content(content: bytes, name: str) -> History:
+    """The history in the bytes of a file.
+
+    Raises
+    ------
+    BadInput
+        When nothing in them can ever have been a line of a history.
+    """
+    history = parse_history(content, name)
+    if not history.lines and not all(START.startswith(text[: len(START)]) for text in history.damaged):
+        raise BadInput(f"{name}: is not a history of accgate; name a file that `accgate history add` wrote")
+    return history

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import VerdictName
-from accgate.history.cells import HEADINGS, cells
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
-from accgate.history.series import Series, series_of
-from accgate.report import words
+from accgate.history.series import HEADINGS, Series, cells, series_of
+from accgate.report import SYMBOLS
+from accgate.text import p_relation, signed, visible
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -50,7 +50,7 @@ def html_page(history: History, check: str | None = None) -> str:
     views = [_view(one) for one in series_of(runs, check)]
     environment = Environment(
         loader=PackageLoader("accgate.history"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        autoescape=True, finalize=_shown,
+        autoescape=True, finalize=_one_line,
     )  # fmt: skip
     page = environment.get_template("history.html.j2").render(
         headline=_headline(views), views=views, headings=HEADINGS, drawn=DRAWN, band=f"{BAND:g}", runs=len(runs),
@@ -65,21 +65,21 @@ def _view(series: Series) -> View:
     point = series.last.point
     rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
     return View(
-        series.name, point.verdict, words.SYMBOLS[point.verdict],
+        series.name, point.verdict, SYMBOLS[point.verdict],
         chart_of(Series(series.model, series.task, steps)), rows, len(series.steps) - len(rows),
         _drift(series), is_declining(series.last),
     )  # fmt: skip
 
 
 def _drift(series: Series) -> str:
-    """The drift test's verdict in the latest run."""
+    """The outcome of the drift test in the latest run."""
     drift = series.last.point.drift
     if drift is None or drift.difference is None or drift.p_value is None:
         return ""
-    seen = "A slow decline that no single run shows" if drift.detected else "No slow decline is seen"
+    outcome = "A slow decline that no single run shows" if drift.detected else "No slow decline"
     return (
-        f"{seen}: against the anchor of {drift.since or 'an unknown date'} the mean has moved by "
-        f"{words.signed(drift.difference)} (p {words.p_relation(drift.p_value)} at alpha {drift.alpha:g} for all "
+        f"{outcome}: since the anchor of {drift.since or 'an unknown date'} the mean has moved by "
+        f"{signed(drift.difference)} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
         f"{drift.runs} runs since)."
     )
 
@@ -101,6 +101,6 @@ def _headline(views: Sequence[View]) -> str:
     )
 
 
-def _shown(value: Any) -> Any:
-    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
-    return words.visible(value) if type(value) is str else value
+def _one_line(value: Any) -> Any:
+    """Texts on one line, without characters that reorder or hide the text around them; marked text as it is."""
+    return visible(value) if type(value) is str else value

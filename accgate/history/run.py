@@ -1,20 +1,26 @@
-"""What a history keeps of one run, and the line that it stands in."""
+"""What a history keeps of one run: taken from its result, and written as a line."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from accgate.errors import VerdictName
+from accgate.errors import BadInput, VerdictName
+from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from accgate.config import Config
+    from accgate.result import Result
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
 ROUNDING = 1e-9  # points; a spread of less is none
@@ -22,7 +28,7 @@ ROUNDING = 1e-9  # points; a spread of less is none
 
 @dataclass(frozen=True)
 class Against:
-    """What a check was held against: mean (points) and size, and of a recorded reference its digest and date.
+    """What a check was compared with: mean (points) and size, and of a recorded reference its digest and date.
 
     Of a paired check `mean` is on the `n` samples that the run took, and `whole_mean` on all that the reference has.
     """
@@ -63,7 +69,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: when it started (UTC, ISO 8601), the commit it judged, its verdict, its checks and accgate's version.
+    """One run: when it started (UTC, ISO 8601), its commit, its verdict, its checks and accgate's version.
 
     `result` is a digest of its accgate.json.
     """
@@ -78,7 +84,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a history, without its newline; `run` is None where another version of accgate wrote it otherwise."""
+    """A line of a history, without its newline; `run` is None in a form of another version of accgate."""
 
     started: str
     id: str
@@ -87,15 +93,15 @@ class Line:
 
 
 def line_of(run: Run) -> Line:
-    """The line of a run. Its id is a digest of all it says, so that a line that was cut or changed does not fit it.
+    """The line of a run; its id is a digest of the rest, so that a cut or changed line does not match it.
 
     >>> run = Run("2026-11-21T11:16:44+00:00", "c0ffee", "pass", ())
     >>> read_line(line_of(run).text).run == run, read_line(line_of(run).text.replace(b"pass", b"fail"))
     (True, None)
     """
-    from accgate.result import plain_json
+    from accgate.result import to_json
 
-    id_, text = _written(json.loads(plain_json(run)))  # a figure that does not exist is null, never NaN
+    id_, text = _line_text(json.loads(to_json(run)))  # a figure that does not exist is null, never NaN
     return Line(run.started, id_, text, run)
 
 
@@ -109,11 +115,11 @@ def read_line(text: bytes) -> Line | None:
         row = json.loads(text)
         if not isinstance(row, dict) or not isinstance(row.get("started"), str):
             return None
-        given = row.pop("id", None)
-        id_, own = _written(row)
+        written_id = row.pop("id", None)
+        id_, own = _line_text(row)
     except (ValueError, RecursionError):
         return None
-    return Line(row["started"], id_, own, _run(row)) if given == id_ else None
+    return Line(row["started"], id_, own, _run(row)) if written_id == id_ else None
 
 
 def standard_error(verdict: Verdict) -> float | None:
@@ -140,7 +146,7 @@ def standard_error(verdict: Verdict) -> float | None:
     return half / normal.inv_cdf(1.0 - alpha) if ROUNDING < half < math.inf else None
 
 
-def _written(row: dict[str, Any]) -> tuple[str, bytes]:
+def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
     """Id and text of a line: keys sorted, pure ASCII, so that the same content gives the same bytes everywhere."""
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
     id_ = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -161,3 +167,93 @@ def _adapter() -> TypeAdapter[Run]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Run)
+
+
+def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:
+    """What a history keeps of a run; `content` is its result file, whose digest identifies it.
+
+    `config` adds what a result does not hold: the models' variants, and digest, date and mean on all its samples of
+    each reference. `now` gives the time of a result without one, as a verdict of `compare` is.
+
+    Raises
+    ------
+    BadInput
+        When the result's time cannot be read.
+    """
+    started = _utc(result.started) if result.started else _utc_text(now())
+    points = tuple(_point(verdict, config) for verdict in result.checks)
+    return Run(started, commit, result.verdict, points, result.accgate, _digest(content))
+
+
+def _utc(started: str) -> str:
+    """A time in UTC and whole seconds, so that times sort as texts.
+
+    >>> _utc("2026-11-21T13:16:44+02:00")
+    '2026-11-21T11:16:44+00:00'
+    """
+    try:
+        when = datetime.fromisoformat(started.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise BadInput(f"accgate.json: started is {started!r}, which is not a time; run the gate again") from error
+    return _utc_text(when if when.tzinfo else when.replace(tzinfo=timezone.utc))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _utc_text(when: datetime) -> str:
+    return when.astimezone(timezone.utc).isoformat(timespec="seconds")
+
+
+def _point(verdict: Verdict, config: Config | None) -> Point:
+    model, task = verdict.model or "", verdict.task or ""
+    return Point(
+        _label(model, config), task, verdict.verdict, verdict.test, verdict.n, _against(verdict, config),
+        verdict.candidate, verdict.difference, verdict.sigma, standard_error(verdict), verdict.gamma, verdict.theta,
+        verdict.higher_is_better, verdict.statistic, verdict.drift, verdict.n_max,
+    )  # fmt: skip
+
+
+def _label(model: str, config: Config | None) -> str:
+    """model@variant; the model alone where no config tells the variant."""
+    from accgate.references import baseline_of
+
+    settings = None if config is None else config.models.get(model)
+    return model if settings is None else baseline_of(model, settings.variant, None)
+
+
+def _against(verdict: Verdict, config: Config | None) -> Against:
+    """The reference's figures, and which recorded reference it was where that can be read."""
+    from accgate.inputs import read_toml
+    from accgate.records import file_name
+    from accgate.references import baseline_of, folder_of
+
+    mean, n = verdict.reference.mean, verdict.reference.n
+    model = None if config is None or verdict.model is None else config.models.get(verdict.model)
+    if config is None or model is None or verdict.task is None or mean is None or verdict.test == "target":
+        return Against(mean, n)
+    baseline = baseline_of(verdict.model or "", model.variant, model.baseline)
+    try:
+        path = folder_of(config.references, baseline, verdict.task) / f"{file_name(verdict.task)}.toml"
+        if not path.is_file():
+            return Against(mean, n)
+        about = read_toml(path, fix="restore it from git").data
+    except BadInput:  # the verdict says so; the run belongs to the history all the same
+        return Against(mean, n)
+    paired = verdict.test in PAIRED_TESTS and verdict.statistic is None  # a statistic's value is no mean of scores
+    whole = _whole_mean(about, mean, n) if paired else None
+    if paired and whole is None:  # replaced since: the run was compared with another one
+        return Against(mean, n)
+    digest = str(about.get("scores_sha256") or "")[:16] or _digest(path.read_bytes())
+    return Against(mean, n, digest, str(about.get("date", "")), whole)
+
+
+def _whole_mean(about: Mapping[str, Any], mean: float, n: int | None) -> float | None:
+    """The reference's mean on all its samples; None where a run of n of them cannot have had this mean."""
+    whole, count = about.get("mean"), about.get("n")
+    if not isinstance(whole, (int, float)) or not isinstance(count, int) or n is None or not math.isfinite(whole):
+        return None
+    if n > count or (n == count and not math.isclose(whole, mean, abs_tol=1e-6)):
+        return None
+    return float(whole)

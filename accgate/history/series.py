@@ -1,4 +1,4 @@
-"""Each check of a history over time, and where its reference changed."""
+"""Each check of a history over time: its figures on one level, where its reference changed, and its rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,46 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.history.level import Levels, levels
 from accgate.history.run import Against, Point, Run
+from accgate.text import nearest, number, signed
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Reference, mean and gamma of a check in one run, in points; a figure that does not exist is None."""
+
+    reference: float | None
+    mean: float | None
+    gamma: float | None
+
+
+def levels(point: Point) -> Levels:
+    """A check's figures, shifted so that the reference is at its mean on all its samples.
+
+    A test that stops early takes the first samples, more in one run than in another. The means of both sides depend on
+    them; their difference does not. The distances between the three figures are kept. Where the whole reference's mean
+    is not known, the figures are the run's own.
+
+    Examples
+    --------
+    >>> from accgate.history.run import Against
+    >>> from accgate.verdict import CandidateSummary
+    >>> reference = Against(mean=31.0, n=93, whole_mean=76.0)
+    >>> levels(Point("m", "t", "pass", "gsprt", 93, reference, CandidateSummary(29.0, 93), gamma=25.0))
+    Levels(reference=76.0, mean=74.0, gamma=70.0)
+    """
+    reference, mean, gamma = point.reference, point.candidate.mean, point.gamma
+    if reference.whole_mean is None or reference.mean is None:
+        return Levels(reference.mean, mean, gamma)
+    shift = reference.whole_mean - reference.mean
+    return Levels(
+        reference.whole_mean, None if mean is None else mean + shift, None if gamma is None else gamma + shift
+    )
 
 
 @dataclass(frozen=True)
 class Step:
-    """A check in one run; `changed` says that it was held against another reference than the time before."""
+    """A check in one run; `changed` marks a run whose reference is not that of the run before."""
 
     run: Run
     point: Point
@@ -26,7 +59,7 @@ class Step:
 
     @property
     def commit(self) -> str:
-        """The commit's first digits, with a mark where files differed from it."""
+        """The commit's first digits, with a + where files differed from it."""
         sha, _, changes = self.run.commit.partition("+")
         return sha[:9] + ("+" if changes else "")
 
@@ -37,7 +70,7 @@ class Step:
 
     @property
     def samples(self) -> str:
-        """How many samples were decided on, and of how many where the test stopped early."""
+        """How many samples the check used, and of how many where the test stopped early."""
         n, most = self.point.n, self.point.n_max
         return f"{n:,}" if most is None or n >= most else f"{n:,} of {most:,}"
 
@@ -73,16 +106,14 @@ def series_of(runs: Sequence[Run], check: str | None = None) -> tuple[Series, ..
     """
     if not runs:
         raise BadInput("the history holds no run yet; add one with `accgate history add accgate.json`")
-    found: dict[tuple[str, str], list[tuple[Run, Point]]] = {}
+    by_name: dict[tuple[str, str], list[tuple[Run, Point]]] = {}
     for run in runs:
         for point in run.checks:
-            found.setdefault((point.model, point.task), []).append((run, point))
-    named = {key: rows for key, rows in found.items() if check is None or check in _names(*key)}
+            by_name.setdefault((point.model, point.task), []).append((run, point))
+    named = {key: rows for key, rows in by_name.items() if check is None or check in _names(*key)}
     if not named:
-        from accgate.text import nearest
-
-        known = [f"{model}/{task}" for model, task in found]
-        raise BadInput(f"the history has no check {check!r}; {nearest(check or '', known)}")
+        names = [f"{model}/{task}" for model, task in by_name]
+        raise BadInput(f"the history has no check {check!r}; {nearest(check or '', names)}")
     return tuple(Series(*key, tuple(_steps(named[key]))) for key in sorted(named))
 
 
@@ -99,16 +130,44 @@ def _steps(rows: Sequence[tuple[Run, Point]]) -> Iterator[Step]:
 
 
 def _differ(before: Against, now: Against) -> bool:
-    """Whether two runs were held against different references.
+    """Whether two runs were compared with different references, by their digests.
 
-    Their digests tell. Without them another mean of as many samples does; of fewer, as where a test stopped early,
-    nothing can be said.
+    Without digests, another mean of as many samples is another reference; where a test stopped early and used fewer,
+    that is not known, and counts as the same.
     """
     if now.mean is None or before.mean is None:
         return False
     if before.digest and now.digest:
         return before.digest != now.digest
     return before.n == now.n and not math.isclose(before.mean, now.mean, abs_tol=1e-9)
+
+
+HEADINGS = ("Date", "Commit", "n", "Reference", "Mean", "± error", "Difference", "Gamma", "Drift", "Verdict")
+
+
+def cells(step: Step) -> tuple[str, ...]:
+    """A run's row of figures, under `HEADINGS`."""
+    point, level = step.point, step.levels
+    return (
+        step.date,
+        step.commit or "-",
+        step.samples,
+        number(level.reference) + (" (new)" if step.changed else ""),
+        number(level.mean),
+        number(point.error),
+        signed(point.difference),
+        number(level.gamma),
+        drift_cell(step),
+        point.verdict,
+    )
+
+
+def drift_cell(step: Step) -> str:
+    """The difference from the anchor, and whether it is a decline."""
+    drift = step.point.drift
+    if drift is None or drift.difference is None:
+        return "-"
+    return signed(drift.difference) + (" decline" if drift.detected else "")
 
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -120,10 +179,10 @@ def sparkline(values: Sequence[float | None]) -> str:
     >>> sparkline([70.0, 72.0, None, 77.0]), sparkline([50.0, 50.0])
     ('▁▃·█', '▄▄')
     """
-    known = [value for value in values if value is not None]
-    if not known:
+    figures = [value for value in values if value is not None]
+    if not figures:
         return "·" * len(values)
-    low, span = min(known), max(known) - min(known)
+    low, span = min(figures), max(figures) - min(figures)
     return "".join(_bar(value, low, span) for value in values)
 
 

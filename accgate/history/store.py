@@ -13,9 +13,9 @@ from pathlib import Path
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.history.badge import badge_of, svg
-from accgate.history.file import History, history_of, merged, parsed
+from accgate.history.file import History, history_of, merge_histories, read_content
 from accgate.history.page import html_page
-from accgate.history.run import START, Run, line_of
+from accgate.history.run import Run, line_of
 from accgate.records import write_atomically
 
 NAME = "history.jsonl"
@@ -30,30 +30,22 @@ def read_history(path: Path) -> History:
     Raises
     ------
     BadInput
-        When it cannot be read, or holds something else than a history.
+        When it cannot be read, or is not a history.
     """
     if path.is_dir():
-        found = sorted(path.glob(PATTERN))
-        if not found:
+        files = sorted(path.glob(PATTERN))
+        if not files:
             raise BadInput(f"{path}: holds no history*.jsonl; name the folder of the artifacts, or a file")
-        return merged(*map(read_history, found))
+        return merge_histories(*map(read_history, files))
     try:
         content = path.read_bytes()
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; begin one with `accgate history add`") from error
-    return checked(parsed(content, str(path)), str(path))
-
-
-def checked(history: History, name: str) -> History:
-    """The history itself; raises BadInput where nothing in it can ever have been a line of one."""
-    foreign = not all(START.startswith(text[: len(START)]) for text in history.damaged)
-    if foreign and not history.lines:
-        raise BadInput(f"{name}: is no history of accgate; name a file that `accgate history add` wrote")
-    return history
+    return read_content(content, str(path))
 
 
 def add_run(path: Path, run: Run) -> tuple[bool, History]:
-    """Append a run, and say whether it was new; the history with it.
+    """Append a run; whether it was new, and the history with it.
 
     Several processes may do so at once: each holds the file's lock while it reads and writes one line. A line that
     another writer left torn stays, and the new one begins after it.
@@ -61,13 +53,13 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     Raises
     ------
     BadInput
-        When the file is no history, or cannot be written.
+        When the file is not a history, or cannot be written.
     CannotEvaluate
         When the disk is full; the file is as before.
     """
     with _faults(path), _locked(path) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
-        history, line = checked(parsed(content, str(path)), str(path)), line_of(run)
+        history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
             return False, history
         text = (b"\n" if content and not content.endswith(b"\n") else b"") + line.text + b"\n"
@@ -75,11 +67,11 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
             os.ftruncate(file, len(content))  # a full disk can take part of a line
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file)
-        return True, merged(history, History((line,)))
+        return True, merge_histories(history, History((line,)))
 
 
 def write_merged(paths: Sequence[Path], out: Path) -> History:
-    """Write the union of histories to a file, which may be one of them; nobody who adds to it meanwhile is lost.
+    """Write the union of histories to a file, which may be one of them; runs added meanwhile are kept.
 
     Raises
     ------
@@ -91,7 +83,7 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         content = os.pread(file, os.fstat(file).st_size, 0)
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
-        history = merged(*histories, checked(parsed(content, str(out)), str(out)))
+        history = merge_histories(*histories, read_content(content, str(out)))
         write_atomically(out, history.content)
     return history
 
@@ -114,13 +106,13 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
     Raises
     ------
     BadInput
-        When the content is no history; `name` says whose it is.
+        When the content is not a history; `name` says whose it is.
     """
     message = f"Accuracy of {run.commit[:12] or 'an unknown commit'}: {run.verdict}\n"
-    present = checked(parsed(content, name), name)
+    present = read_content(content, name)
     if present.has(run):
         return Addition(present, {}, message)
-    history = merged(present, history_of([run]))
+    history = merge_histories(present, history_of([run]))
     badge = badge_of(history.runs)
     files = {
         NAME: history.content,
@@ -134,7 +126,7 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[int]:
-    """The file, opened to append and locked; one that was replaced while we waited for its lock is opened anew."""
+    """The file, open to append and locked; a file that was replaced while this waited for its lock is opened anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)

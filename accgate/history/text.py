@@ -8,43 +8,43 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from accgate.history.cells import HEADINGS, cells
-from accgate.history.series import Series, Step, sparkline
-from accgate.report import COLOURS, print_paragraph, print_table, words
+from accgate.history.series import HEADINGS, Series, Step, cells, sparkline
+from accgate.report import COLOURS, print_paragraph, print_table
+from accgate.text import number, visible
 
 BARS = 60  # runs in the line of bars
 
 
 def print_history(console: Console, series: Sequence[Series], *, last: int) -> None:
-    """Every check: its latest runs as a table, under a line of bars over more of them."""
-    for number, one in enumerate(series):
-        if number:
+    """Print every check: a line of bars over many runs, and a table of the latest."""
+    for place, one in enumerate(series):
+        if place:
             console.print()
-        print_paragraph(console, Text(words.visible(one.name), style="bold"))
+        print_paragraph(console, Text(visible(one.name), style="bold"))
         means = [step.levels.mean for step in one.steps][-min(BARS, console.width) :]
-        known = [mean for mean in means if mean is not None]
-        span = f"  {words.number(min(known))} to {words.number(max(known))}" if known else ""
-        print_paragraph(console, Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drifted(one)}"))
+        figures = [mean for mean in means if mean is not None]
+        span = f"  {number(min(figures))} to {number(max(figures))}" if figures else ""
+        print_paragraph(console, Text(f"{sparkline(means)}{span}, {_runs(len(one.steps))}{_drift(one)}"))
         print_table(console, HEADINGS, [_row(step) for step in one.steps[-last:]], left=(0, 1, len(HEADINGS) - 1))
     if any(step.changed for one in series for step in one.steps):
-        print_paragraph(console, Text("(new): the reference had changed since the run before.", style="dim"))
+        print_paragraph(console, Text("(new): the reference changed since the previous run.", style="dim"))
 
 
 def _row(step: Step) -> list[str | Text]:
-    shown = [words.visible(cell) for cell in cells(step)[:-1]]
-    return [*shown, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
+    texts = [visible(cell) for cell in cells(step)[:-1]]
+    return [*texts, Text(step.point.verdict, style=COLOURS[step.point.verdict])]
 
 
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _drifted(one: Series) -> str:
+def _drift(one: Series) -> str:
     drift = one.last.point.drift
     if drift is None or drift.p_value is None:
         return ""
-    seen = "a slow decline is seen" if drift.detected else "no slow decline is seen"
-    return f"; since the anchor of {words.visible(drift.since) or 'an unknown date'} {seen}"
+    outcome = "a slow decline" if drift.detected else "no slow decline"
+    return f"; {outcome} since the anchor of {visible(drift.since) or 'an unknown date'}"
 
 
 def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:

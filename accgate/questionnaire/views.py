@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
-from accgate.report import words
+from accgate.report import SYMBOLS
+from accgate.text import number, p_text, signed, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,15 +64,15 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
     agreement = item.agreement
     return (
         item.id + (" (reversed)" if item.reversed else ""),
-        words.number(item.reference),
-        words.number(item.candidate),
-        words.signed(verdict.difference),
-        words.number(verdict.gamma),
-        words.number(verdict.theta),
-        words.p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
-        words.number(agreement.ordinal),
-        words.number(agreement.interval),
-        f"{words.SYMBOLS[verdict.verdict]} {verdict.verdict}",
+        number(item.reference),
+        number(item.candidate),
+        signed(verdict.difference),
+        number(verdict.gamma),
+        number(verdict.theta),
+        p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
+        number(agreement.ordinal),
+        number(agreement.interval),
+        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
     )
 
 
@@ -93,7 +94,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
-    console.print(Text(words.visible(summary(survey))))
+    console.print(Text(visible(summary(survey))))
     table = Table(box=None, pad_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("Item", "Verdict") else "right")
@@ -103,7 +104,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
     console.print(table)
     console.print(Text(legend(result)))
     for remark in _remarks(result):
-        console.print(Text(f"- {words.visible(remark)}", style="yellow"))
+        console.print(Text(f"- {visible(remark)}", style="yellow"))
 
 
 def survey_markdown(result: SurveyResult) -> str:
@@ -115,7 +116,7 @@ def survey_markdown(result: SurveyResult) -> str:
     def line(cells: Any) -> str:
         return f"| {' | '.join(map(cell, cells))} |"
 
-    symbol = words.SYMBOLS[result.verdict]
+    symbol = SYMBOLS[result.verdict]
     rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
     statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
     parts = [

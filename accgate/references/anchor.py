@@ -101,7 +101,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
 
 
 def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
-    """Keep the anchor, and what the new reference differs from it by, before the new one replaces the old.
+    """Keep the anchor, and the new reference's difference from it, before the new one replaces the old.
 
     The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it. It is then
     removed, and drift is counted from the new reference: the text says so, for the new reference's file.

@@ -246,7 +246,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 
 def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """In words, what differs between two fingerprints of a task."""
+    """The parts in which two fingerprints of a task differ, in words."""
     return [text for part, text in PARTS.items() if recorded.get(part) != now.get(part)]
 
 
@@ -289,7 +289,7 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
 
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:
-    """Write a TOML file of the store, without what is empty."""
+    """Write a TOML file of the store, without empty values."""
     filled = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
     write_atomically(path, tomli_w.dumps(filled).encode())
 

@@ -1,31 +1,26 @@
-from . import words
 from .comment import About, Failure, render_comment
-from .console import PlainConsole, print_paragraph, print_table
-from .explain import check_named, explanation, print_explanation
 from .flips import flips_of_result, shared_head
-from .headline import headline_of
 from .html import embed, html_report, policy_hash
-from .interrupted import interrupted_report
-from .junit import junit_xml
-from .markdown import LINKED, cell, code, render
-from .noise import print_noise
-from .plans import gate_sentence, print_annotation, print_costs, print_plan
-from .result_file import forget_result, read_result, result_schema, write_result
-from .terminal import COLOURS, ProgressBar, print_result
-from .words import name_of, sentence, visible
+from .markdown import LINKED, cell, code, interrupted_report, render_markdown
+from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_plan
+from .progress import ProgressBar
+from .result_file import forget_result, junit_xml, read_result, result_schema, write_result
+from .terminal import COLOURS, PlainConsole, print_explanation, print_paragraph, print_result, print_table
+from .words import SYMBOLS, explanation_of, find_check, headline_of
 
 __all__ = [
     "COLOURS",
     "LINKED",
+    "SYMBOLS",
     "About",
     "Failure",
     "PlainConsole",
     "ProgressBar",
     "cell",
-    "check_named",
     "code",
     "embed",
-    "explanation",
+    "explanation_of",
+    "find_check",
     "flips_of_result",
     "forget_result",
     "gate_sentence",
@@ -33,7 +28,6 @@ __all__ = [
     "html_report",
     "interrupted_report",
     "junit_xml",
-    "name_of",
     "policy_hash",
     "print_annotation",
     "print_costs",
@@ -44,12 +38,9 @@ __all__ = [
     "print_result",
     "print_table",
     "read_result",
-    "render",
     "render_comment",
+    "render_markdown",
     "result_schema",
-    "sentence",
     "shared_head",
-    "visible",
-    "words",
     "write_result",
 ]

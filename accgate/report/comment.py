@@ -1,4 +1,4 @@
-"""The pull-request comment: the verdict in words, the table, what changed, and what to do next.
+"""The pull-request comment: the verdict in words, the table, the changes, and the next step.
 
 A repository can override any block of comment.md.j2 with a template of its own:
 
@@ -18,9 +18,9 @@ conditions `bootstrap`, `accept`, `regressed`, `left_out`; the counts `passed_le
 attribute; `fault`, None in your template.
 
 Values are raw, and each is escaped when it is printed, whatever the template does with it. Filters: those of Jinja that
-neither undo that nor make text longer, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),
-and `safe` (as it is). No file can be read. A template that fails or takes too long is not used: the standard comment
-says why.
+do not undo that, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),
+and `safe` (as it is). No file can be read. The template is rendered in a process of its own; where it fails or takes
+too long, the standard comment stands there and says why.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from typing import TYPE_CHECKING, Any
 from accgate._version import __version__
 from accgate.report import words
 from accgate.report.flips import opening
-from accgate.report.headline import headline_of, is_bootstrap
-from accgate.report.markdown import filled, tail, values_of
+from accgate.report.markdown import fill_template, tail, values_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
+from accgate.report.words import headline_of, is_bootstrap
 
 if TYPE_CHECKING:
     from accgate.guard import Guard
@@ -49,10 +49,10 @@ SMALLEST = 8_000  # bytes that the smallest comment may need
 
 @dataclass(frozen=True)
 class About:
-    """What the comment says of the run besides its result.
+    """What the comment says about the run besides its result.
 
     `title` is the check's name, `config` the path of accuracy.toml in the repository, `report_url` where the full
-    report is. `advisory` marks a result that nothing vouches for, as of a fork: it never counts as passed.
+    report is. `advisory` marks an unverified result, as of a fork: it never counts as passed.
     """
 
     title: str
@@ -64,7 +64,7 @@ class About:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that ended without a result: its exit code, and the last lines of what it said."""
+    """A run that ended without a result: its exit code, and its log."""
 
     exit_code: int
     log: str
@@ -80,18 +80,18 @@ def render_comment(
     template: str | None = None,
     limit: int = 65_000,
 ) -> str:
-    """The comment on a pull request as GitHub-flavoured Markdown, of `limit` bytes in UTF-8 at most.
+    """The comment on a pull request as GitHub-flavoured Markdown, at most `limit` bytes in UTF-8.
 
-    Where that is too little, flips go first, then details of passing checks, other details, rows of changed rules and
-    of passing checks; then names are cut. Headline, verdict and guard always stand. `template` is a user's own, as
-    this module's docstring says.
+    A comment that is too long loses flips first, then details of passing checks, other details, rows of changed rules
+    and of passing checks; then names are cut. Headline, verdict and guard always stay. `template` is a repository's
+    own; this module's docstring describes it.
 
     Raises
     ------
     ValueError
         When `limit` is below 8,000 bytes.
     """
-    from accgate.report.sandbox import TemplateFault, TooMuch
+    from accgate.report.sandbox import TemplateFault
 
     if limit < SMALLEST:
         raise ValueError(f"limit is {limit}; a comment needs {SMALLEST} bytes")
@@ -100,12 +100,7 @@ def render_comment(
     def fitting(template: str | None, fault: str | None = None) -> str | None:
         def text(room: Room) -> str | None:
             values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
-            try:
-                whole = filled(values, "comment.md.j2", template).encode("utf-8", "replace")
-            except TooMuch:
-                if room is rooms[-1]:
-                    raise
-                return None
+            whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return whole.decode() if len(whole) <= limit else None
 
         return _largest(text, rooms)
@@ -115,7 +110,7 @@ def render_comment(
         try:
             if (own := fitting(template)) is not None:
                 return own
-            fault = f"what it writes has more than {limit:,} bytes"
+            fault = f"its text has more than {limit:,} bytes"
         except TemplateFault as error:
             fault = opening(str(error), 200)
     if (standard := fitting(None, fault)) is not None:
@@ -124,7 +119,7 @@ def render_comment(
 
 
 def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[Room]:
-    """The rooms worth trying: in a larger one the flips and details alone, however short, would not fit."""
+    """The rooms in which at least the flips and details, however short, would fit."""
     checks = result.checks if result is not None else ()
 
     def least(room: Room) -> int:
@@ -137,18 +132,18 @@ def _rooms(result: Result | None, flips: FlipsByCheck, limit: int) -> Sequence[R
 
 def _largest(text: Callable[[Room], str | None], rooms: Sequence[Room]) -> str | None:
     """The text of the first room in which it fits, by bisection: each room needs less than the one before."""
-    found = text(rooms[0])
+    largest = text(rooms[0])
     low, high = 1, len(rooms) - 1
-    if found is not None:
-        return found
+    if largest is not None:
+        return largest
     while low <= high:
         middle = (low + high) // 2
         tried = text(rooms[middle])
         if tried is None:
             low = middle + 1
         else:
-            found, high = tried, middle - 1
-    return found
+            largest, high = tried, middle - 1
+    return largest
 
 
 def _values(
@@ -159,7 +154,7 @@ def _values(
     failure: Failure | None,
     room: Room,
 ) -> dict[str, Any]:
-    """What the templates show."""
+    """The variables of the comment's template."""
     values = values_of(result, flips, room)
     changes = changes_of(guard, room)
     symbol, text = headline_of(
@@ -193,7 +188,7 @@ def _values(
 
 
 def _commands(config: str) -> str:
-    """What records references of a new accuracy.toml and commits them."""
+    """The commands that record the references of a new accuracy.toml and commit them."""
     folder = posixpath.join(posixpath.dirname(config), "references")
     config, folder = shlex.quote(config), shlex.quote(folder)
     return f"accgate record {config}\ngit add {config} {folder}\ngit commit -m 'Record accuracy references'"

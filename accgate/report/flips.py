@@ -1,4 +1,4 @@
-"""The samples that got worse, with what was asked and answered, from the run folder and the reference."""
+"""The samples that got worse, with their prompts and replies, from the run folder and the reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
 from accgate.records import Record, numbered_records, paths_of, read_gzip_lines
-from accgate.report.words import visible
+from accgate.text import clip, visible
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 SCANNED = 8  # characters read for each one shown: a reply of a megabyte costs no more than a short one
-Told = tuple[Any, Any]  # a text, and the score beside it where there is one
+Entry = tuple[Any, Any]  # a text, and the score beside it where there is one
 
 
 @dataclass(frozen=True)
@@ -72,35 +72,35 @@ def flips_of_result(result: Result, run_folder: Path) -> dict[tuple[str | None, 
     return {(v.model, v.task): flips_of(v, run_folder) for v in result.checks if v.verdict != "pass"}
 
 
-def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Told]:
+def _columns(path: Path, column: str, wanted: AbstractSet[str]) -> Mapping[tuple[str, int], Entry]:
     """A column of a compressed file and the score, by (id, repeat), for the samples wanted."""
     row: Any
-    told: dict[tuple[str, int], Told] = {}
+    entries: dict[tuple[str, int], Entry] = {}
     for row in read_gzip_lines(path):
         try:
             id_, repeat, text = row["id"], row.get("repeat", 0), row[column]
             if id_ in wanted:
-                told[id_, repeat] = text, row.get("score")
+                entries[id_, repeat] = text, row.get("score")
         except (AttributeError, KeyError, TypeError) as error:
             raise BadInput(f"{path}: is damaged (a row lacks id or {column}); delete it") from error
-    return told
+    return entries
 
 
-def _text(told: Told | None) -> str | None:
-    return None if told is None or told[0] is None else str(told[0])
+def _text(entry: Entry | None) -> str | None:
+    return None if entry is None or entry[0] is None else str(entry[0])
 
 
-def _score(told: Told | None) -> float | None:
-    return float(told[1]) if told is not None and isinstance(told[1], (int, float)) else None
+def _score(entry: Entry | None) -> float | None:
+    return float(entry[1]) if entry is not None and isinstance(entry[1], (int, float)) else None
 
 
-def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Told]) -> Flip:
+def _flip(id_: str, prompt: str | None, records: Sequence[Record], before: Mapping[tuple[str, int], Entry]) -> Flip:
     if not records:
-        known = before.get((id_, 0))
-        return Flip(id_, prompt, None, _text(known), None, _score(known))
+        earlier = before.get((id_, 0))
+        return Flip(id_, prompt, None, _text(earlier), None, _score(earlier))
     worst = min(records, key=lambda record: (record.score is not None, record.score or 0.0, record.repeat))
-    got, known = worst.error if worst.reply is None else worst.reply, before.get(worst.key)
-    return Flip(id_, prompt, worst.target, _text(known), got, _score(known), worst.score)
+    got, earlier = worst.error if worst.reply is None else worst.reply, before.get(worst.key)
+    return Flip(id_, prompt, worst.target, _text(earlier), got, _score(earlier), worst.score)
 
 
 def excerpt(text: str | None, length: int = 160) -> str:
@@ -109,11 +109,7 @@ def excerpt(text: str | None, length: int = 160) -> str:
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
     """
-    whole = (text or "").strip()
-    line = visible(whole[-SCANNED * length :])
-    if len(line) <= length:
-        return line if len(whole) <= SCANNED * length else f"… {line}"
-    return "… " + line[-(length - 2) :].lstrip()
+    return opening((text or "")[::-1], length)[::-1]
 
 
 def opening(text: str | None, length: int = 160) -> str:
@@ -123,7 +119,5 @@ def opening(text: str | None, length: int = 160) -> str:
     'The answer is 4, …'
     """
     whole = (text or "").strip()
-    line = visible(whole[: SCANNED * length])
-    if len(line) <= length:
-        return line if len(whole) <= SCANNED * length else f"{line} …"
-    return line[: length - 2].rstrip() + " …"
+    more = " …" if len(whole) > SCANNED * length else ""
+    return clip(visible(whole[: SCANNED * length]) + more, length, " …")

@@ -5,71 +5,84 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
-from accgate.report.headline import headline_of
-from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shortened_result
+from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shorten_result
+from accgate.report.words import headline_of
+from accgate.text import clip, number, signed, visible
+from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
+    from accgate.evaluation import EvaluatedCheck
+    from accgate.planning import Check
+    from accgate.report.sandbox import InertEnvironment
     from accgate.result import Result
 
 
-def render(result: Result, flips: FlipsByCheck | None = None) -> str:
+def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
     """The report of a run as GitHub-flavoured Markdown.
 
     Names, prompts and replies can hold anything: each is escaped so that it shows as text.
     """
-    return filled(values_of(result, flips or {}, ROOMS[0]), "report.md.j2")
+    return fill_template(values_of(result, flips or {}, ROOMS[0]), "report.md.j2")
 
 
 def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[str, Any]:
-    """What a template can show of a run."""
-    short = None if result is None else shortened_result(result, room)
-    found = None if result is None or short is None else checks_of(result, short, flips, room)
+    """The variables of a template that are about the run."""
+    short = None if result is None else shorten_result(result, room)
+    views = None if result is None or short is None else checks_of(result, short, flips, room)
     symbol, text = headline_of(short)
     return {
         "result": short,
         "symbol": symbol,
         "headline": text,
         "headings": words.HEADINGS,
-        "rows": found.rows if found else (),
-        "checks": found.details if found else (),
-        "passed_left_out": found.passed_left_out if found else 0,
-        "others_left_out": found.others_left_out if found else 0,
-        "beside_words": ("", "") if result is None else words.beside(result),
-        "beside": found.beside if found else (),
-        "beside_left_out": found.beside_left_out if found else 0,
+        "rows": views.rows if views else (),
+        "checks": views.details if views else (),
+        "passed_left_out": views.passed_left_out if views else 0,
+        "others_left_out": views.others_left_out if views else 0,
+        "beside_words": ("", "") if result is None else other_rules(result.rules),
+        "beside": views.beside if views else (),
+        "beside_left_out": views.beside_left_out if views else 0,
         "cost": words.cost(short) if short else None,
-        "saved": words.saved(short) if short else None,
+        "saved": words.savings(short) if short else None,
         "legend": f"{words.legend(short)} {words.GAUGES}" if short else "",
         "version": short.accgate if short else "",
         "left_out": False,
     }
 
 
-def filled(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
-    """The text of one of our templates, or of a user's, with these values.
+def fill_template(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
+    """The text of one of our templates, or of a repository's own, with these values.
 
     Raises
     ------
     accgate.report.sandbox.TemplateFault
-        When the user's template cannot be used.
+        When the repository's template cannot be used.
     """
+    from accgate.report.sandbox import render_apart
+
+    text = environment().get_template(name).render(values) if template is None else render_apart(template, values)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+@cache
+def environment() -> InertEnvironment:
+    """The environment of all Markdown templates; what they print is inert text."""
     from markupsafe import Markup
 
-    from accgate.report.sandbox import InertEnvironment, rendered
+    from accgate.report.sandbox import InertEnvironment
 
     filters = {
         "code": lambda text: Markup(code("-" if text is None else text)),
         "fenced": lambda text, language="text": Markup(fenced(text, language)),
-        "number": words.number,
-        "signed": words.signed,
+        "number": number,
+        "signed": signed,
     }
-    environment = InertEnvironment(cell, filters, bounded=template is not None)
-    text = rendered(environment, values, name, template)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    return InertEnvironment(cell, filters)
 
 
 # GitHub looks for mentions, references, commits, emoji and bare addresses once more where entities are already
@@ -104,20 +117,24 @@ def code(text: Any) -> str:
 
 
 def _inert(text: Any, *, commits: bool = True) -> str:
-    line = words.visible(str(text))
+    line = visible(str(text))
     if not line.isascii():
         line = _few_marks(line)
     if commits:
-        line = COMMIT.sub(lambda found: "\u200b".join(re.findall(".{1,6}", found[0])), line)
+        line = COMMIT.sub(lambda match: "\u200b".join(re.findall(".{1,6}", match[0])), line)
     return LINKED.sub("\u200b", line).translate(ACTIVE)
 
 
 def _few_marks(line: str) -> str:
-    kept: list[str] = []
+    letters: list[str] = []
     for c in line:
-        if not unicodedata.combining(c) or not all(map(unicodedata.combining, kept[-MARKS:])) or len(kept) < MARKS:
-            kept.append(c)
-    return "".join(kept)
+        if (
+            not unicodedata.combining(c)
+            or not all(map(unicodedata.combining, letters[-MARKS:]))
+            or len(letters) < MARKS
+        ):
+            letters.append(c)
+    return "".join(letters)
 
 
 ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[ -/]*[0-~]?)")
@@ -129,13 +146,13 @@ def tail(log: str, lines: int, width: int = 300) -> str:
     >>> tail("loading\\n 10%\\r100%\\n\\x1b[31mout of memory\\x1b[0m\\n", 2)
     '100%\\nout of memory'
     """
-    shown: list[str] = []
+    last: list[str] = []
     for line in reversed(log[-lines * width * 4 :].split("\n")):
         plain = ANSI.sub("", line.rstrip().rsplit("\r", 1)[-1]).replace("\t", "    ")
-        if plain.strip() and len(shown) < lines:
-            cut = plain if len(plain) <= width else plain[: width - 2] + " …"
-            shown.append("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut))
-    return "\n".join(reversed(shown))
+        if plain.strip() and len(last) < lines:
+            text = clip(plain, width, " …")
+            last.append("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+    return "\n".join(reversed(last))
 
 
 def fenced(text: str, language: str = "text") -> str:
@@ -147,3 +164,27 @@ def fenced(text: str, language: str = "text") -> str:
     inert = text.replace("::", ":\u200b:").replace("##[", "##\u200b[")
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", inert)), default=0))
     return f"{fence}{language}\n{inert}\n{fence}"
+
+
+INTERRUPTED_HEADINGS = ("Model", "Task", "Evaluated", "Failed")
+
+
+def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
+    """The Markdown report of a run that was stopped, without a mean: what finished first is no random subset."""
+    done = {(item.check.model, item.check.task.name): item for item in evaluated}
+    lines = [
+        "## ⚠️ Interrupted: no verdict",
+        "",
+        "The run was stopped before its end. All finished samples are recorded; `accgate run --resume` continues it.",
+        "",
+        "| " + " | ".join(INTERRUPTED_HEADINGS) + " |",
+        "|" + " --- |" * len(INTERRUPTED_HEADINGS),
+    ]
+    for check in checks:
+        item = done.get((check.model, check.task.name))
+        evaluation = None if item is None else item.evaluation
+        count, failed = (len(evaluation.records), len(evaluation.failed)) if evaluation is not None else (0, 0)
+        total = check.n * check.repeats
+        cells = (cell(check.model), cell(check.task.name), f"{count:,} of {total:,}", f"{failed:,}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""The plan in words and as a table."""
+"""The plan in a terminal: each check in words and as a table, what it costs, and the noise that it was planned with."""
 
 from __future__ import annotations
 
@@ -11,44 +11,43 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.config import Gate
-from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check
-from accgate.report import words
-from accgate.report.console import print_table
-from accgate.report.costs import cost_sentence, total_sentence
+from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check, Cost, Noise
+from accgate.report.terminal import print_table
 from accgate.stats import one_sample_n, paired_sd
+from accgate.text import number
 
 if TYPE_CHECKING:
     from accgate.planning import Estimate
 
 
 def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
-    """What the gate as a whole holds to."""
-    several = f", {gate.correction} over the checks" if checks > 1 and gate.correction != "none" else ""
+    """The error rates of the gate as a whole."""
+    several = f", {gate.correction} correction over the checks" if checks > 1 and gate.correction != "none" else ""
     count = f"{checks} check{'s' if checks > 1 else ''}"
     early = " Checks with a theta stop as soon as the evidence allows." if gate.early_stopping else ""
     return f"{file}: {count} at alpha {gate.alpha:g}, beta {gate.beta:g}{several}.{early}"
 
 
 def print_plan(console: Console, checks: Sequence[Check], *, title: str, table: bool) -> None:
-    """The plan of each check: a sentence each, and a table of samples, what they see, and the cost."""
+    """Print the plan of each check in a sentence, and with `table` its figures as a table."""
     console.print(Text(title))
     if table:
         print_table(console, HEADINGS, [_row(check) for check in checks], left=(0, 1, 2))
         console.print(Text(LEGEND))
-    for name, body in together([(check.model, check.task.name, plan_sentence(check)) for check in checks]):
+    for name, body in group_models([(check.model, check.task.name, plan_sentence(check)) for check in checks]):
         console.print(Text(f"{name}: {body}"))
 
 
 def print_costs(console: Console, costs: Sequence[Estimate]) -> None:
-    """What each check and all of them will cost."""
-    for name, body in together([(cost.model, cost.task, cost_sentence(cost)) for cost in costs]):
+    """Print what each check will cost, and all of them together."""
+    for name, body in group_models([(cost.model, cost.task, cost_sentence(cost)) for cost in costs]):
         console.print(Text(f"Cost of {name}: {body}"))
     if (total := total_sentence(costs)) is not None:
         console.print(Text(total))
 
 
 def print_annotation(console: Console, plan: AnnotationPlan) -> None:
-    """How many test cases to annotate, and the curve over their number."""
+    """Print how many test cases to annotate, and the curve over their number."""
     console.print(Text(plan.sentence()))
     table = Table(box=None, pad_edge=False)
     for heading in plan.header():
@@ -62,15 +61,15 @@ HEADINGS = ("Model", "Task", "Test", "Samples", "Reference", "Theta", "Target", 
 
 
 LEGEND = (
-    "Theta: the smallest drop that is seen. Target: the one asked for. Gamma: where the gate fails after all samples. "
-    "Most tokens: the replies' longest length together."
+    "Theta: the smallest drop that the plan sees. Target: the drop you asked to see. Gamma: the gate fails below it "
+    "after all samples. Most tokens: all replies at their longest."
 )
 
 
-def together(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """(names, sentence) of (model, task, sentence), where models of which the same is to be said stand together.
+def group_models(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """(names, sentence) of (model, task, sentence); models of a task with the same sentence share one line.
 
-    >>> together([("a", "t", "x."), ("b", "t", "x."), ("b", "u", "x.")])
+    >>> group_models([("a", "t", "x."), ("b", "t", "x."), ("b", "u", "x.")])
     [('a, b / t', 'x.'), ('b / u', 'x.')]
     """
     models: dict[tuple[str, str], list[str]] = {}
@@ -81,23 +80,23 @@ def together(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
 
 def _row(check: Check) -> tuple[str, ...]:
     return (
-        check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", words.number(check.reference_mean),
-        words.number(check.theta), words.number(check.design.theta), words.number(check.gamma), f"{check.max_tokens:,}",
+        check.model, check.task.name, check.test, f"{check.n * check.repeats:,}", number(check.reference_mean),
+        number(check.theta), number(check.design.theta), number(check.gamma), f"{check.max_tokens:,}",
     )  # fmt: skip
 
 
-UNKNOWN = "nothing is known of its standard deviation: set sigma"
+UNKNOWN = "its standard deviation is not known: set sigma"
 
 
 def plan_sentence(check: Check) -> str:
-    """What a check's plan means, in words that follow its name."""
+    """How many samples a check takes and what they see, in words that follow its name."""
     basis = "" if check.discordance is None else f" if {100 * check.discordance:g}% of them change their score"
     if check.theta is None:
         statistic = check.task.aggregate
-        sees = f"it is decided on {statistic}, whose noise the run shows" if statistic else UNKNOWN
+        sees = f"it is decided on {statistic}; only the run shows its noise" if statistic else UNKNOWN
     else:
-        seen = f"see a drop of {check.theta:.2f} points with probability {1 - check.design.beta:g}{basis}"
-        sees = f"{check.n:,} samples {seen}"
+        power = f"see a drop of {check.theta:.2f} points with probability {1 - check.design.beta:g}{basis}"
+        sees = f"{check.n:,} samples {power}"
         if check.expected_n_healthy is not None and check.expected_n_dropped is not None:
             means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
             sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
@@ -105,7 +104,7 @@ def plan_sentence(check: Check) -> str:
 
 
 def _pairing(check: Check) -> list[str]:
-    """What pairing would save a check that knows only its reference's mean."""
+    """How many samples are enough where the reference has per-sample scores; empty for a check that has them."""
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
@@ -113,4 +112,83 @@ def _pairing(check: Check) -> list[str]:
     n = one_sample_n(check.theta, sd=sd, alpha=check.alpha_planned, beta=check.design.beta)
     if n >= check.n:
         return []
-    return [f"with per-sample references about {n:,} would do, if {100 * share:g}% of them change their score"]
+    return [f"with per-sample references about {n:,} are enough, if {100 * share:g}% of them change their score"]
+
+
+def cost_sentence(estimate: Estimate) -> str:
+    """What a check will cost at most and on average, and where the figures come from."""
+    parts = [f"at most {_cost_figures(estimate.most)}"]
+    averages = ((estimate.healthy, "where nothing changed"), (estimate.dropped, "after a drop of theta"))
+    for cost, when in averages:
+        if cost is not None and cost.samples < estimate.most.samples:
+            parts.append(f"{_cost_figures(cost)} on average {when}")
+    return f"{'; '.join([*parts, *estimate.notes])}."
+
+
+def total_sentence(estimates: Sequence[Estimate]) -> str | None:
+    """What all checks will cost at most; None for a single check."""
+    if len(estimates) < 2:
+        return None
+    costs = [estimate.most for estimate in estimates]
+
+    def total(values: Sequence[float | None]) -> float | None:
+        return None if None in values else sum(value for value in values if value is not None)
+
+    all_of_them = Cost(
+        sum(cost.samples for cost in costs), total([cost.tokens for cost in costs]),
+        total([cost.seconds for cost in costs]), total([cost.gpu_hours for cost in costs]),
+    )  # fmt: skip
+    return f"All checks: at most {_cost_figures(all_of_them)}."
+
+
+def _cost_figures(cost: Cost) -> str:
+    parts = [f"{cost.samples:,.0f} samples"]
+    if cost.tokens is not None:
+        parts.append(f"{cost.tokens:,.0f} tokens")
+    if cost.seconds is not None:
+        parts.append(f"{cost.seconds:,.0f} s")
+    if cost.gpu_hours is not None:
+        parts.append(f"{cost.gpu_hours:.3g} GPU-hours")
+    return ", ".join(parts)
+
+
+def print_noise(console: Console, noise: Noise) -> None:
+    """Print the estimates of sigma and discordance, and the samples that each design needs."""
+    for line in _noise_lines(noise):
+        console.print(Text(line))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Design", f"Samples for theta = {noise.theta:g}", "Mean when healthy", f"Theta at {noise.n:,}"):
+        table.add_column(heading, justify="left" if heading == "Design" else "right")
+    for row in noise.designs:
+        table.add_row(row.test, f"{row.n:,}", f"{row.expected_n_healthy:,.0f}", number(row.theta))
+    console.print(table)
+    if noise.discordance is not None and noise.discordance.value is not None:
+        console.print(Text(f"To plan with it, set discordance = {noise.discordance.value:.4f} under [tasks.NAME]."))
+
+
+def _noise_lines(noise: Noise) -> list[str]:
+    lines = [
+        f"{noise.n:,} samples, mean {number(noise.mean)}.",
+        f"sigma: {_interval(noise.sigma.value, noise.sigma.low, noise.sigma.high)} points.",
+    ]
+    if noise.discordance is None:
+        lines.append("discordance: one run cannot show it; add a second run of the same model.")
+    else:
+        shares = (noise.discordance.value, noise.discordance.low, noise.discordance.high)
+        percent = _interval(*(None if share is None else 100.0 * share for share in shares))
+        lines.append(f"discordance: {percent}% of the samples change their score.")
+    if noise.parts is not None and noise.parts.within is not None and noise.parts.between is not None:
+        parts = noise.parts
+        lines.append(
+            f"variance: {parts.between:,.1f} between questions, {parts.within:,.1f} within; standard error of the mean "
+            f"{number(parts.error_now)}, {number(parts.error_2x)} with twice the repeats, "
+            f"{number(parts.error_4x)} with four times, {number(parts.error_limit)} with unlimited repeats."
+        )
+    for estimate in (noise.sigma, noise.discordance):
+        lines += [f"- {reason}" for reason in (estimate.reasons if estimate is not None else ())]
+    return lines
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval at 95%."""
+    return f"{number(value)} (95%: {number(low)} to {number(high)})"

@@ -1,4 +1,4 @@
-"""How far a check is: a bar in a terminal, and a line now and then in a log."""
+"""Progress of a check: a bar in a terminal, and a line now and then in a log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from accgate.report import words
+from accgate.text import clip, number, p_relation, p_text, signed, visible
 
 if TYPE_CHECKING:
     from accgate.evaluation import Comparison, Limits
@@ -21,7 +21,7 @@ LINE_EVERY = 60.0  # seconds between the lines of a log
 LIMITS_EVERY = 2.0  # seconds between two looks at how near a decision is, which cost a test each
 LIMITS_SHARE = 0.02  # of the time, at most, that these looks may take
 WIDE = 100  # columns of a terminal that holds the bar beside all figures
-NARROW = 60  # columns under which the time left is left out
+NARROW = 60  # columns of a terminal that has room for the time left
 
 
 class ProgressBar:
@@ -39,7 +39,7 @@ class ProgressBar:
         self._next_line = self._next_limits = 0.0
 
     def compares(self, comparison: Comparison) -> None:
-        """Hold the next evaluation against this."""
+        """Compare the next evaluation with this reference."""
         self._comparison = comparison
 
     def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
@@ -51,16 +51,16 @@ class ProgressBar:
             tally.add(record)
         self._next_line, self._next_limits = now + LINE_EVERY, now + LIMITS_EVERY
         if not self._console.is_interactive:
-            kept_text = f", {len(kept):,} kept from before" if kept else ""
-            self._say(f"{tally.name}: {total:,} samples{kept_text}")
+            resumed = f", {len(kept):,} of them already recorded" if kept else ""
+            self._print(f"{tally.name}: {total:,} samples{resumed}")
             return
         self._progress = _Bar(*_columns(self._console.width), console=self._console)
         self._progress.start()
         self._task = self._progress.add_task(
-            _short(words.visible(tally.name), self._console.width),
+            _short(visible(tally.name), self._console.width),
             total=total,
             completed=len(kept),
-            shown=tally.fields(now),
+            texts=tally.fields(now),
         )
 
     def finished(self, record: Record) -> None:
@@ -68,41 +68,41 @@ class ProgressBar:
         self._tally.add(record)
         now = self._clock()
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=self._tally.done, shown=self._tally.fields(now))
+            self._progress.update(self._task, completed=self._tally.done, texts=self._tally.fields(now))
             if now >= self._next_limits:
                 self._look(self._progress)
         elif now >= self._next_line:
             self._next_line = now + LINE_EVERY
-            self._say(self._tally.line(now))
+            self._print(self._tally.line(now))
 
     def ended(self) -> None:
-        """End the bar, or say the mean in a line."""
+        """End the bar, or print the mean."""
         if self._progress is not None:
-            self._progress.standing = None
+            self._progress.distance = None
             self._progress.stop()
             self._progress = None
             return
         tally = self._tally
         failed = f", {tally.failed} failed" if tally.failed else ""
-        difference = f", difference {words.signed(tally.difference)}" if tally.difference is not None else ""
-        answered = f", of all {tally.done:,} answered" if tally.done < tally.total else ""  # more than decide
-        self._say(f"{tally.name}: mean {words.number(tally.mean)}{difference}{failed}{answered}")
+        difference = f", difference {signed(tally.difference)}" if tally.difference is not None else ""
+        answers = f", over all {tally.done:,} answers" if tally.done < tally.total else ""  # more than decide
+        self._print(f"{tally.name}: mean {number(tally.mean)}{difference}{failed}{answers}")
 
     def _look(self, progress: _Bar) -> None:
-        """Show how near a decision is; a look that took long is not soon repeated."""
+        """Show how near a decision is; the longer a look takes, the longer until the next."""
         began = self._clock()
         comparison = self._tally.comparison
         limits = None if comparison is None else comparison.limits()
-        progress.standing = None if limits is None else Text(standing(limits))
+        progress.distance = None if limits is None else Text(distance_text(limits))
         ended = self._clock()
         self._next_limits = ended + max(LIMITS_EVERY, (ended - began) / LIMITS_SHARE)
 
-    def _say(self, line: str) -> None:
-        self._console.print(words.visible(line), markup=False, highlight=False)
+    def _print(self, line: str) -> None:
+        self._console.print(visible(line), markup=False, highlight=False)
 
 
 class Tally:
-    """What is known of a check's evaluation so far; scores in points."""
+    """Counts and means of a check's evaluation so far; scores in points."""
 
     def __init__(self, name: str, total: int, kept: int, began: float, comparison: Comparison | None = None) -> None:
         self.name, self.total, self.comparison = name, total, comparison
@@ -117,13 +117,13 @@ class Tally:
             self.failed += 1
             return
         self._sum += record.score
-        known = None if self.comparison is None else self.comparison.reference
-        if known is not None:
-            self._before += known.get(record.id, record.score) if isinstance(known, Mapping) else known
+        reference = None if self.comparison is None else self.comparison.reference
+        if reference is not None:
+            self._before += reference.get(record.id, record.score) if isinstance(reference, Mapping) else reference
 
     @property
     def mean(self) -> float | None:
-        """Mean of the scores there are."""
+        """Mean of the scores so far."""
         scored = self.done - self.failed
         return self._sum / scored if scored else None
 
@@ -135,28 +135,28 @@ class Tally:
         return (self._sum - self._before) / (self.done - self.failed)
 
     def rate(self, now: float) -> float | None:
-        """Records a second, those kept from before left out; None until there are some."""
-        asked, seconds = self.done - self._kept, now - self._began
-        return asked / seconds if asked > 0 and seconds > 0.0 else None
+        """New records a second, without those of an earlier run; None until there are some."""
+        new, seconds = self.done - self._kept, now - self._began
+        return new / seconds if new > 0 and seconds > 0.0 else None
 
     def left(self, now: float) -> float | None:
-        """Seconds that the rest takes at this rate."""
+        """Seconds that the remaining samples take at this rate."""
         rate = self.rate(now)
         return None if rate is None else (self.total - self.done) / rate
 
     def fields(self, now: float) -> dict[str, str]:
-        """What the bar shows beside its count."""
+        """The texts beside the bar's count."""
         rate, left = self.rate(now), self.left(now)
         return {
             "rate": "" if rate is None else f"{rate:,.1f}/s",
             "left": "" if left is None or self.done >= self.total else f"{clock_text(left)} left",
-            "mean": f"mean {words.number(self.mean)}",
-            "difference": "" if self.difference is None else f"diff {words.signed(self.difference)}",
+            "mean": f"mean {number(self.mean)}",
+            "difference": "" if self.difference is None else f"diff {signed(self.difference)}",
             "failed": f"{self.failed} failed" if self.failed else "",
         }
 
     def line(self, now: float) -> str:
-        """The same as a line of a log."""
+        """The same texts as a line of a log."""
         parts = [f"{self.done:,} of {self.total:,}", *self.fields(now).values()]
         return f"{self.name}: {', '.join(part for part in parts if part)}"
 
@@ -172,48 +172,48 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def standing(limits: Limits) -> str:
+def distance_text(limits: Limits) -> str:
     """How near a decision is, in words.
 
-    >>> from accgate.standing import Limits
-    >>> standing(Limits(312, 1319, -1.92, 0.041, 0.0123, -0.32, 0.4))
+    >>> from accgate.evaluation import Limits
+    >>> distance_text(Limits(312, 1319, -1.92, 0.041, 0.0123, -0.32, 0.4))
     'first 312 of 1,319: -1.92, p = 0.0410 (fails at 0.0123), passes from -0.32 (40% there)'
-    >>> standing(Limits(20, 1319, 0.0, 1.0, 0.0, None, 0.22))
+    >>> distance_text(Limits(20, 1319, 0.0, 1.0, 0.0, None, 0.22))
     'first 20 of 1,319: 0.00, 22% of the way to a pass'
-    >>> standing(Limits(20, 1319, 0.0, 1.0, 0.0, -1.2, 0.4, next_n=66))
-    'first 20 of 1,319: 0.00, passes from -1.20 (40% there), looks next after 66'
+    >>> distance_text(Limits(20, 1319, 0.0, 1.0, 0.0, -1.2, 0.4, next_n=66))
+    'first 20 of 1,319: 0.00, passes from -1.20 (40% there), next look after 66'
     """
-    parts = [f"first {limits.n:,} of {limits.n_max:,}: {words.signed(limits.difference)}"]
+    parts = [f"first {limits.n:,} of {limits.n_max:,}: {signed(limits.difference)}"]
     if limits.allowed > 0.0:
-        parts.append(f"p {words.p_relation(limits.p_value)} (fails at {words.p_text(limits.allowed)})")
+        parts.append(f"p {p_relation(limits.p_value)} (fails at {p_text(limits.allowed)})")
     share = f"{100 * limits.share:.0f}%"
     if limits.passes is None:
         parts.append(f"{share} of the way to a pass")
     else:
         side = "from" if limits.higher_is_better else "down from"
-        parts.append(f"passes {side} {words.signed(limits.passes)} ({share} there)")
+        parts.append(f"passes {side} {signed(limits.passes)} ({share} there)")
     if limits.next_n is not None and limits.next_n > limits.n:
-        parts.append(f"looks next after {limits.next_n:,}")
+        parts.append(f"next look after {limits.next_n:,}")
     return ", ".join(parts)
 
 
 class _Bar(Progress):
     """A bar with a line under it that says how near a decision is."""
 
-    standing: Text | None = None
+    distance: Text | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:
         yield from super().get_renderables()
-        if self.standing is not None:
-            yield self.standing
+        if self.distance is not None:
+            yield self.distance
 
 
 def _columns(width: int) -> list[ProgressColumn]:
-    """What a terminal of this width has room for."""
+    """The columns that fit a terminal of this width."""
 
     def text(name: str, style: str = "") -> TextColumn:
         return TextColumn(
-            f"{{task.fields[shown][{name}]}}", style=style, markup=False, table_column=Column(no_wrap=True)
+            f"{{task.fields[texts][{name}]}}", style=style, markup=False, table_column=Column(no_wrap=True)
         )
 
     columns: list[ProgressColumn] = [TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))]
@@ -227,4 +227,4 @@ def _columns(width: int) -> list[ProgressColumn]:
 def _short(name: str, width: int) -> str:
     """As much of a check's name as a line of this width has room for beside the figures."""
     room = width - (34 if width < NARROW else 47) if width < WIDE else 40
-    return name if len(name) <= room else f"{name[: max(room - 1, 3)]}\N{HORIZONTAL ELLIPSIS}"
+    return clip(name, max(room, 4), "…")

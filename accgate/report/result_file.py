@@ -1,20 +1,21 @@
-"""The result file, accgate.json: written, read back, and its JSON schema."""
+"""A result as files for machines: accgate.json with its JSON schema, and JUnit XML."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation import SHARD
 from accgate.records import write_atomically
 from accgate.result import HTML, NAME, REPORT, Result, result_of_verdict, to_json
-from accgate.verdict import Verdict
+from accgate.verdict import Verdict, sentence
 
 
 def forget_result(out: Path) -> None:
-    """Remove the result and report of an earlier run: an old verdict must not stand for a run that did not end.
+    """Remove the result and report of an earlier run, so that an old verdict never stands for a run that did not end.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def read_result(path: Path) -> Result:
     Raises
     ------
     BadInput
-        When the file cannot be read, does not have the result's form, or says another verdict than its checks.
+        When the file cannot be read, is not a result, or contradicts its own checks.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -66,7 +67,8 @@ def read_result(path: Path) -> Result:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadInput(f"{path}: is not a result: {where}: {first['msg']} ({error.error_count()} faults)") from error
+        fault = f"{path}: is not a result: {where}: {first['msg']} ({error.error_count()} faults)"
+        raise BadInput(f"{fault}; name a file that `accgate run` wrote") from error
     return result_of_verdict(verdict)
 
 
@@ -86,3 +88,34 @@ def result_schema() -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Result).json_schema()}
+
+
+def junit_xml(result: Result) -> str:
+    """The result as JUnit XML, a test case per check.
+
+    A regression or inconclusive check is a failure; one without a reference or a verdict is an error.
+    """
+    failures = [v for v in result.checks if v.verdict in ("regression", "inconclusive")]
+    errors = [v for v in result.checks if v.verdict in ("error", "no-reference")]
+    suite = ElementTree.Element(
+        "testsuite", name="accgate", tests=str(len(result.checks)), failures=str(len(failures)),
+        errors=str(len(errors)), time=f"{result.seconds or 0.0:.3f}",
+    )  # fmt: skip
+    for verdict in result.checks:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")
+        )
+        if verdict.verdict != "pass":
+            kind = "failure" if verdict in failures else "error"
+            fault = ElementTree.SubElement(case, kind, type=verdict.verdict, message=_xml(sentence(verdict)))
+            fault.text = _xml("\n".join(verdict.reasons))
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    """The text without characters that XML 1.0 cannot hold."""
+    return "".join(c if _allowed(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _allowed(point: int) -> bool:
+    return point in (9, 10, 13) or 32 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000

@@ -1,4 +1,4 @@
-"""The result of a run in a terminal: headline, table, and what there is to say of each check."""
+"""A run in a terminal: headline, table, each check in words; and the console and tables that every command uses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from accgate.decision import Verdict
 from accgate.report import words
-from accgate.report.console import print_table
 from accgate.report.flips import Flip, excerpt, opening
-from accgate.report.progress import ProgressBar
 from accgate.result import Result
-
-__all__ = ["ProgressBar", "print_result", "shown"]
+from accgate.text import visible
+from accgate.verdict import Paragraph, Verdict, drift_sentence, flip_counts, sentence, settings_sentence
 
 TABLE_FLIPS = 5
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red"}
@@ -38,26 +35,24 @@ def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[
 
 def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> None:
     console.print()
-    console.print(Text(shown(words.sentence(verdict))))
-    if changed := words.changed(verdict):
-        console.print(Text(f"{changed}."))
-    if different := words.set_differently(verdict):
-        console.print(Text(f"{shown(different)}."))
-    if drifted := words.drifted(verdict):
+    console.print(Text(terminal_text(sentence(verdict))))
+    if counts := flip_counts(verdict):
+        console.print(Text(f"{counts}."))
+    if settings := settings_sentence(verdict):
+        console.print(Text(f"{terminal_text(settings)}."))
+    if drift := drift_sentence(verdict):
         style = "yellow" if verdict.drift is not None and verdict.drift.detected else ""
-        console.print(Text(f"{shown(drifted)}.", style=style))
+        console.print(Text(f"{terminal_text(drift)}.", style=style))
     if verdict.p_value is not None:
         for reason in verdict.reasons:
-            console.print(Text(f"- {shown(reason)}", style="yellow"))
+            console.print(Text(f"- {terminal_text(reason)}", style="yellow"))
     if verdict.verdict != "regression" or not flips or flips[0].prompt is None:
         return
-    table = Table(
-        "Prompt", "Expected", "Before", "Now", box=None, title="Better before, worst first", title_justify="left"
-    )
+    table = Table("Prompt", "Expected", "Before", "Now", box=None, title="Answers that got worse", title_justify="left")
     for flip in flips[:TABLE_FLIPS]:
         table.add_row(
-            escape(shown(excerpt(flip.prompt, 40))), escape(shown(opening(flip.expected, 24))),
-            escape(shown(opening(flip.before, 24))), escape(shown(opening(flip.got, 24))),
+            escape(terminal_text(excerpt(flip.prompt, 40))), escape(terminal_text(opening(flip.expected, 24))),
+            escape(terminal_text(opening(flip.before, 24))), escape(terminal_text(opening(flip.got, 24))),
         )  # fmt: skip
     console.print(table)
     if len(verdict.flips) > TABLE_FLIPS:
@@ -66,6 +61,62 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
         )
 
 
-def shown(text: str) -> str:
-    """A text for a terminal or log, in which GitHub's runner must find no workflow command."""
-    return words.visible(text).replace("::", ":\u200b:").replace("##[", "##\u200b[")
+def terminal_text(text: str) -> str:
+    """A text on one line for a terminal or log, in which GitHub's runner finds no workflow command."""
+    return visible(text).replace("::", ":\u200b:").replace("##[", "##\u200b[")
+
+
+class PlainConsole(Console):
+    """A console that leaves a closed pipe to the command: rich would exit with 1, which means a regression."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError."""
+        raise BrokenPipeError
+
+
+def print_table(
+    console: Console, headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, left: Sequence[int]
+) -> None:
+    """Print rows under headings; where the terminal is too narrow, a paragraph a row.
+
+    The columns `left` are justified left, the others right. The first two cells name a row. Text is printed as it is,
+    without markup.
+    """
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    table = Table(box=None, pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i in left else "right")
+    for row in cells:
+        table.add_row(*row)
+    if _fits(console, headings, cells):
+        console.print(table)
+        return
+    for row in cells:
+        console.print(Text(" / ").join(row[:2]), style="bold")
+        figures = [Text(f"{name} ").append_text(cell) for name, cell in zip(headings[2:], row[2:], strict=True)]
+        print_paragraph(console, Text(", ").join(figures), indent=2)
+
+
+def print_paragraph(console: Console, text: Text, *, indent: int = 0) -> None:
+    """Print a paragraph without spaces at the ends of its lines."""
+    for line in text.wrap(console, max(console.width - indent, 1)):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), no_wrap=True)
+
+
+def _fits(console: Console, headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> bool:
+    """Whether each column can be as wide as its widest cell."""
+    columns = zip([Text(heading) for heading in headings], *rows, strict=True)
+    widths = [max(cell.cell_len for cell in column) for column in columns]
+    return bool(sum(widths) + 2 * (len(widths) - 1) <= console.width)
+
+
+def print_explanation(console: Console, paragraphs: Sequence[Paragraph]) -> None:
+    """Print the paragraphs, each under its heading."""
+    (title, meaning), *rest = paragraphs
+    colour = COLOURS[title.rpartition(": ")[2]]
+    console.print(Text(terminal_text(title), style=f"bold {colour}"))
+    print_paragraph(console, Text(terminal_text(meaning)))
+    for heading, text in rest:
+        console.print(Text(heading, style="bold"))
+        print_paragraph(console, Text(terminal_text(text)), indent=2)

@@ -1,15 +1,19 @@
-"""What the templates show of a run, cut to the room there is."""
+"""The parts of a run that fit into a comment, and the gauge, a line of text for each check."""
+
+# ruff: noqa: RUF001, RUF002 (the marks of the gauge)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accgate.design import oriented
 from accgate.errors import SEVERITY
 from accgate.report import words
 from accgate.report.flips import Flip, excerpt, opening
-from accgate.report.gauge import gauge
+from accgate.verdict import drift_sentence, flip_counts, name_of, sentence, settings_sentence
 
 if TYPE_CHECKING:
     from accgate.guard import Guard, RuleChange
@@ -84,10 +88,11 @@ class Checks:
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
-    """The checks of a run and of the same with short names: the worst where not all have room, in the run's order."""
-    shown = _rows(result.checks, room)
+    """The checks that there is room for, in the run's order; `short` is the run with short names."""
+    places = _rows(result.checks, room)
     rows = tuple(
-        check_view(short.checks[i], flips.get((result.checks[i].model, result.checks[i].task), ()), room) for i in shown
+        check_view(short.checks[i], flips.get((result.checks[i].model, result.checks[i].task), ()), room)
+        for i in places
     )
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in result.checks) - (len(rows) - len(failed))
@@ -105,7 +110,7 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
 
 
 def _rows(verdicts: Sequence[Verdict], room: Room) -> list[int]:
-    """Places of the checks that are shown."""
+    """Places of the checks that there is room for."""
     worst_first = sorted(range(len(verdicts)), key=lambda i: -SEVERITY.index(verdicts[i].verdict))
     failed = sum(verdict.verdict != "pass" for verdict in verdicts)
     most = len(verdicts) if room.passing_rows is None else failed + room.passing_rows
@@ -114,34 +119,34 @@ def _rows(verdicts: Sequence[Verdict], room: Room) -> list[int]:
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
-    shown = flips[: room.flips]
+    first = flips[: room.flips]
     return CheckView(
         verdict=verdict,
-        name=words.name_of(verdict),
+        name=name_of(verdict),
         symbol=words.SYMBOLS[verdict.verdict],
         row=words.row(verdict),
         gauge=gauge(
             verdict.reference.mean, verdict.gamma, verdict.candidate.mean,
             higher_is_better=verdict.higher_is_better, theta=verdict.theta,
         ),
-        sentence=opening(words.sentence(verdict), 4 * room.reasons),
-        changed=words.changed(verdict),
-        set_differently=opening(words.set_differently(verdict), room.reasons) or None,
-        drifted=opening(words.drifted(verdict), room.reasons) or None,
+        sentence=opening(sentence(verdict), 4 * room.reasons),
+        changed=flip_counts(verdict),
+        set_differently=opening(settings_sentence(verdict), room.reasons) or None,
+        drifted=opening(drift_sentence(verdict), room.reasons) or None,
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
         flips=tuple(
             Flip(
                 opening(flip.id, room.names), excerpt(flip.prompt), opening(flip.expected), opening(flip.before),
                 opening(flip.got),
             )
-            for flip in shown
+            for flip in first
         ),
-        more_flips=len(verdict.flips) - len(shown) if verdict.verdict != "pass" else 0,
+        more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
     )  # fmt: skip
 
 
-def shortened(verdict: Verdict, room: Room) -> Verdict:
-    """A check whose names and reasons are no longer than there is room for."""
+def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
+    """The check with its names and reasons cut to the room there is."""
     return replace(
         verdict,
         model=None if verdict.model is None else opening(verdict.model, room.names),
@@ -150,12 +155,12 @@ def shortened(verdict: Verdict, room: Room) -> Verdict:
     )
 
 
-def shortened_result(result: Result, room: Room) -> Result:
-    """A run whose names and reasons are no longer than there is room for."""
+def shorten_result(result: Result, room: Room) -> Result:
+    """The run with its names and reasons cut to the room there is."""
     return replace(
         result,
-        checks=tuple(shortened(verdict, room) for verdict in result.checks),
-        beside=tuple(shortened(verdict, room) for verdict in result.beside),
+        checks=tuple(shorten_verdict(verdict, room) for verdict in result.checks),
+        beside=tuple(shorten_verdict(verdict, room) for verdict in result.beside),
         correction=opening(result.correction, 40),
         accgate=opening(result.accgate, 40),
     )
@@ -177,3 +182,52 @@ def changes_of(guard: Guard | None, room: Room) -> tuple[RuleChange, ...]:
         )
         for change in first
     )
+
+
+WIDTH = 25  # with both ends
+GAMMA, REFERENCE = 8, 16  # cells of the 23 between the ends, so that gauges of several checks compare
+
+
+def gauge(
+    reference: float | None,
+    gamma: float | None,
+    mean: float | None,
+    *,
+    higher_is_better: bool = True,
+    theta: float | None = None,
+) -> str:
+    """Reference (R), gamma (γ) and mean (●) on a line of fixed width; left is worse, whatever the metric.
+
+    All figures are points. γ and R always stand at the same places, so the unit is their distance; where there is no
+    gamma it is `theta`. A mean left of γ fails the gate; ● hides R where they meet. `«` and `»` say that the mean is
+    further off than the line is long. Without a finite reference and mean there is no gauge.
+
+    >>> gauge(75.0, 72.5, 74.4)
+    '├────────γ─────●─R──────┤'
+    >>> gauge(75.0, 72.5, 72.4)
+    '├───────●γ───────R──────┤'
+    >>> gauge(75.0, 72.5, 40.0)
+    '«●───────γ───────R──────┤'
+    >>> gauge(5.0, 5.5, 4.8, higher_is_better=False)
+    '├────────γ───────R──●───┤'
+    >>> gauge(75.0, None, 75.0, theta=2.0)
+    '├────────────────●──────┤'
+    >>> gauge(None, None, 75.0)
+    ''
+    """
+    if reference is None or mean is None or not math.isfinite(reference - mean - (gamma or 0.0)):
+        return ""
+    room = oriented(reference - gamma, higher_is_better) if gamma is not None else theta
+    unit = room if room is not None and room > 0.0 else theta if theta is not None and theta > 0.0 else 1.0
+    place = REFERENCE + oriented(mean - reference, higher_is_better) / unit * (REFERENCE - GAMMA)
+    last = WIDTH - 3
+    at = round(min(max(place, 0.0), float(last)))
+    cells = ["─"] * (last + 1)
+    cells[REFERENCE] = "R"
+    if gamma is not None:
+        mark = GAMMA if room is not None and room > 0.0 else REFERENCE - 1
+        failed = oriented(mean, higher_is_better) < oriented(gamma, higher_is_better)
+        at = min(at, mark - 1) if failed else max(at, mark + 1)  # rounding must not move it across
+        cells[mark] = "γ"
+    cells[at] = "●"
+    return ("«" if place < -0.5 else "├") + "".join(cells) + ("»" if place > last + 0.5 else "┤")

@@ -27,7 +27,7 @@ class Definition:
         return self.path.parent
 
     def fault(self, key: Key, text: str) -> BadInput:
-        """What is wrong with the value at a key, with the definition's file and line."""
+        """The error about the value at a key, with the definition's file and line."""
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self) -> metrics.Metric:

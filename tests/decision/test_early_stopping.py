@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from accgate.decision.comparison import Evidence, compare, compare_scores, decide, is_decided
+from accgate.decision.comparison import compare, compare_scores, decide, is_decided
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput
 from accgate.records.scores import Scores

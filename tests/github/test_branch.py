@@ -14,7 +14,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.branch import UNMOVED, push_files
-from accgate.history.file import history_of, parsed
+from accgate.history.file import history_of, parse_history
 from accgate.history.run import Run
 from accgate.history.store import BRANCH, NAME, Addition, add_to
 from accgate.result import to_json
@@ -43,7 +43,7 @@ def push(hub: GitHub, made: Run, *, branch: str = BRANCH, page: bool = False, **
 
 
 def runs(hub: GitHub) -> list[str]:
-    read = parsed(hub.store.files(BRANCH)["history.jsonl"].encode(), "h")
+    read = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h")
     assert not read.notes
     return [made.result for made in read.runs]
 
@@ -183,7 +183,7 @@ def test_a_server_that_stays_away_changes_nothing(hub: GitHub) -> None:
 
 def test_a_history_that_is_none_is_not_written_over(hub: GitHub) -> None:
     hub.store.commit(BRANCH, {"history.jsonl": "my diary\n"})
-    with pytest.raises(BadInput, match=f"{BRANCH}:history.jsonl: is no history"):
+    with pytest.raises(BadInput, match=f"{BRANCH}:history.jsonl: is not a history"):
         push(hub, run(1))
     assert hub.store.files(BRANCH) == {"history.jsonl": "my diary\n"}
 
@@ -229,7 +229,7 @@ class TestCommand:
     @pytest.mark.usefixtures("job")
     def test_puts_the_run_of_a_push_to_main_on_the_branch_with_its_badge(self, hub: GitHub, capsys) -> None:
         assert main(["history", "push", "accgate.json"]) == 0
-        (made,) = parsed(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
+        (made,) = parse_history(hub.store.files(BRANCH)["history.jsonl"].encode(), "h").runs
         assert (made.commit, made.verdict) == ("c" * 40, "regression")
         badge = json.loads(hub.store.files(BRANCH)["badge.json"])
         assert badge == {"schemaVersion": 1, "label": "accuracy", "message": "regressed", "color": "#b42318"}

@@ -7,7 +7,7 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from accgate.history.file import History, history_of, merged, parsed
+from accgate.history.file import History, history_of, merge_histories, parse_history
 from accgate.history.run import START, line_of, read_line
 from tests.history.made import point, run, runs, season
 
@@ -20,46 +20,49 @@ def histories(draw: st.DrawFn) -> History:
     """A history as it may be found: runs in any order, some lines cut, some bytes of something else."""
     lines = [line_of(made).text for made in draw(st.lists(runs, max_size=5))]
     cut = [line[: draw(st.integers(0, len(line)))] if draw(st.booleans()) else line for line in lines]
-    return parsed(b"\n".join(draw(st.permutations([*cut, *draw(st.lists(junk, max_size=2))]))), "h")
+    return parse_history(b"\n".join(draw(st.permutations([*cut, *draw(st.lists(junk, max_size=2))]))), "h")
 
 
 @ON_DISK
 @given(histories(), histories())
 def test_two_histories_joined_in_either_order_are_the_same_bytes(one: History, two: History) -> None:
-    assert merged(one, two).content == merged(two, one).content
+    assert merge_histories(one, two).content == merge_histories(two, one).content
 
 
 @ON_DISK
 @given(histories(), histories(), histories())
 def test_three_histories_joined_in_any_grouping_are_the_same_bytes(one: History, two: History, three: History) -> None:
-    assert merged(merged(one, two), three).content == merged(one, merged(two, three)).content
-    assert merged(one, two, three).content == merged(merged(one, two), three).content
+    assert (
+        merge_histories(merge_histories(one, two), three).content
+        == merge_histories(one, merge_histories(two, three)).content
+    )
+    assert merge_histories(one, two, three).content == merge_histories(merge_histories(one, two), three).content
 
 
 @ON_DISK
 @given(histories())
 def test_joining_a_history_with_itself_changes_nothing(one: History) -> None:
-    assert merged(one, one).content == merged(one).content == one.content
+    assert merge_histories(one, one).content == merge_histories(one).content == one.content
 
 
 @ON_DISK
 @given(histories(), histories())
 def test_a_joined_history_reads_back_as_it_is(one: History, two: History) -> None:
-    whole = merged(one, two)
-    again = parsed(whole.content, "h")
+    whole = merge_histories(one, two)
+    again = parse_history(whole.content, "h")
     assert (again.lines, again.damaged) == (whole.lines, whole.damaged)
 
 
 @ON_DISK
 @given(histories(), histories())
 def test_no_run_of_either_is_lost(one: History, two: History) -> None:
-    assert {line.id for line in merged(one, two).lines} == {line.id for line in (*one.lines, *two.lines)}
+    assert {line.id for line in merge_histories(one, two).lines} == {line.id for line in (*one.lines, *two.lines)}
 
 
 @ON_DISK
 @given(st.lists(runs, max_size=5))
 def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
-    read = parsed(history_of(made).content, "h")
+    read = parse_history(history_of(made).content, "h")
     assert not read.notes
     assert {line.run for line in read.lines} == set(made)
 
@@ -70,7 +73,7 @@ def test_runs_come_back_from_their_lines_with_every_figure(made: list) -> None:
 def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None:
     whole = season(6)
     cut = whole.content[: at % len(whole.content)]
-    read = parsed(cut, "h.jsonl")
+    read = parse_history(cut, "h.jsonl")
     complete = [line for line in whole.lines if line.text in cut]
     assert list(read.lines) == complete
     rest = cut[sum(len(line.text) + 1 for line in complete) :]
@@ -78,8 +81,7 @@ def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None
     assert read.damaged == ((rest,) if rest and not begun else ())
     if rest:
         assert read.notes == (
-            f"h.jsonl:{len(complete) + 1}: is torn, as where a writer was stopped; what is left of it is kept, and "
-            "shown nowhere",
+            f"h.jsonl:{len(complete) + 1}: is cut off, as when a writer is stopped; the line is kept, but not shown",
         )
     else:
         assert not read.notes
@@ -88,45 +90,45 @@ def test_a_history_cut_anywhere_reads_up_to_the_cut_and_says_so(at: int) -> None
 def test_a_cut_history_joined_with_the_whole_one_is_the_whole_one() -> None:
     whole = season(6)
     for at in (1, 5, 40, 900, len(whole.content) - 2):
-        assert merged(parsed(whole.content[:at], "cut"), whole).content == whole.content
+        assert merge_histories(parse_history(whole.content[:at], "cut"), whole).content == whole.content
 
 
 def test_a_damaged_line_in_the_middle_is_kept_and_said_with_its_number() -> None:
     first, second, third = (line.text for line in season(3).lines)
     changed = second.replace(b"76.5", b"99.5")
     assert changed != second
-    read = parsed(b"\n".join((first, changed, third)) + b"\n", "h.jsonl")
+    read = parse_history(b"\n".join((first, changed, third)) + b"\n", "h.jsonl")
     assert [line.text for line in read.lines] == [first, third]
     assert read.damaged == (changed,)
-    assert read.notes == ("h.jsonl:2: is damaged, cut or changed since; what is left of it is kept, and shown nowhere",)
-    assert changed + b"\n" in merged(read, season(3)).content
+    assert read.notes == ("h.jsonl:2: is damaged: it was cut or changed; the line is kept, but not shown",)
+    assert changed + b"\n" in merge_histories(read, season(3)).content
 
 
 def test_a_line_written_right_behind_a_torn_one_is_found() -> None:
     first, second = (line.text for line in season(2).lines)
-    read = parsed(first[:70] + second + b"\n", "h")
+    read = parse_history(first[:70] + second + b"\n", "h")
     assert [line.text for line in read.lines] == [second]
     assert read.damaged == (first[:70],)
 
 
 def test_line_ends_of_windows_and_empty_lines_change_nothing() -> None:
     whole = season(4)
-    assert parsed(b"\r\n\r\n".join(line.text for line in whole.lines) + b"\r\n", "h").content == whole.content
+    assert parse_history(b"\r\n\r\n".join(line.text for line in whole.lines) + b"\r\n", "h").content == whole.content
 
 
 def test_a_line_of_a_later_version_is_kept_with_its_keys_and_one_it_cannot_understand_is_said() -> None:
     row = json.loads(line_of(run(1)).text)
     row.pop("id")
-    from accgate.history.run import _written
+    from accgate.history.run import _line_text
 
-    _, more = _written(row | {"mood": "fine"})
-    assert parsed(more, "h").lines[0].run == run(1)
-    assert parsed(more, "h").content == more + b"\n"
-    _, other = _written(row | {"checks": "none"})
-    read = parsed(other, "h")
+    _, more = _line_text(row | {"mood": "fine"})
+    assert parse_history(more, "h").lines[0].run == run(1)
+    assert parse_history(more, "h").content == more + b"\n"
+    _, other = _line_text(row | {"checks": "none"})
+    read = parse_history(other, "h")
     assert read.runs == ()
     assert read.content == other + b"\n"
-    assert read.notes == ("h:1: is of another version of accgate; it is kept, and shown nowhere",)
+    assert read.notes == ("h:1: is from another version of accgate; the line is kept, but not shown",)
 
 
 def test_lines_stand_by_time_and_not_as_they_were_added() -> None:

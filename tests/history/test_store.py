@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.history.file import history_of, merged, parsed
+from accgate.history.file import history_of, merge_histories, parse_history
 from accgate.history.run import Run
 from accgate.history.store import add_run, read_history, write_merged
 from accgate.result import to_json
@@ -123,7 +123,7 @@ def test_another_file_is_refused_and_not_touched(tmp_path: Path, text: str) -> N
     path = tmp_path / "accgate.json"
     path.write_text(text)
     for act in (lambda: read_history(path), lambda: add_run(path, run(1)), lambda: write_merged([path], path)):
-        with pytest.raises(BadInput, match="is no history of accgate"):
+        with pytest.raises(BadInput, match="is not a history of accgate"):
             act()
     assert path.read_text() == text
 
@@ -147,7 +147,10 @@ def test_joined_files_are_the_same_in_either_order(tmp_path: Path) -> None:
     for out, order in zip(outs, ((one, two), (two, one)), strict=True):
         assert main(["history", "merge", *map(str, order), "--out", str(out)]) == 0
     assert outs[0].read_bytes() == outs[1].read_bytes()
-    assert outs[0].read_bytes() == merged(parsed(one.read_bytes(), "1"), parsed(two.read_bytes(), "2")).content
+    assert (
+        outs[0].read_bytes()
+        == merge_histories(parse_history(one.read_bytes(), "1"), parse_history(two.read_bytes(), "2")).content
+    )
     assert [json.loads(line)["commit"] for line in outs[0].read_bytes().splitlines()[:3]] == [
         run(day).commit for day in (1, 2, 3)
     ]

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from accgate.history.cells import HEADINGS, cells
 from accgate.history.file import History, history_of
 from accgate.history.run import Against
-from accgate.history.series import series_of, sparkline
+from accgate.history.series import HEADINGS, cells, series_of, sparkline
 from accgate.history.text import print_history
-from accgate.report.console import PlainConsole
+from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
 from tests.history.made import declining, point, run, season
 

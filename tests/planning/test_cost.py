@@ -18,7 +18,7 @@ from accgate.planning.checks import plan_checks
 from accgate.planning.cost import Cost, Estimate, estimates
 from accgate.records.file import Record, paths_of, to_line
 from accgate.references.store import ReferenceFile
-from accgate.report.costs import cost_sentence, total_sentence
+from accgate.report.plans import cost_sentence, total_sentence
 from tests.gates import Project, recorded_project
 from tests.servers import Server, sums
 

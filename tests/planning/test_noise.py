@@ -80,7 +80,7 @@ def test_the_command_prints_a_table_or_json(two_runs: list[Path], capsys) -> Non
     assert main(["sigma", *map(str, two_runs)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "discordance: 5.00 (95%:" in shown
-    assert "Plans use it with discordance = 0.0500" in shown
+    assert "To plan with it, set discordance = 0.0500" in shown
     assert main(["sigma", "--json", "--theta", "4", *map(str, two_runs)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["theta"], found["discordance"]["value"]) == (4.0, 0.05)

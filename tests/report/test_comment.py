@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accgate.guard.state import Guard, RuleChange
-from accgate.report import words
+from accgate.report import comment, sandbox, words
 from accgate.report.comment import SMALLEST, About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
 from accgate.report.result_file import read_result
@@ -48,7 +48,7 @@ def test_a_pass_has_verdict_table_gauge_details_and_cost() -> None:
     assert found.headings == ["✅ No accuracy regression found in 1 check."]
     assert found.tables == [[list(words.HEADINGS), list(words.row(verdict_of()))]]
     for part in (
-        "m / t: pass", "A drop of 3.00 points or more would have been seen with 80% probability",
+        "m / t: pass", "This run sees a drop of 3.00 points or more with 80% probability",
         "5 samples got worse, 0 better", "Cost: 1,200 samples, 10,000 tokens, 61 s.", "accgate 0.1.0",
     ):  # fmt: skip
         assert part in found.text
@@ -67,7 +67,7 @@ def test_early_stops_say_how_few_samples_decided() -> None:
     stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
     whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
     result = replace(result_of(stopped, whole), samples=290)
-    assert "Early stopping: 290 of 400 samples decided (72%)." in page(result).text
+    assert "Early stopping: 290 of 400 samples were enough (72%)." in page(result).text
     assert "Early stopping" not in page(replace(result, checks=(whole,))).text
 
 
@@ -166,7 +166,7 @@ def test_what_the_pull_requests_own_rules_say_stands_beside() -> None:
     found = page(result, guard=LOOSENED)
     assert found.headings[2] == "What this pull request's own rules say"
     assert found.tables[2][1][6] == "60.00"
-    assert "judged by the rules of the base commit" in found.text
+    assert "decided by the rules of the base commit" in found.text
     assert found.headings[0].startswith("❌ Accuracy regressed: m / t.")
 
 
@@ -185,7 +185,7 @@ def test_a_bootstrap_gates_nothing_and_says_how_to_record(keys: dict[str, Any]) 
 def test_an_advisory_result_never_looks_passed() -> None:
     found = page(result_of(verdict_of()), replace(ABOUT, advisory=True))
     assert found.headings == ["ℹ️ Advisory only: No accuracy regression found in 1 check."]
-    assert "Nobody vouches for these figures" in found.text
+    assert "These figures are unverified" in found.text
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ CHANGES = tuple(
 
 @each(
     ("count", "failing", "name"),
-    [(1, 1, "x"), (40, 0, "x"), (40, 40, "x"), (1000, 0, "x" * 200), (1000, 1000, "é<" * 150), (1000, 7, "@" * 300)],
+    [(1, 1, "x"), (40, 0, "x"), (40, 40, "x"), (1000, 0, "x" * 200), (300, 300, "é<" * 150), (300, 7, "@" * 300)],
 )
 @each("guarded", [False, True])
 @each("limit", [65_000, 20_000, SMALLEST])
@@ -406,20 +406,20 @@ def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
     return render_comment(result or result_of(verdict_of("regression")), ABOUT, template=template, **keys)
 
 
-@each("text", hostile()[::3])
-def test_a_block_that_forgets_escaping_is_inert(text: str) -> None:
-    verdict = verdict_of("regression", model=text, task=text, reasons=(text,))
-    markdown = own(
-        "{% block headline %}{% for check in checks %}## {{ check.name }}\n\n{{ check.name | upper }}\n\n"
-        "x\n{{ check.verdict.model }}\n\n{{ '**' ~ check.name ~ '**' }}\n\n{{ check.name | e }}\n\n"
-        "{{ ('*' | safe) + check.name }}\n\n{{ [check.name, check.name] | join(', ') }}\n\n- {{ check.name | title }}"
-        "\n\n{{ check.verdict.reasons }}\n\n{% filter upper %}{{ check.name }}{% endfilter %}\n\n{% endfor %}"
-        "{% endblock %}",
-        result_of(verdict),
-    )
-    assert "template of this repository" not in markdown
-    assert_inert(page_of(markdown), links=(URL,))
-    assert len(page_of(markdown).headings) == 1
+def test_a_block_that_forgets_escaping_is_inert() -> None:
+    texts = hostile()[::3]
+    for some in (texts[at : at + 10] for at in range(0, len(texts), 10)):
+        markdown = own(
+            "{% block headline %}{% for check in checks %}## {{ check.name }}\n\n{{ check.name | upper }}\n\n"
+            "x\n{{ check.verdict.model }}\n\n{{ '**' ~ check.name ~ '**' }}\n\n{{ check.name | e }}\n\n"
+            "{{ ('*' | safe) + check.name }}\n\n{{ [check.name, check.name] | join(', ') }}\n\n"
+            "- {{ check.name | title }}\n\n{{ check.verdict.reasons }}\n\n"
+            "{% filter upper %}{{ check.name }}{% endfilter %}\n\n{% endfor %}{% endblock %}",
+            result_of(*(verdict_of("regression", model=text, task=text, reasons=(text,)) for text in some)),
+        )
+        assert "template of this repository" not in markdown
+        assert_inert(page_of(markdown), links=(URL,))
+        assert len(page_of(markdown).headings) == len(some)
 
 
 def test_a_block_can_be_replaced_and_extended() -> None:
@@ -438,10 +438,8 @@ def test_a_block_can_be_replaced_and_extended() -> None:
 
 
 def test_the_example_of_the_documentation_works() -> None:
-    from accgate.report import render_comment as module
-
-    assert module.__doc__ is not None
-    example = "\n".join(line[4:] for line in module.__doc__.split("\n\n")[2].splitlines())
+    assert comment.__doc__ is not None
+    example = "\n".join(line[4:] for line in comment.__doc__.split("\n\n")[2].splitlines())
     found = page_of(render_comment(result_of(verdict_of()), ABOUT, template=example))
     assert found.headings == ["Accuracy: No accuracy regression found in 1 check."]
     assert "m / t: " in found.text
@@ -461,28 +459,31 @@ def test_the_example_of_the_documentation_works() -> None:
         ("{% block headline %}{% include '../comment.py' %}{% endblock %}", "there is no template ../comment.py"),
         ("{% block headline %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
         ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
-        ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "small numbers"),
-        ("{% block headline %}{{ 9 ** 9 ** 9 ** 9 }}{% endblock %}", "small numbers"),
+        ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "* is for numbers here"),
+        ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
         ("{% block headline %}{{ range(10 ** 9) }}{% endblock %}", "Range too big"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
         (
             "{% block headline %}{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-            "{% endblock %}", "more than 200,000 steps",
+            "{% endblock %}", "more than 1 s of processor time",
         ),
         (
             "{% block headline %}{% for a in range(99999) %}" + "long" * 100 + "{% endfor %}{% endblock %}",
-            "more than 4,000,000 characters",
+            "more than 65,000 bytes",
         ),
         (
             "{% block headline %}{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}"
-            "{% endfor %}{% endblock %}", "more than 200,000 characters",
+            "{% endfor %}{% endblock %}", "it takes more than",
         ),
         ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
         ("{# " + "x" * 300_000 + " #}", "more than 200,000 characters"),
         ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
     ],
 )  # fmt: skip
-def test_a_template_that_fails_gives_the_standard_comment_and_says_why(blocks: str, said: str) -> None:
+def test_a_template_that_fails_gives_the_standard_comment_and_says_why(
+    blocks: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "SECONDS", 1)
     markdown = own(blocks)
     found = page_of(markdown)
     assert found.headings == ["❌ Accuracy regressed: m / t."]
@@ -514,7 +515,7 @@ def test_lower_is_better_reads_the_right_way_round() -> None:
     )  # fmt: skip
     markdown = render_comment(result_of(verdict), ABOUT)
     assert "├●───────γ───────R──────┤" in markdown
-    assert "A rise of 3.00 points" in page_of(markdown).text
+    assert "sees a rise of 3.00 points" in page_of(markdown).text
 
 
 def test_the_report_of_the_run_says_the_same_of_the_checks(tmp_path: Path) -> None:

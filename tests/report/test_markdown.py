@@ -13,7 +13,7 @@ from accgate import compare
 from accgate.cli.main import main
 from accgate.report import words
 from accgate.report.flips import Flip
-from accgate.report.markdown import cell, code, render
+from accgate.report.markdown import cell, code, render_markdown
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 from tests.report.hostile import assert_inert, assert_no_command, hostile
@@ -30,7 +30,7 @@ def rendered(text: str, *, html: bool = True) -> Page:
     )  # fmt: skip
     undecided = verdict_of("error", model="m", task=text, p_value=None, reasons=(text,))
     result = result_of(verdict, undecided)
-    markdown = render(result, {(text, text): flips})
+    markdown = render_markdown(result, {(text, text): flips})
     assert_no_command(markdown)
     return page_of(markdown, html=html)
 
@@ -76,7 +76,7 @@ def test_a_letter_keeps_a_few_combining_marks() -> None:
 
 def test_long_texts_are_cut_to_what_matters() -> None:
     flip = Flip("i", "start " * 99 + "the question", "right" * 99, "before " * 99, "now " * 99)
-    table = page_of(render(result_of(verdict_of("regression", flips=("i",))), {("m", "t"): [flip]})).tables[1]
+    table = page_of(render_markdown(result_of(verdict_of("regression", flips=("i",))), {("m", "t"): [flip]})).tables[1]
     _, prompt, expected, before, now = table[1]
     assert prompt.endswith("the question")
     assert (expected[:10], before[:6], now[:3]) == ("rightright", "before", "now")
@@ -130,14 +130,14 @@ def test_prompt_expected_before_and_now_stand_beside_each_flip(tmp_path: Path) -
 
 
 def test_every_check_is_folded_and_a_passing_one_shows_no_flips() -> None:
-    text = render(result_of(verdict_of("pass", flips=("a",)), verdict_of("regression", task="u")))
+    text = render_markdown(result_of(verdict_of("pass", flips=("a",)), verdict_of("regression", task="u")))
     assert text.count("<details>") == 2
-    assert "better before" not in text
+    assert "got worse, worst first" not in text
 
 
 def test_reasons_are_said_once() -> None:
     undecided = verdict_of("no-reference", p_value=None, reasons=("no reference of m",))
-    text = render(result_of(undecided, verdict_of("pass", reasons=("a note",))))
+    text = render_markdown(result_of(undecided, verdict_of("pass", reasons=("a note",))))
     assert text.count("no reference of m") == text.count("a note") == 1
 
 
@@ -156,6 +156,6 @@ def test_one_verdict_of_compare_is_reported(tmp_path: Path, capsys) -> None:
 
 def test_cost_and_time_stand_below_where_they_are_known() -> None:
     result = replace(result_of(verdict_of()), samples=1319, prompt_tokens=10_000, completion_tokens=345, seconds=61.7)
-    assert "Cost: 1,319 samples, 10,345 tokens, 62 s." in render(result)
-    assert "10,345 tokens." in render(replace(result, seconds=None))
-    assert "Cost" not in render(result_of(verdict_of()))
+    assert "Cost: 1,319 samples, 10,345 tokens, 62 s." in render_markdown(result)
+    assert "10,345 tokens." in render_markdown(replace(result, seconds=None))
+    assert "Cost" not in render_markdown(result_of(verdict_of()))

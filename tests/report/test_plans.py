@@ -10,8 +10,8 @@ from rich.console import Console
 from accgate import load_config, plan
 from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
-from accgate.report.console import print_table
 from accgate.report.plans import plan_sentence, print_plan
+from accgate.report.terminal import print_table
 from tests.gates import Project
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -29,13 +29,13 @@ def test_a_check_of_means_hears_what_pairing_would_save(tmp_path: Path) -> None:
     theta = 2.48647 * 50.0 * (1 / 200 + 1 / 4096) ** 0.5
     assert theta == pytest.approx(9.0, abs=0.01)
     needed = plan(theta, sigma=100.0 * 0.1**0.5, test="paired").n  # the normal approximation at a tenth changed
-    assert f"with per-sample references about {needed:,} would do, if 10% of them change their score" in said
+    assert f"with per-sample references about {needed:,} are enough, if 10% of them change their score" in said
 
 
 def test_the_given_discordance_is_what_pairing_is_reckoned_with(tmp_path: Path) -> None:
     keys = {"sigma": 50.0, "num_samples": 200, "reference": 70.0, "reference_num_samples": 4096}
     said = sentence(tmp_path, discordance=0.2, **keys)
-    assert "would do, if 20% of them change their score" in said
+    assert "are enough, if 20% of them change their score" in said
 
 
 @pytest.mark.parametrize("keys", [{"target": 70.0, "sigma": 50.0}, {}])

@@ -68,7 +68,7 @@ def test_the_bar_wants_to_know_what_it_is_compared_with() -> None:
 def test_a_log_has_a_line_a_minute_with_rate_time_left_and_difference() -> None:
     lines = log([RIGHT, WRONG] * 65, reference={"a": RIGHT}, kept=10)
     assert lines == [
-        "m / t: 140 samples, 10 kept from before",
+        "m / t: 140 samples, 10 of them already recorded",
         "m / t: 70 of 140, 1.0/s, 1:10 left, mean 57.14, diff -42.86",
         "m / t: 130 of 140, 1.0/s, 0:10 left, mean 53.85, diff -46.15",
         "m / t: mean 53.57, difference -46.43",
@@ -87,7 +87,7 @@ def test_the_mean_of_a_run_that_stopped_early_is_said_to_be_of_all_that_was_answ
         bar.finished(record_of(score))
     bar.ended()
     assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().splitlines()[-1] == "m / t: mean 50.00, of all 2 answered"
+    assert console.file.getvalue().splitlines()[-1] == "m / t: mean 50.00, over all 2 answers"
 
 
 def test_failed_samples_count_in_no_mean_and_no_difference() -> None:

@@ -9,13 +9,16 @@ import pytest
 from rich.console import Console
 
 from accgate import compare
-from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
-from accgate.errors import exit_code, worst
+from accgate.errors import SEVERITY, exit_code, worst
 from accgate.records.file import Record
 from accgate.report.flips import Flip
-from accgate.report.terminal import ProgressBar, print_result
+from accgate.report.progress import ProgressBar
+from accgate.report.terminal import print_explanation, print_result
+from accgate.report.words import explanation_of
 from accgate.result import Result
+from accgate.verdict import NEXT, CandidateSummary, Drift, ReferenceSummary, Verdict
 from tests.gates import RIGHT, right_but
+from tests.report.runs import result_of, verdict_of
 
 
 def shown(*verdicts: Verdict, flips: Any = None, width: int = 140, **keys: Any) -> str:
@@ -116,8 +119,8 @@ def test_a_log_has_a_line_at_the_start_and_one_at_the_end_of_each_check() -> Non
     finished = [record_of(RIGHT), record_of(0.0), record_of(None)]
     text = observed(Console(file=io.StringIO(), width=120), [record_of(RIGHT)] * 1200, finished)
     assert text.splitlines() == [
-        "m / first: 1,203 samples, 1,200 kept from before", "m / first: mean 99.92, 1 failed",
-        "m / second: 1,203 samples, 1,200 kept from before", "m / second: mean 99.92, 1 failed",
+        "m / first: 1,203 samples, 1,200 of them already recorded", "m / first: mean 99.92, 1 failed",
+        "m / second: 1,203 samples, 1,200 of them already recorded", "m / second: mean 99.92, 1 failed",
     ]  # fmt: skip
 
 
@@ -155,3 +158,34 @@ def test_flips_past_the_first_five_are_counted() -> None:
     assert "question 4" in text
     assert "question 5" not in text
     assert " and 1,202 more, which the HTML report shows" in text
+
+
+# An explanation
+
+
+def explained(verdict: Verdict, width: int = 100, **keys: Any) -> str:
+    console = Console(file=io.StringIO(), width=width, **keys)
+    print_explanation(console, explanation_of(result_of(verdict), verdict))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("verdict", SEVERITY)
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_it_fits_the_terminal_and_ends_with_what_to_do(verdict: Any, width: int) -> None:
+    text = explained(verdict_of(verdict, drift=Drift("2026-01-02", 5, -3.0, 0.4, 0.05, detected=False)), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert " ".join(text.split()).endswith(NEXT[verdict])
+
+
+def test_control_characters_and_markup_of_reasons_are_text() -> None:
+    text = explained(verdict_of(reasons=("[red]x\x1b[2J ::error::",), model="[b]m"))
+    assert "[red]x\ufffd[2J" in text
+    assert "[b]m / t: pass" in text
+    assert "::error::" not in text
+
+
+def test_the_title_has_the_verdicts_colour_in_a_terminal() -> None:
+    text = explained(verdict_of("regression"), force_terminal=True, color_system="standard")
+    assert re.match("\x1b\\[1;31m", text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, legend, path, pixel
-from accgate.report.words import number
+from accgate.text import number
 
 
 def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str) -> Chart:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from accgate.design import oriented
 from accgate.report.charts.axes import BOTTOM, across, frame, upward
 from accgate.report.charts.svg import LETTER, WIDTH, Chart, drawing, element, label, legend, path, pixel
-from accgate.report.words import number
 from accgate.stats import quantile, quantile_sum
+from accgate.text import number
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis

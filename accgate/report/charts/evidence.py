@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.sequential import TABLE, WHY, thin
 from accgate.report.charts.svg import Chart, drawing, element, legend, path, pixel
-from accgate.report.words import number
+from accgate.text import number
 
 if TYPE_CHECKING:
     from accgate.decision import Bets

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, label, legend, path, pixel
-from accgate.report.words import number
 from accgate.stats import quantile, quantile_sum
+from accgate.text import number
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from accgate.records import is_binary
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, legend, pixel
-from accgate.report.words import number
+from accgate.text import number
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict

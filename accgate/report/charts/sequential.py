@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from accgate.design import oriented
 from accgate.report.charts.axes import across, frame, upward
 from accgate.report.charts.svg import Chart, drawing, element, legend, path, pixel
-from accgate.report.words import number, signed
+from accgate.text import number, signed
 
 if TYPE_CHECKING:
     from accgate.decision import SequentialPath

@@ -18,7 +18,7 @@ from accgate.report.charts import (
     sequential_chart,
 )
 from accgate.report.html.run import Sides, sides_of
-from accgate.report.words import number, p_relation, signed
+from accgate.text import number, p_relation, signed
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict

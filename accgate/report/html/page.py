@@ -14,6 +14,7 @@ from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.inline import policy_hash
 from accgate.report.markdown import values_of
 from accgate.report.views import ROOMS, CheckView, FlipsByCheck
+from accgate.text import visible
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
@@ -104,8 +105,8 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 def _sections(
     result: Result, views: tuple[CheckView, ...], flips: FlipsByCheck, folder: Path | None
 ) -> tuple[list[Section], str]:
-    from accgate.report.explain import explanation
     from accgate.report.flips import flips_of
+    from accgate.report.words import explanation_of
 
     by_check: dict[int, tuple[Flip, ...]] = {}
     for at, verdict in enumerate(result.checks):
@@ -122,7 +123,7 @@ def _sections(
         else:
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
         own = cut.by_check.get(at, ())
-        _, *steps, (_, advice) = explanation(result, verdict)
+        _, *steps, (_, advice) = explanation_of(result, verdict)
         parts = tuple(advice.replace(HERE, " below" if own else "").split("`"))
         marked = any(flip.alike for flip in own)
         sections.append(Section(at, view, why(verdict), tuple(steps), parts, pictures, own[:STATIC], len(own), marked))
@@ -143,12 +144,12 @@ def sort_keys(verdict: Verdict) -> tuple[str, ...]:
     )
     texts = (verdict.model or "", verdict.task or "")
     numbers = tuple("" if value is None else repr(value) for value in figures)
-    return (*map(words.visible, texts), *numbers, str(SEVERITY.index(verdict.verdict)))
+    return (*map(visible, texts), *numbers, str(SEVERITY.index(verdict.verdict)))
 
 
 def _on_one_line(value: Any) -> Any:
     """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
-    return words.visible(value) if type(value) is str else value
+    return visible(value) if type(value) is str else value
 
 
 def _part(name: str) -> str:

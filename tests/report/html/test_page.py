@@ -19,7 +19,7 @@ from accgate.report.flips import Flip
 from accgate.report.html.checks import why
 from accgate.report.html.page import DRAWN, html_report, sort_keys
 from accgate.report.result_file import read_result
-from accgate.verdict import Verdict
+from accgate.verdict import Verdict, sentence
 from tests.gates import Project, right_but
 from tests.report.hostile import hostile
 from tests.report.html_pages import Document, changed, document, keep_reference_scores, page_of, written_run
@@ -93,7 +93,7 @@ def test_the_page_shows_headline_table_reasons_and_flips(tmp_path: Path) -> None
     assert found.rows[0] == list(words.HEADINGS)
     assert found.rows[1:3] == [list(words.row(verdict)) for verdict in checks]
     for verdict in checks:
-        assert words.sentence(verdict) in found.text
+        assert sentence(verdict) in found.text
         assert why(verdict) in found.text
     assert [row["i"] for row in found.flips["0"]] == list(checks[0].flips)
     assert [row["i"] for row in found.flips["1"]] == list(checks[1].flips)  # of a check that passed, too

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.report.gauge import WIDTH, gauge
+from accgate.report.views import WIDTH, gauge
 
 points = st.floats(-1e6, 1e6)
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from accgate import compare
 from accgate.cli.main import main
 from accgate.errors import exit_code, worst
-from accgate.report.junit import junit_xml
-from accgate.report.result_file import write_result
+from accgate.report.result_file import junit_xml, write_result
 from accgate.result import Result
 from tests.gates import RIGHT, right_but
 

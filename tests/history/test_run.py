@@ -14,11 +14,11 @@ from scipy.stats import t as stats_t
 from scipy.stats import ttest_ind
 
 from accgate.cli.main import main
-from accgate.decision.comparison import Evidence, compare_scores, decide
+from accgate.decision.comparison import compare_scores, decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean
 from accgate.errors import BadInput
-from accgate.history.collect import run_of
-from accgate.history.run import Run, standard_error
+from accgate.history.run import Run, run_of, standard_error
 from accgate.history.series import series_of
 from accgate.history.store import read_history
 from accgate.records.scores import Scores
@@ -151,7 +151,7 @@ def test_times_are_utc_so_that_they_sort() -> None:
     assert line(east).started == "2026-11-20T23:30:00+00:00"
     assert line(Result("pass", 0, (), started="2026-11-20T23:30:00Z")).started == "2026-11-20T23:30:00+00:00"
     assert line(result_of(verdict_of())).started == "2026-05-01T12:00:00+00:00"
-    with pytest.raises(BadInput, match="which is no time"):
+    with pytest.raises(BadInput, match="which is not a time"):
         line(Result("pass", 0, (), started="yesterday"))
 
 

@@ -15,13 +15,11 @@ from accgate.cli.main import main
 from accgate.decision.comparison import compare_scores
 from accgate.design import Design
 from accgate.history.badge import badge_of
-from accgate.history.cells import HEADINGS, cells
 from accgate.history.chart import chart_of
-from accgate.history.file import history_of, merged, parsed
-from accgate.history.level import levels
+from accgate.history.file import history_of, merge_histories, parse_history
 from accgate.history.page import html_page
 from accgate.history.run import Against, Point, read_line, standard_error
-from accgate.history.series import series_of
+from accgate.history.series import HEADINGS, cells, levels, series_of
 from accgate.history.store import read_history
 from accgate.history.text import as_rows
 from accgate.verdict import CandidateSummary
@@ -80,10 +78,13 @@ def test_a_line_of_the_old_format_still_reads_and_stands_as_it_stood() -> None:
 
 
 def test_old_and_new_lines_joined_in_either_order_are_the_same_bytes() -> None:
-    old, new = parsed(OLD + b"\n", "old"), history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))])
-    assert merged(old, new).content == merged(new, old).content
-    assert OLD + b"\n" in merged(old, new).content
-    assert parsed(merged(new, old).content, "h").runs == (*new.runs, *old.runs)
+    old, new = (
+        parse_history(OLD + b"\n", "old"),
+        history_of([run(1, early(93, 31.0, -2.0)), run(2, early(22, 36.0, -2.0))]),
+    )
+    assert merge_histories(old, new).content == merge_histories(new, old).content
+    assert OLD + b"\n" in merge_histories(old, new).content
+    assert parse_history(merge_histories(new, old).content, "h").runs == (*new.runs, *old.runs)
 
 
 def test_the_chart_draws_marks_reference_and_gamma_on_that_level() -> None:

@@ -1,0 +1,240 @@
+"""A verdict in words: its sentence, and how it came about, with the figures of accgate.json."""
+
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from accgate import compare
+from accgate.report.terminal import print_explanation
+from accgate.report.words import explanation_of
+from accgate.result import result_of_verdict
+from accgate.stats.names import TESTS
+from accgate.verdict import NEXT, CandidateSummary, Drift, Verdict, flip_counts, sentence
+from tests.gates import RIGHT, right_but
+from tests.report.runs import result_of, verdict_of
+
+LOST = replace(compare([RIGHT] * 100, right_but(20, 100), theta=5.0), model="m", task="t")
+SAME = replace(compare([RIGHT, 0.0] * 50, [RIGHT, 0.0] * 50, theta=8.0), model="m", task="t")
+
+
+def parts(verdict: Verdict, *others: Verdict, **keys: Any) -> dict[str, str]:
+    """The paragraphs by their heading; the first is "verdict"."""
+    (title, meaning), *rest = explanation_of(replace(result_of(verdict, *others), **keys), verdict)
+    return {"verdict": f"{title}. {meaning}", **dict(rest)}
+
+
+def test_a_regression_says_difference_p_gamma_theta_and_what_changed() -> None:
+    told = parts(LOST)
+    assert told["verdict"] == "m / t: regression. The drop is larger than chance explains."
+    assert "is 100.00 on 100 samples, the candidate's 80.00 on 100: a difference of -20.00 points" in told["Means"]
+    assert told["Samples"].startswith("20 samples got worse, 0 better (20.0% changed).")
+    assert "p < 0.0001, which is rare enough to be a regression (alpha 0.05)" in told["p"]
+    assert LOST.gamma is not None
+    assert told["Gamma"] == f"The gate fails when the mean is below {LOST.gamma:.2f}. At 80.00 it is."
+    assert "You asked for 5.00; this run resolves only " in told["Theta"]
+    assert told["Failed"] == "None of 100 samples failed."
+    assert "accgate record --reason" in told["Next"]
+
+
+def test_a_pass_is_explained_too() -> None:
+    told = parts(SAME)
+    assert told["verdict"] == "m / t: pass. No drop was found, and the run could have seen one."
+    assert "p = 1.0000, which is not rare enough to be a regression" in told["p"]
+    assert told["Gamma"].startswith("None: too few samples changed")
+    assert "You asked for 8.00, so that is enough." in told["Theta"]
+    assert "Nothing changed" in told["Samples"]
+
+
+def test_an_inconclusive_check_says_what_it_could_not_see() -> None:
+    verdict = compare([RIGHT, 0.0] * 20, [RIGHT, 0.0] * 20, theta=2.0)
+    told = parts(verdict)
+    assert verdict.verdict == "inconclusive"
+    assert "could not have seen one of the size that matters" in told["verdict"]
+    assert "You asked for 2.00; this run resolves only " in told["Theta"]
+
+
+def test_a_better_candidate_passes_though_theta_is_coarse_and_it_says_why() -> None:
+    verdict = compare([0.0] * 40 + [RIGHT] * 60, [RIGHT] * 100, theta=3.0)
+    assert verdict.verdict == "pass"
+    assert verdict.theta is not None
+    assert verdict.theta > 3.0
+    assert "The interval rules out 3.00, because the candidate is better." in parts(verdict)["Theta"]
+
+
+@pytest.mark.parametrize("verdict", ["no-reference", "error"])
+def test_a_check_without_figures_says_its_reasons_and_the_fix(verdict: Any) -> None:
+    check = verdict_of(
+        verdict, p_value=None, gamma=None, theta=None, difference=None, reasons=("the server is down",),
+        candidate=CandidateSummary(None, 9, 4),
+    )  # fmt: skip
+    told = parts(check)
+    assert list(told) == ["verdict", "Why", "Failed", "Rules", "Next"]
+    assert told["Why"] == "the server is down."
+    assert told["Failed"].startswith("4 of 9 samples have no score.")
+    assert told["Next"] == NEXT[verdict]
+
+
+def test_alpha_names_the_correction_and_what_it_left() -> None:
+    one = verdict_of(alpha_applied=0.025, p_adjusted=0.04)
+    told = parts(one, verdict_of(task="u"), correction="holm")
+    assert "At most 5% of harmless changes fail (alpha 0.05)." in told["Alpha"]
+    assert "The run has 2 checks: alpha is shared among them by Holm's procedure" in told["Alpha"]
+    assert "(holm), 0.025 here." in told["Alpha"]
+    assert "Corrected for the other checks, p = 0.0400, against 0.05." in told["p"]
+    assert "2 checks" not in parts(one)["Alpha"]
+    assert "2 checks" not in parts(one, verdict_of(task="u"), correction="none")["Alpha"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        ("regression", "by then the loss was clear"),
+        ("futility", "by then a drop of 3.00 points was ruled out, which is seen in 80% of runs"),
+        ("end", "the evidence allowed no earlier decision"),
+    ],
+)
+def test_stopping_says_how_many_of_how_many_and_why(stop: Any, words: str) -> None:
+    told = parts(verdict_of(stop=stop, n_max=601, test="gsprt"))
+    assert told["Stopping"].startswith(f"100 of 601 samples were used; {words}")
+    assert "Stopping" not in parts(verdict_of())
+
+
+def test_drift_rules_and_notes_are_told() -> None:
+    drift = Drift("2026-01-02", 5, -3.0, 0.004, 0.05, detected=True)
+    told = parts(verdict_of(drift=drift, reasons=("a note",), is_new=True), rules="base")
+    assert "a slow decline that no single run shows" in told["Drift"]
+    assert "p = 0.0040 at alpha 0.05" in told["Drift"]
+    assert "Decided by the rules of the base commit" in told["Rules"]
+    assert "The check is new in this pull request." in told["Rules"]
+    assert "The guard says" in told["Rules"]
+    assert told["Notes"] == "a note."
+
+
+def test_the_other_rules_verdict_stands_beside() -> None:
+    one = verdict_of()
+    told = parts(one, rules="base", beside=(verdict_of("regression"), verdict_of("regression", task="u")))
+    assert "What this pull request's own rules say: regression." in told["Rules"]
+    assert told["Rules"].count("own rules say") == 1
+
+
+def test_lower_is_better_turns_the_words_round() -> None:
+    verdict = verdict_of("regression", higher_is_better=False, gamma=78.0, candidate=CandidateSummary(80.0, 100))
+    told = parts(verdict)
+    assert "mean higher?" in told["Test"]
+    assert "is above 78.00. At 80.00 it is." in told["Gamma"]
+    assert "as high as this" in told["p"]
+    assert "sees a rise of" in told["Theta"]
+
+
+@pytest.mark.parametrize("test", [*(test for test in TESTS if test != "auto"), "influence"])
+def test_every_test_is_named_and_says_why_it_fits(test: str) -> None:
+    told = parts(verdict_of(test=test))["Test"]
+    assert f"({test})" in told
+    assert len(told.partition(f"({test}). ")[2]) > 20
+
+
+# The sentence of a check
+
+
+def test_a_sentence_gives_test_alpha_p_gamma_and_what_could_be_seen() -> None:
+    text = sentence(verdict_of())
+    for part in (
+        "candidate's mean is lower than the reference's by a paired test of the same samples on 100 samples",
+        "at alpha 0.05: p = 0.0100",
+        "the gate fails below gamma = 72.50, the mean is 70.00",
+        "This run sees a drop of 3.00 points or more with 80% probability.",
+    ):
+        assert part in text
+
+
+def test_a_sentence_turns_round_for_lower_is_better() -> None:
+    verdict = compare([10.0, 12.0] * 20, [11.0, 12.5] * 20, higher_is_better=False)
+    text = sentence(verdict)
+    assert "the candidate's mean is higher than the reference's" in text
+    assert "the gate fails above gamma" in text
+    assert "sees a rise of" in text
+
+
+@pytest.mark.parametrize(
+    ("keys", "part"),
+    [
+        ({"test": "target"}, "lower than the target's by a test of the mean against the target"),
+        ({"test": "two-sample"}, "by a two-sample test of the means"),
+        ({"test": None}, "by a test on"),
+        ({"test": "permutation"}, "by a sign-flip permutation test of the same samples on"),
+        ({"gamma": None}, "too few samples changed for any split of them into losses and gains to fail the gate"),
+    ],
+)
+def test_a_sentence_names_the_test_and_says_where_there_is_no_gamma(keys: dict[str, Any], part: str) -> None:
+    assert part in sentence(verdict_of(**keys))
+
+
+def test_a_sentence_without_theta_promises_nothing() -> None:
+    assert "sees" not in sentence(verdict_of(theta=None))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "text"),
+    [(("no reference", "record one"), "m / t: no reference; record one."), ((), "m / t: error.")],
+)
+def test_an_undecided_check_says_why(reasons: tuple[str, ...], text: str) -> None:
+    assert sentence(verdict_of("error", p_value=None, reasons=reasons)) == text
+
+
+def test_changes_are_counted_for_paired_scores_only() -> None:
+    verdict = compare([RIGHT] * 200, right_but(3, 200))
+    assert flip_counts(verdict) == "3 samples got worse, 0 better (1.5% changed)"
+    assert flip_counts(verdict_of(discordance=None)) is None
+
+
+# A verdict by itself, in Python and in a notebook
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({"name": "regression"}, "m / t regressed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples "
+         "(p = 0.0100)."),
+        ({}, "m / t passed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples (p = 0.0100), which is no "
+         "loss beyond chance."),
+        ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.00 on 100 "
+         "samples (p = 0.0100), which is no loss beyond chance."),
+        ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0,
+          "candidate": CandidateSummary(80.0, 9)}, "m / t is inconclusive: the mean rose by 5.00 points, "
+         "from 75.00 to 80.00 on 100 samples (p = 0.0100); this run resolves only a rise of 3.00 points."),
+        ({"name": "regression", "model": None, "task": None, "n": 40, "n_max": 100, "statistic": "ece"}, "The "
+         "candidate regressed: the ece fell by 5.00, from 75.00 to 70.00 on the first 40 of 100 samples (p = 0.0100)."),
+        ({"name": "no-reference", "p_value": None, "reasons": ("record one",)}, "m / t has no reference: record one."),
+        ({"name": "error", "reasons": ("a\nb", "c")}, "m / t could not be decided: a b; c."),
+        ({"name": "inconclusive", "p_value": None, "reasons": ("no",)}, "m / t is inconclusive: no."),
+    ],
+)  # fmt: skip
+def test_a_verdict_prints_as_one_sentence(keys: dict[str, Any], text: str) -> None:
+    assert str(verdict_of(**keys)) == text
+
+
+@pytest.mark.parametrize("verdict", [LOST, SAME, compare([RIGHT] * 50, right_but(1, 50), theta=2.0)])
+def test_explain_gives_what_the_command_prints(verdict: Verdict) -> None:
+    console = Console(file=io.StringIO(), width=1_000)
+    print_explanation(console, explanation_of(result_of_verdict(verdict), verdict))
+    assert isinstance(console.file, io.StringIO)
+    assert verdict.explain() == console.file.getvalue().rstrip("\n")
+
+
+def test_a_notebook_shows_the_sentence_and_the_explanation_escaped() -> None:
+    verdict = replace(LOST, model="<script>alert(1)</script>", reasons=("<b>note</b>",))
+    page = verdict._repr_html_()
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "&lt;b&gt;note&lt;/b&gt;." in page
+    assert "regressed: the mean fell by 20.00 points" in page
+    assert set(re.findall(r"<(\w+)", page)) == {"p", "strong", "table", "tr", "th", "td"}
+    assert page.count("<tr>") == len(parts(verdict)) - 1
+
+
+def test_the_repr_stays_that_of_a_dataclass() -> None:
+    assert repr(LOST).startswith("Verdict(model='m', task='t', verdict='regression', ")
