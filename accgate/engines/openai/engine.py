@@ -17,7 +17,7 @@ from accgate.engines.openai.options import PORT, Options, faults_of
 from accgate.engines.openai.server import CannotStart, Server, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
 from accgate.errors import CannotEvaluate, KeyFaults
-from accgate.inputs import path_in, typed
+from accgate.inputs import parse_table, path_in
 from accgate.result import EngineInfo
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class OpenAIEngine:
         KeyFaults
             When its options are wrong, or do not fit together.
         """
-        options = typed(table.options, Options, ("options",))
+        options = parse_table(table.options, Options, ("options",))
         if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
             raise KeyFaults(*faults)
         return cls(table.model, options, folder=table.folder)
