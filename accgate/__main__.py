@@ -2,7 +2,7 @@
 
 import sys
 
-from accgate.cli.main import main
+from accgate.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main.main())

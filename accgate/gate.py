@@ -36,7 +36,7 @@ OUT = Path("accgate-out")
 def run(
     config: Config | str | Path,
     *,
-    rulings: RuleSets | None = None,
+    rules: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
     resume: bool = False,
@@ -47,21 +47,17 @@ def run(
 
     Parameters
     ----------
-    config : Config or path
-        accuracy.toml, read or not.
-    rulings : RuleSets, optional
-        On a pull request the rules of the base commit, which then decide; what the pull request's own rules say of
-        the same records stands beside.
+    config : Config or path of accuracy.toml
+    rules : RuleSets, optional
+        On a pull request the rules of its base, which decide; its own rules' verdicts stand beside.
     bootstrap : bool
-        Note in the result that the base commit has no rules.
+        Note in the result that the base has no rules.
     out : path
-        Folder of the run: records, accgate.json, report.md.
-    resume : bool
-        Go on with the records in `out`.
+        The run's folder; with `resume` the records in it are kept.
     observer : Observer, optional
         Is told of every record as it is written.
     cache : Cache, optional
-        Answers that it has of the same model are not asked again.
+        Replies of earlier runs, which are not asked for again.
 
     Raises
     ------
@@ -74,7 +70,7 @@ def run(
     """
     config, out = _config(config), Path(out)
     forget_result(out)
-    plan = plan_run(config, rulings, bootstrap=bootstrap)
+    plan = plan_run(config, rules, bootstrap=bootstrap)
     evaluated = evaluate(plan, out, resume=resume, observer=observer, cache=cache)
     return write(decide(plan, evaluated), plan, out)
 
@@ -121,7 +117,7 @@ def run_shard(
     config: Config | str | Path,
     shard: Shard,
     *,
-    rulings: RuleSets | None = None,
+    rules: RuleSets | None = None,
     out: str | Path = OUT,
     resume: bool = False,
     observer: Observer | None = None,
@@ -130,7 +126,7 @@ def run_shard(
     """Plan every check of a config and evaluate one part of its samples, for `merge` to decide; raises as `run`."""
     config, out = _config(config), Path(out)
     forget_result(out)
-    plan = plan_run(config, rulings)
+    plan = plan_run(config, rules)
     evaluated = evaluate(plan, out, shard=shard, resume=resume, observer=observer, cache=cache)
     done = ended_shard(shard, plan.shard_plan, evaluated)
     write_shard(done, out)
@@ -141,7 +137,7 @@ def merge(
     config: Config | str | Path,
     folders: Sequence[Path],
     *,
-    rulings: RuleSets | None = None,
+    rules: RuleSets | None = None,
     bootstrap: bool = False,
     out: str | Path = OUT,
 ) -> Result:
@@ -158,7 +154,7 @@ def merge(
     config, out = _config(config), Path(out)
     refuse_own_output(folders, out)
     forget_result(out)
-    plan = plan_run(config, rulings, bootstrap=bootstrap)
+    plan = plan_run(config, rules, bootstrap=bootstrap)
     joined = join(plan.decidable, plan.shard_plan, folders)
     write_union(joined, out)
     return write(decide(plan, joined.evaluated), plan, out)

@@ -35,7 +35,7 @@ class RulesPart:
 class RunPlan:
     """Every check of a run, in parts that share their rules.
 
-    `rules` says whose they are. `own` are a pull request's own rules, where those of its base judge.
+    `rules` says whose they are. `own` are a pull request's own rules, where those of its base decide.
     """
 
     parts: tuple[RulesPart, ...]
@@ -92,7 +92,7 @@ class RunPlan:
         )
 
 
-def plan_run(config: Config, rulings: RuleSets | None = None, *, bootstrap: bool = False) -> RunPlan:
+def plan_run(config: Config, rules: RuleSets | None = None, *, bootstrap: bool = False) -> RunPlan:
     """Plan every check of a config by its own rules, or of a pull request by those of its base commit.
 
     Raises
@@ -100,11 +100,11 @@ def plan_run(config: Config, rulings: RuleSets | None = None, *, bootstrap: bool
     BadInput
         For anything in config, tasks or references that cannot be used, damaged anchors included.
     """
-    if rulings is None:
+    if rules is None:
         plan = RunPlan((_part(config),), "bootstrap" if bootstrap else "own")
     else:
-        parts = tuple(_part(each, is_new=each is rulings.added) for each in rulings.parts)
-        plan = RunPlan(parts, "base", rulings.own)
+        parts = tuple(_part(each, is_new=each is rules.added) for each in rules.parts)
+        plan = RunPlan(parts, "base", rules.own)
     for check in plan.decidable:
         find_anchor(check.references, check.baseline, check.task.name)
     return plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -80,6 +79,8 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     >>> closest("Sgima", ["sigma", "theta"]), closest("zzz", ["sigma", "theta"])
     ('sigma', None)
     """
+    import difflib  # only for what is misspelt
+
     names = sorted(known)
     for tried in (word, word.lower()):
         if close := difflib.get_close_matches(tried, names, n=1, cutoff=0.6):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines import Engine, ModelTable, Request, create
-from accgate.engines.openai.served import free_port
+from accgate.engines.openai.server import free_port
 from accgate.engines.vllm.process import Log
 from accgate.engines.wire import body_of, json_bytes
 from accgate.inputs.toml import parsed_toml

@@ -6,8 +6,8 @@ from dataclasses import asdict
 import numpy as np
 from hypothesis import strategies as st
 
-from accgate.decision.comparison import Verdict
 from accgate.records.scores import Scores
+from accgate.verdict import Verdict
 
 binary = st.sampled_from([0.0, 100.0])
 points = st.integers(0, 1000).map(lambda x: x / 10.0)

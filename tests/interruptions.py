@@ -12,11 +12,11 @@ TELLING = """
 import pathlib, sys
 from accgate.cli.main import main
 from accgate.evaluation import interruption
-told, ask = pathlib.Path(sys.argv[1]), interruption.Stop.ask
-def ask_and_tell(stop):
-    ask(stop)
+told, request = pathlib.Path(sys.argv[1]), interruption.Stop.request
+def request_and_tell(stop):
+    request(stop)
     told.touch()
-interruption.Stop.ask, interruption.GRACE = ask_and_tell, 600.0
+interruption.Stop.request, interruption.GRACE = request_and_tell, 600.0
 sys.exit(main(sys.argv[2:]))
 """
 

@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
+# What tests fetch once and keep: other people\'s packages.
+KEPT = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accgate-tests"
 TOKEN = "ghs_" + "canary0123456789" * 2
 posix_tools = pytest.mark.skipif(sys.platform != "linux", reason="the action runs on Linux")
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
@@ -102,7 +104,7 @@ class Runner:
                 assert process.poll() is None, process.communicate()[0]
                 time.sleep(0.05)
             process.send_signal(send)
-        text, _ = process.communicate(timeout=300)
+        text, _ = process.communicate(timeout=1800)
         return Done(process.returncode, text)
 
     def prepare(self, **variables: str) -> Done:

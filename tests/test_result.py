@@ -11,10 +11,10 @@ import pytest
 
 from accgate import compare
 from accgate.cli.main import main
-from accgate.decision.comparison import CandidateSummary, ReferenceSummary, Verdict
 from accgate.errors import BadInput
 from accgate.report.result_file import read_result, result_schema, write_result
 from accgate.result import Result, result_of_verdict, to_json
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 from tests.gates import RIGHT, Project, right_but
 
 N = 100

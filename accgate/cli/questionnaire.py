@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +61,8 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    import secrets
+
     from accgate import questionnaire
 
     page_path = arguments.out or PAGE

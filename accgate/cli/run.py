@@ -73,11 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
     forget_result(arguments.out)  # before a config that cannot be read leaves an old verdict standing
     if arguments.shard is not None:
         return _run_shard(arguments)
-    config, rulings, bootstrap = _rules_of(arguments)
+    config, rules, bootstrap = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         result = gate.run(
             config,
-            rulings=rulings,
+            rules=rules,
             bootstrap=bootstrap,
             out=arguments.out,
             resume=arguments.resume,
@@ -93,12 +93,12 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate.evaluation import parse_shard
 
     shard = parse_shard(arguments.shard)
-    config, rulings, _ = _rules_of(arguments)
+    config, rules, _ = _rules_of(arguments)
     with _reporting_interruption(arguments.out):
         done = gate.run_shard(
             config,
             shard,
-            rulings=rulings,
+            rules=rules,
             out=arguments.out,
             resume=arguments.resume,
             observer=_observer_of(arguments),
@@ -124,8 +124,8 @@ def merge(arguments: argparse.Namespace) -> int:
 
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
-    config, rulings, bootstrap = _rules_of(arguments)
-    result = gate.merge(config, arguments.shards, rulings=rulings, bootstrap=bootstrap, out=arguments.out)
+    config, rules, bootstrap = _rules_of(arguments)
+    result = gate.merge(config, arguments.shards, rules=rules, bootstrap=bootstrap, out=arguments.out)
     _report_result(arguments, result)
     return result.exit_code
 

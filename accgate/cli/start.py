@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -98,6 +97,8 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 
 
 def _ask() -> Answers:
+    import shutil
+
     from accgate.cli.starter import ask_answers
     from accgate.tasks import library_names
 

@@ -1,13 +1,11 @@
 from .config import Config, config_of, config_schema, load_config, select
-from .tables import EngineName, Gate, Judge, Model, Report, Sampling, TaskSettings
+from .tables import Gate, Judge, Model, Sampling, TaskSettings
 
 __all__ = [
     "Config",
-    "EngineName",
     "Gate",
     "Judge",
     "Model",
-    "Report",
     "Sampling",
     "TaskSettings",
     "config_of",

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from accgate.config.faults import faults_between
 from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, TaskSettings
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import TomlFile, read_toml, validated
+from accgate.inputs import TomlFile, parse_table_of, read_toml
 from accgate.text import nearest
 
 
@@ -94,7 +94,7 @@ def load_config(path: str | Path) -> Config:
 
 def config_of(file: TomlFile) -> Config:
     """The config of a file that is read already; raises as `load_config` does."""
-    content = validated(file, AccuracyFile)
+    content = parse_table_of(file, AccuracyFile)
     with file.locating():
         if faults := list(faults_between(content, file)):
             raise KeyFaults(*faults)

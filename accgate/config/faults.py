@@ -1,4 +1,4 @@
-"""What is wrong between values of accuracy.toml, each fault with its key."""
+"""Faults between values of accuracy.toml, each with its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of accuracy.toml as frozen dataclasses; what one value can break stands with its field."""
+"""The tables of accuracy.toml as frozen dataclasses; the limits of a single value stand with its field."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class TaskSettings:
-    """`[tasks.NAME]`: what is asked, and how much of a drop matters; points throughout."""
+    """`[tasks.NAME]`: a task, and the drop that matters; points throughout."""
 
     file: Text | None = Field(default=None, description="task definition, relative to this file")
     library: Text | None = Field(default=None, description="name in the task library where it is not this table's own")
@@ -118,7 +118,7 @@ class Judge:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Report:
-    """`[report]`: what people read."""
+    """`[report]`: the pages that people read."""
 
     template: Text | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-from .comparison import Verdict, compare, compare_scores, decide
+from .comparison import compare, compare_scores, decide
 from .evidence import Evidence, evidence_of
 from .path import Bets, SequentialPath, path_of
 from .progress import early_stop, watch_of
@@ -9,7 +9,6 @@ __all__ = [
     "Bets",
     "Evidence",
     "SequentialPath",
-    "Verdict",
     "compare",
     "compare_scores",
     "compare_statistic",

@@ -26,9 +26,7 @@ from accgate.records import (
     order_key,
 )
 from accgate.stats import Correction, TestName, adjust_p_values, level_shares, share_of_alpha
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
-
-__all__ = ["CandidateSummary", "Evidence", "ReferenceSummary", "Verdict", "compare", "compare_scores", "decide"]
+from accgate.verdict import Verdict
 
 
 def compare(

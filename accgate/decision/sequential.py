@@ -1,4 +1,4 @@
-"""A check as its sequential test sees it: which test, the units that it looks at, and the drop that it looks for."""
+"""The sequential test of a check: which one it is, the units that it looks at, and the drop that it looks for."""
 
 from __future__ import annotations
 

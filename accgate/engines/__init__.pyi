@@ -1,6 +1,6 @@
 from .base import Engine, LogProbs, ModelTable, Reply, Request, RequestFailed, Scorer, cpu_name
 from .openai.options import url_fault
-from .recorded import replayed
+from .recording import recording_of
 from .table import check_options, create, model_file, split_options
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "cpu_name",
     "create",
     "model_file",
-    "replayed",
+    "recording_of",
     "split_options",
     "url_fault",
 ]

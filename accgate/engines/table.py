@@ -41,7 +41,7 @@ def _ray() -> Kind:
 
 
 def _recorded() -> Kind:
-    from accgate.engines.recorded import RecordedEngine, recording_path
+    from accgate.engines.recording import RecordedEngine, recording_path
 
     return Kind(RecordedEngine.of_table, frozenset(), recording_path)
 

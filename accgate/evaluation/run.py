@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.engines import Engine, replayed, split_options
+from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
@@ -190,7 +190,7 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         Which, and how many.
     """
     for name, model in models_of(checks).items():
-        recording = replayed(model.engine())
+        recording = recording_of(model.engine())
         datasets = [check.task.dataset_ids for check in checks if check.model == name]
         if recording is None or None in datasets:
             continue
@@ -207,7 +207,7 @@ def missing_records(engine: Engine, task: Task) -> str | None:
 
     A sample that was left out is no failed sample, and a test that stops early might never look for it.
     """
-    recording = replayed(engine)
+    recording = recording_of(engine)
     if recording is None:
         return None
     missing = recording.missing_ids(sample.id for sample in task.samples)

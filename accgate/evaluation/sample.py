@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, replayed
+from accgate.engines import Engine, Reply, Request, RequestFailed, recording_of
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.scoring import NotScored, Scoring, score_of
@@ -42,7 +42,7 @@ async def ask(
     attacked: float | tuple[float | None, ...] | None = None
     try:
         done = await _answer(engine, assignment, sample, repeat, sample.user, scoring)
-        if replayed(engine) is not None:
+        if recording_of(engine) is not None:
             attacked = done.reply.attacked
         elif sample.attacked:
             attacked = await _scores_under_attack(engine, assignment, sample, repeat, scoring, done.score)
@@ -76,7 +76,7 @@ async def _answer(
     engine: Engine, assignment: Assignment, sample: Sample, repeat: int, user: str, scoring: Scoring
 ) -> _Answer:
     task, request = assignment.task, _request(assignment, sample, repeat, user)
-    if replayed(engine) is None:
+    if recording_of(engine) is None:
         if isinstance(task, HarnessTask):
             return await _by_lm_eval(engine, task, sample, repeat)
         if task.metric.kind == "likelihood":

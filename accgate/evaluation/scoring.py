@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from accgate.engines import Engine, Request, RequestFailed, replayed
+from accgate.engines import Engine, Request, RequestFailed, recording_of
 from accgate.evaluation.assignment import Sampling
 from accgate.planning import Check
 from accgate.tasks import ANSWER, HarnessTask, Sample, Task, by_regex
@@ -179,7 +179,7 @@ def missing_ability(engine: Engine, check: Check) -> str | None:
     task = check.task
     by_harness = isinstance(task, HarnessTask) and task.lm_eval.needs_likelihoods
     needed = by_harness or task.by_likelihood or task.metric.kind == "likelihood"
-    if not needed or hasattr(engine, "score") or replayed(engine) is not None:
+    if not needed or hasattr(engine, "score") or recording_of(engine) is not None:
         return None
     what = f"task {task.name} compares log-likelihoods, which the engine of {check.model} does not give"
     can = "use vllm, or openai with a server whose /v1/completions has echo and logprobs (vLLM, SGLang)"

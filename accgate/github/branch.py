@@ -10,7 +10,7 @@ from accgate.github.api import Client, Git, Refused, promised, text_at
 from accgate.github.event import Event
 
 ATTEMPTS = 12
-UNMOVED = 3  # refusals in a row while the branch stands still: then no other job is to blame
+UNMOVED = 3  # refusals in a row while the branch does not move: then no other job is the cause
 LONGEST = 4  # as many failures as the pause grows with
 
 
@@ -68,7 +68,7 @@ def push_files(
     Raises
     ------
     BadInput
-        When something other than a file stands at the path.
+        When the path is not a file.
     CannotPublish
         When GitHub could not be reached, or refused.
     """

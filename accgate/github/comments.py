@@ -75,9 +75,9 @@ def put_comment(
     if when == "never" or event.number is None:
         return None
     text = f"{_marker(event, key, state)}\n{body}"
-    me, gone = own_login(client), set[int]()
+    me, deleted = own_login(client), set[int]()
     for failed in range(1, _ATTEMPTS + 1):
-        ours = [comment for comment in _ours(client, event, key, me) if comment.id not in gone]
+        ours = [comment for comment in _ours(client, event, key, me) if comment.id not in deleted]
         if not _is_due(ours, event, state, when):
             return ours[0].url if ours else None
         try:
@@ -89,7 +89,7 @@ def put_comment(
         except NotFound:
             if not ours:
                 raise
-            gone.add(ours[0].id)  # deleted since we listed it
+            deleted.add(ours[0].id)  # since we listed it
             continue
         except Uncertain:  # it may be there now: look again
             client.rest(failed)

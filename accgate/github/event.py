@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Event:
     """The event of a run and the commit it is about.
 
-    `repository` and `head_repository` are "owner/name", the latter None where a fork is gone. `head_sha` is the pull
+    `repository` and `head_repository` are "owner/name", the latter None for a deleted fork. `head_sha` is the pull
     request's own commit, never GitHub's merge of it. `number` and `author` are of the pull request, None where there is
     none or, with `workflow_run`, none was looked for. `run_id` and `run_attempt` are of this run, `source_run_id` and
     `source_run_attempt` of the run that evaluated: another one with `workflow_run` only.
@@ -243,7 +243,7 @@ def _other(head_repository: str | None, base_repository: str) -> bool:
 
 @dataclass(frozen=True)
 class Head:
-    """A pull request's head; `repository` is None where a fork is gone."""
+    """A pull request's head; `repository` is None for a deleted fork."""
 
     sha: str
     ref: str

@@ -141,7 +141,7 @@ def _differing(git: Git, tree: str, folder: str, files: Mapping[str, bytes]) -> 
     Raises
     ------
     BadInput
-        Where a folder, link or submodule stands in the place of a file, or anything but a folder in that of a folder.
+        When a file of ours would replace a folder, link or submodule, or a folder of ours anything but a folder.
     """
     present = git.folder(tree, folder)
     for name in files:

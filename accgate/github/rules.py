@@ -1,4 +1,4 @@
-"""The rules that decide on a pull request: the trees they lie in, the guard, and the verdict once one is approved."""
+"""The rules that decide on a pull request: their trees, the guard, and the verdict by an approved change of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trees:
         Raises
         ------
         BadInput
-            When the tree does not tell whether there is one.
+            When the tree does not show whether there is one.
         """
         path = None if self.base is None else self.base / self.config
         return path if path is not None and has_rules(path, self.head_config) else None

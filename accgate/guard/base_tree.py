@@ -23,7 +23,7 @@ def has_rules(base: Path, head: Path) -> bool:
     Raises
     ------
     BadInput
-        Where the tree does not tell: there is none, or the path leads through a link or a submodule, which is empty.
+        When the tree does not show it: there is none, or the path leads through a link or a submodule, which is empty.
     """
     if _mode(base) is not None:  # a link that leads nowhere was put there as well
         return True
@@ -47,7 +47,7 @@ def has_rules(base: Path, head: Path) -> bool:
 
 
 def refuse_rules_of_head(rules: Config, tasks: Iterable[str], head: Path) -> None:
-    """Refuse rules of the base that lie in the pull request's tree, where it could write them itself.
+    """Refuse rules of the base that are files in the pull request's tree, where it could write them itself.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def trees_of(base: Path, head: Path) -> tuple[Path, Path]:
 
 
 def _mode(path: Path) -> int | None:
-    """The mode of what is at a path, without following links; None for nothing."""
+    """The mode of the file or folder at a path, without following links; None where there is nothing."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

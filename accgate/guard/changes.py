@@ -34,7 +34,7 @@ GATE_BY_CONTENT = ("references",)  # compared with the store
 
 
 def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
-    """Every rule of the gate that differs between two trees: loosenings first, then tightenings, then what is new.
+    """Every rule of the gate that differs between two trees: loosenings first, then tightenings, then new rules.
 
     A change of `[models]` counts only where it takes a check away, gives it another reference, or reads scores from a
     file. A rule that cannot be read in the base's tree and differs in the head's is a loosening.

@@ -1,7 +1,7 @@
 from .paths import has_file, missing_file, path_in
 from .rows import Row, cluster_of, id_of, read_table, repeat_of, score_of
-from .toml import TomlFile, located, parsed_toml, read_toml
-from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, typed, validated
+from .toml import TomlFile, locate_faults, parsed_toml, read_toml
+from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table, parse_table_of
 
 __all__ = [
     "CLOSED",
@@ -16,14 +16,14 @@ __all__ = [
     "cluster_of",
     "has_file",
     "id_of",
-    "located",
+    "locate_faults",
     "missing_file",
+    "parse_table",
+    "parse_table_of",
     "parsed_toml",
     "path_in",
     "read_table",
     "read_toml",
     "repeat_of",
     "score_of",
-    "typed",
-    "validated",
 ]

@@ -65,7 +65,7 @@ class TomlFile:
         try:
             yield
         except KeyFaults as error:
-            raise located(self, [((*key, *inner), fault) for inner, fault in error.faults]) from error
+            raise locate_faults(self, [((*key, *inner), fault) for inner, fault in error.faults]) from error
         except KeyNotReady as error:
             raise CannotEvaluate(self.error((*key, *error.key), error.fault)) from error
 
@@ -127,7 +127,7 @@ def parsed_toml(path: Path, text: str) -> TomlFile:
     file = TomlFile(path, text, _parsed(path, text))
     huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
     if huge:
-        raise located(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
+        raise locate_faults(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
     return file
 
 
@@ -228,6 +228,6 @@ def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
             yield (key, *path), inner
 
 
-def located(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
+def locate_faults(file: TomlFile, faults: Iterable[tuple[Key, str]]) -> BadInput:
     """One error with a message for each (key, fault), in the order of the file."""
     return BadInput(*(file.error(key, fault) for key, fault in sorted(faults, key=lambda f: file.line(f[0]))))

@@ -46,7 +46,7 @@ WANTED = {
 }
 
 
-def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
+def parse_table_of(file: TomlFile, shape: type[T], key: Key = ()) -> T:
     """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
 
     Raises
@@ -58,10 +58,10 @@ def validated(file: TomlFile, shape: type[T], key: Key = ()) -> T:
     for part in key:
         table = table.get(part, {})
     with file.locating(key):
-        return typed(table, shape)
+        return parse_table(table, shape)
 
 
-def typed(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
+def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
     """A table as a dataclass of type `shape`.
 
     Raises

@@ -13,7 +13,7 @@ Measure = Literal["f", "recall", "precision"]
 
 
 class Matched(NamedTuple):
-    """Counts of what answer and target share, what the answer has and what the target has."""
+    """How many tokens answer and target share, and how many the answer and the target have."""
 
     shared: float
     answer: float

@@ -24,7 +24,7 @@ def registered(name: str) -> str | None:
 
 
 def form_fault(name: str, folder: Path) -> str | None:
-    """What is wrong with `module:function` or `file.py:function` as a name; None where nothing is. Runs no code."""
+    """The fault of `module:function` or `file.py:function` as a name; None where it can be used. Runs no code."""
     place, _, function = name.rpartition(":")
     if not function.isidentifier():
         return f"is {name!r}; write package.module:function or file.py:function"

@@ -23,7 +23,7 @@ FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand mil
 
 @dataclass(frozen=True)
 class AnnotationRow:
-    """What `n` test cases guarantee: the margin at the confidence of the plan, and the confidence of its margin."""
+    """The guarantee of `n` test cases: the margin at the plan's confidence, and the confidence of the plan's margin."""
 
     n: int
     margin: float
@@ -51,7 +51,7 @@ class AnnotationPlan:
     curve: tuple[AnnotationRow, ...]
 
     def sentence(self) -> str:
-        """The answer in words, what it assumes, and the approximate number beside it."""
+        """The answer in words, with its assumptions and the approximate number."""
         confidence = f"{100.0 * self.confidence:.10g}%"
         cases = "test case" if self.n == 1 else "test cases"
         scores = f"whatever the scores from {self.low:g} to {self.high:g} are"

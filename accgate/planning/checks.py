@@ -1,4 +1,4 @@
-"""The checks of a config: for each model and task the samples, the reference, the test, and what it can detect."""
+"""The checks of a config: for each model and task the samples, the reference, the test, and the drop it can detect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from accgate.tasks import Task
 
 @dataclass(frozen=True)
 class Check:
-    """One (model, task): the samples to evaluate, what they are compared with, and what that can detect.
+    """One (model, task): the samples to evaluate, their reference, and the drop that the test can detect.
 
     `theta` and `gamma` (points) are what the plan expects at `alpha_planned` and, for paired scores, at
     `discordance`; None where there is nothing to compute them from. `expected_n_healthy` and `expected_n_dropped` are
@@ -120,7 +120,7 @@ def validate(config: Config) -> tuple[Check, ...]:
 
 
 def _check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], str]:
-    """What could not be checked on this machine, by table and name; raises the faults of all engines."""
+    """Notes on engines that could not be checked on this machine, by table and name; raises the others' faults."""
     notes: dict[tuple[str, str], str] = {}
     faults: list[str] = []
     for model in models:
@@ -215,7 +215,7 @@ def _plan_check(config: Config, model_name: str, task_name: str, checks: int, *,
 
 
 def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | Mean | Target | None:
-    """What the candidate is compared with: what the task's table says, else what is recorded."""
+    """The reference of the task's table (a target or a mean), else the recorded one."""
     if settings.target is not None:
         return Target(settings.target)
     if settings.reference is not None and settings.reference_num_samples is not None:

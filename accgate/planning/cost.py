@@ -1,4 +1,4 @@
-"""What a plan will cost: tokens, seconds and GPU-hours, from what earlier runs took. Nothing is guessed."""
+"""The cost of a plan in tokens, seconds and GPU-hours, as earlier runs measured it. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GPU = re.compile(r"NVIDIA|AMD Instinct|Radeon|Gaudi|GPU")
 
 @dataclass(frozen=True)
 class Measured:
-    """What samples took in an earlier run; tokens are means per sample, None where the engine counts none."""
+    """The cost of samples in an earlier run; tokens are means per sample, None where the engine counts none."""
 
     source: str
     engine: str
@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a check will cost: at most, and with early stopping on average where nothing changed and after a drop."""
+    """The cost of a check: at most, and with early stopping on average where nothing changed and after a drop."""
 
     model: str
     task: str
@@ -104,7 +104,7 @@ def _notes(
 
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
-    """What a run folder's records of the same model and variant say."""
+    """The cost that a run folder's records of the same model and variant show."""
     model, paths = check.planned_model.settings, paths_of(folder, check.model, check.task.name)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
@@ -127,7 +127,7 @@ def _of_run(check: Check, folder: Path) -> Measured | None:
 
 
 def _rate(measured: Any) -> float | None:
-    """Samples a second, of what the settings say of their run."""
+    """Samples a second, from the time that a run's settings hold."""
     if not isinstance(measured, dict):
         return None
     records, seconds = measured.get("records"), measured.get("seconds")
@@ -161,7 +161,7 @@ def _gpus(hardware: str) -> int:
 
 
 def hardware_here(engine: str) -> str | None:
-    """What an engine would run on here, as it would name it; None where that is not known."""
+    """The hardware that an engine would run on here, as it names it; None where that is not known."""
     if engine == "llamacpp":
         return cpu_name()
     if engine == "openai":

@@ -1,4 +1,4 @@
-"""What accuracy.toml and a task's definition say of a check before its samples are read: task, judge and design."""
+"""A check before its samples are read: task, judge and design, from accuracy.toml and the task's definition."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TaskSource:
         Raises
         ------
         KeyFaults
-            For what the task's table says of its rows.
+            For settings of the task's rows that cannot be used.
         BadInput
             For faults of the dataset or the definition.
         CannotEvaluate
@@ -76,7 +76,7 @@ def task_source(config: Config, name: str) -> TaskSource:
     Raises
     ------
     KeyFaults
-        For what the task's table lacks: leave to run code, a judge, or recorded samples to compare with.
+        Where the task needs leave to run code, a judge, or recorded samples, and its table does not give them.
     BadInput
         For faults of the definition.
     CannotEvaluate
@@ -112,7 +112,7 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition) -> None:
 
 
 def design_of(config: Config, task: TaskSource) -> Design:
-    """The error rates and the test of a check: what accuracy.toml says, else the definition."""
+    """The error rates and the test of a check: those of accuracy.toml, else the definition's."""
     gate, settings, definition = config.gate, task.settings, task.definition.content
     is_mean = definition.aggregate is None
     sigma = definition.sigma if settings.sigma is None else settings.sigma

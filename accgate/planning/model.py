@@ -30,7 +30,7 @@ class PlannedModel:
 
     @property
     def variant(self) -> Mapping[str, Any]:
-        """What labels was run: dtype, quantisation, kind of GPU."""
+        """Labels of the model that runs: dtype, quantisation, kind of GPU."""
         return self.settings.variant
 
     def locating(self) -> AbstractContextManager[None]:

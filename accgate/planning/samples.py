@@ -1,4 +1,4 @@
-"""How many samples a check takes, and what that many can detect."""
+"""How many samples a check takes, and the drop that they can detect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to
 
 @dataclass(frozen=True)
 class Plan:
-    """Samples of a check and what they detect; theta in points.
+    """The samples of a check and the drop theta that they detect, points.
 
     `theta` is what `n` samples see with probability 1 - beta; of a sequential test `n` is the most it takes. Where
     `reachable` is False the target cannot be reached with the samples there are. `expected_n_healthy` and

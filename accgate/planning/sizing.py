@@ -118,7 +118,7 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
 
 
 def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
-    """What the samples of a check are too few for: its theta, or an early stop."""
+    """Notes where the samples of a check are too few to detect its theta, or for an early stop."""
     notes = []
     if sizing.theta is not None:
         needed, drop = sizing.samples_for(sizing.theta), f"a drop of {sizing.theta:g} points"

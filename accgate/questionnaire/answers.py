@@ -47,7 +47,7 @@ class Question:
 def read_side(path: Path, name: str | None = None) -> Side:
     """The answers of a file: a reference's TOML, or JSONL or CSV with `id`, `reply` and maybe prompt and target.
 
-    Prompts may stand beside a run record, where accgate writes them.
+    Prompts may be in the file that a run writes beside its records.
 
     Raises
     ------

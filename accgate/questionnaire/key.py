@@ -76,7 +76,7 @@ def read_key(path: Path) -> Key:
     """
     from pydantic import TypeAdapter, ValidationError
 
-    data = read_object(path, KIND, "the .key.json that stands beside the questionnaire")
+    data = read_object(path, KIND, "the .key.json that was written with the questionnaire")
     try:
         key = TypeAdapter(Key).validate_json(json.dumps(data))  # JSON has arrays where the key has tuples
     except ValidationError as error:

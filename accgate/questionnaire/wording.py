@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import Key
-from accgate.inputs import CLOSED, Flag, Text, Texts, located, read_toml, validated
+from accgate.inputs import CLOSED, Flag, Text, Texts, locate_faults, parse_table_of, read_toml
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (
@@ -74,9 +74,9 @@ def read_wording(path: Path | None) -> Wording:
     if path is None:
         return Wording()
     file = read_toml(path, fix='write [[items]] with id = "..." and text = "..."')
-    wording = validated(file, Wording)
+    wording = parse_table_of(file, Wording)
     if faults := list(_faults(wording)):
-        raise located(file, faults)
+        raise locate_faults(file, faults)
     return wording
 
 

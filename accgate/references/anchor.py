@@ -11,7 +11,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import oriented
 from accgate.errors import BadInput
-from accgate.inputs import Number, Text, Whole, read_toml, validated
+from accgate.inputs import Number, Text, Whole, parse_table_of, read_toml
 from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
 from accgate.references.store import (
     Reference,
@@ -91,7 +91,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
             raise BadInput(f"{path}: is missing, but {orphan.name} is there; restore it from git, or {RESTART}")
         return None
     source = read_toml(path, fix=f"restore it from git, or {RESTART}")
-    about = validated(source, AnchorFile)
+    about = parse_table_of(source, AnchorFile)
     if about.replaced != len(about.history):
         fault = f"is {about.replaced}, but history has {len(about.history)} references; restore the file from git"
         raise BadInput(source.error(("replaced",), fault))
@@ -101,7 +101,7 @@ def anchor_beside(reference: Path) -> Anchor | None:
 
 
 def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
-    """Keep the anchor, and what the new reference differs from it by, before the new one replaces the old.
+    """Keep the anchor, and the new reference's difference from it, before the new one replaces the old.
 
     The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it. It is then
     removed, and drift is counted from the new reference: the text says so, for the new reference's file.

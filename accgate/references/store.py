@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import Number, Text, Texts, Whole, read_toml, validated
+from accgate.inputs import Number, Text, Texts, Whole, parse_table_of, read_toml
 from accgate.records import Record, Scores, collect, file_name, read_gzip_lines, read_scores, write_atomically
 from accgate.references.columns import stored_records
 from accgate.tasks import Task
@@ -145,7 +145,7 @@ def read_reference(path: Path) -> Reference | None:
     if not (path.exists() or path.is_symlink()):
         return None
     source = read_toml(path, fix="record the reference again")
-    about = validated(source, ReferenceFile)
+    about = parse_table_of(source, ReferenceFile)
     if about.scores_sha256 is None:
         scores_path = path.with_suffix(".scores.csv")
         if scores_path.exists():
@@ -246,7 +246,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
 
 
 def changed_parts(recorded: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """In words, what differs between two fingerprints of a task."""
+    """The parts in which two fingerprints of a task differ, in words."""
     return [text for part, text in PARTS.items() if recorded.get(part) != now.get(part)]
 
 
@@ -289,7 +289,7 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
 
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:
-    """Write a TOML file of the store, without what is empty."""
+    """Write a TOML file of the store, without empty values."""
     filled = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
     write_atomically(path, tomli_w.dumps(filled).encode())
 

@@ -57,7 +57,7 @@ def write_reference(
     replies: bool,
     answers: bool = False,
 ) -> Path:
-    """Write a reference of one run; a replaced one needs a reason, which is kept with what it replaced.
+    """Write a reference of one run; one that replaces another needs a reason, which is kept with the old figures.
 
     The first of all is kept as the anchor that drift is counted from. With `answers` the scores have answer and target
     beside them, for statistics that need those.

@@ -18,10 +18,9 @@ from .group_sequential import (
     group_design,
     group_sequential_boundaries,
     group_sequential_test,
-    looks_of,
     next_look,
 )
-from .gsprt import Passing, Schedule, before_each, gsprt_boundaries, gsprt_test, schedule
+from .gsprt import Passing, gsprt_boundaries, gsprt_test, schedule
 from .influence import Rows, StatisticUndefined
 from .mcnemar import mcnemar_n, mcnemar_power
 from .multiplicity import adjust_p_values, level_shares
@@ -47,7 +46,7 @@ from .result import Interval, TestResult
 from .sequential import FEWEST_CHANGES, TYPICAL, Boundaries, SequentialResult, Units, lost_sums, units_of
 from .statistics import Method, statistic_test
 from .unpaired import student_t, target_z, two_sample_z, welch_t
-from .walk import NONE, Floats, Ints, Outcome, fair_walk
+from .walk import Floats
 
 __all__ = [
     "DEFAULT_SEQUENTIAL",
@@ -58,7 +57,6 @@ __all__ = [
     "GSPRT_MAXIMUM",
     "GSPRT_MORE",
     "LOOKS",
-    "NONE",
     "PAIRED_TESTS",
     "SEQUENTIAL_TESTS",
     "TESTS",
@@ -68,13 +66,10 @@ __all__ = [
     "Estimate",
     "Floats",
     "Interval",
-    "Ints",
     "McNemarResult",
     "Method",
-    "Outcome",
     "Passing",
     "Rows",
-    "Schedule",
     "SequentialResult",
     "StatisticUndefined",
     "TestName",
@@ -82,7 +77,6 @@ __all__ = [
     "Units",
     "VarianceParts",
     "adjust_p_values",
-    "before_each",
     "betting_path",
     "ceiling",
     "choose_paired_test",
@@ -96,7 +90,6 @@ __all__ = [
     "estimate_discordance",
     "estimate_sigma",
     "expected_shares",
-    "fair_walk",
     "group_design",
     "group_sequential_boundaries",
     "group_sequential_test",
@@ -107,7 +100,6 @@ __all__ = [
     "hoeffding_probability",
     "krippendorff_alpha",
     "level_shares",
-    "looks_of",
     "lost_sums",
     "mcnemar_exact",
     "mcnemar_n",

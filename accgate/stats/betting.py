@@ -80,7 +80,7 @@ def betting_path(
     bound : float
         Largest possible |difference| of one sample, points.
     theta : float or None
-        Drop in points that must be seen.
+        Drop in points to detect.
     alpha, beta : float
         Probability of declaring a regression when the mean is not lower, and a pass when it is lower by theta.
 

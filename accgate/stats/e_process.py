@@ -22,7 +22,7 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
     bound : float
         Largest possible |difference| of one sample, points; 100 for bounded scores.
     theta : float
-        Drop in points that must be seen.
+        Drop in points to detect.
     alpha, beta : float
         Bounds on the type I error, and on the chance that a run with a drop of theta is passed for futility.
 

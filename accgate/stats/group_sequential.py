@@ -167,7 +167,7 @@ def group_sequential_test(
     units : Units
         Paired differences in the order in which they are looked at (`units_of`).
     theta : float
-        Drop in points that must be seen with probability 1 - beta.
+        Drop in points to detect with probability 1 - beta.
     alpha, beta : float
         Type I and type II error rates.
     looks : int

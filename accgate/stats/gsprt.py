@@ -157,7 +157,7 @@ def gsprt_test(
     units : Units
         Paired differences in the order in which they are looked at (`units_of`).
     theta : float
-        Drop in points that must be seen with probability 1 - beta.
+        Drop in points to detect with probability 1 - beta.
     alpha, beta : float
         Type I and type II error rates.
     discordance : float, optional
@@ -167,7 +167,7 @@ def gsprt_test(
     -----
     For 0/100 scores the type I error is at most alpha for every discordance, exactly. For other scores and for
     clusters it is so where differences are symmetric under H0, and holds approximately else: no rejection comes before
-    20 units changed, and skewness is corrected for.
+    50 units changed, and skewness is corrected for.
 
     References
     ----------

@@ -42,6 +42,9 @@ def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> 
 
     Sums over the number m of discordant pairs, Binomial(n, q), of which each is a loss with probability
     (1 + theta / (100 q)) / 2. `discordance` q is raised to theta / 100, the least that a drop of theta needs.
+
+    >>> round(mcnemar_power(1629, 2.0, discordance=0.10, alpha=0.05), 4)
+    0.8001
     """
     drop = theta / 100.0
     q = max(discordance, drop)
@@ -57,7 +60,7 @@ def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> 
 
 
 def mcnemar_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
-    """Pairs the exact McNemar test needs to see a drop of `theta` points with power 1 - beta.
+    """Pairs that the exact McNemar test needs to detect a drop of `theta` points with power 1 - beta.
 
     Never less than the n at which `paired_binary_effect` reaches theta, so that a run at the planned n and
     discordance is not called inconclusive.

@@ -15,7 +15,7 @@ N_LIMIT = 10**9  # no dataset is larger; a plan past it is answered with "not re
 
 
 def share_of_alpha(alpha: float, correction: Correction, checks: int) -> float:
-    """The alpha that one check of a run has for certain: what is left to it where no other check is rejected.
+    """The alpha that one check of a run has for certain: its share where no other check is rejected.
 
     Samples are planned for it, and checks that stop early are decided at it.
 
@@ -35,7 +35,7 @@ def quantile(probability: float) -> float:
 
 
 def quantile_sum(alpha: float, beta: float) -> float:
-    """z_{1-alpha} + z_{1-beta}, the standard errors a drop must span to be seen.
+    """z_{1-alpha} + z_{1-beta}, the standard errors that a detectable drop spans.
 
     >>> round(quantile_sum(0.05, 0.2), 4)
     2.4865
@@ -44,7 +44,7 @@ def quantile_sum(alpha: float, beta: float) -> float:
 
 
 def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> float:
-    """Smallest drop (points) seen with probability 1 - beta by a one-sample z test at level alpha.
+    """Smallest drop (points) that a one-sample z test at level alpha detects with probability 1 - beta.
 
     `sd` is the standard deviation of one observation in points, `n` their number.
 
@@ -67,7 +67,7 @@ def paired_sd(discordance: float, theta: float = 0.0) -> float:
 
 
 def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float) -> float:
-    """Smallest drop (points) that paired 0/100 scores show at this share of changed samples.
+    """Smallest drop (points) that a paired test of 0/100 scores detects at this share of changed samples.
 
     Solves theta = k * 100 * sqrt(max(q, theta / 100) / n) with k the sum of quantiles: a drop of theta needs
     a discordance of at least theta / 100, so no flips on few samples prove little.
@@ -82,7 +82,7 @@ def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: fl
 def two_sample_n(
     theta: float, *, sigma: float, alpha: float, beta: float, reference_n: int | None = None
 ) -> int | None:
-    """Candidate samples an unpaired z test needs to see a drop of `theta` points.
+    """Candidate samples that an unpaired z test needs to detect a drop of `theta` points.
 
     Equal sizes by default; with `reference_n` the reference's size is fixed, and None says that no candidate
     is large enough because the reference alone is too small.
@@ -102,7 +102,7 @@ def two_sample_n(
 
 
 def one_sample_n(theta: float, *, sd: float, alpha: float, beta: float) -> int:
-    """Samples at which a mean with standard deviation `sd` (points) shows a drop of `theta` points.
+    """Samples at which a z test of a mean with standard deviation `sd` (points) detects a drop of `theta` points.
 
     Serves the test against an absolute target (sd = sigma) and the paired t test (sd of the differences).
 

@@ -1,4 +1,4 @@
-"""What sequential tests share: units in their order, and a result that is valid for the stopping rule."""
+"""The parts that sequential tests share: units in their order, and a result that is valid for the stopping rule."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats])
 
 
 def open_result(units: Units) -> SequentialResult:
-    """The result of a run of which no whole unit has finished."""
+    """The result of a run in which no whole unit has finished: open."""
     return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
 
 
@@ -190,9 +190,9 @@ def result_at(
 ) -> SequentialResult:
     """The result of a walk that stopped after the unit of this index; `ended` unless the run has more to come.
 
-    A run that passed early has the power it was planned with, at `theta`. One that went to the end sees at best what a
-    fixed-n test on 1 / `cost` of the samples sees; one that failed early might have gone to the end, so its noise tells
-    what it would have seen there.
+    A run that passed early has the power it was planned with, at `theta`. One that went to the end detects at best what
+    a fixed-n test on 1 / `cost` of the samples detects. One that failed early might have gone to the end, so its theta
+    is that of the whole run at the same noise.
     """
     scale, steps = units.lattice()
     n = int(units.samples[unit])
@@ -228,7 +228,7 @@ def result_at(
 
 
 def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
-    """Drop in points that a run up to this unit sees with probability 1 - beta."""
+    """Drop in points that a run up to this unit detects with probability 1 - beta."""
     n = int(units.samples[unit])
     squares = float(np.sum(units.totals[: unit + 1] ** 2))
     if units.exact or squares == 0.0:
@@ -237,7 +237,7 @@ def visible_effect(units: Units, unit: int, *, alpha: float, beta: float, cost: 
 
 
 def effect_at_end(units: Units, unit: int, *, alpha: float, beta: float, cost: float) -> float:
-    """Drop in points that the whole run would have seen with probability 1 - beta, were its noise that up to this unit.
+    """Drop in points that the whole run detects with probability 1 - beta, if it is as noisy as up to this unit.
 
     Noise is what a healthy change would show too. For 0/100 scores that is q, twice what was gained, beside the drop
     itself: theta / 100 = k sqrt((q + theta / 100) / n). For others it is the variance around the mean.
@@ -272,7 +272,7 @@ def _interval(units: Units, unit: int, outcome: Outcome, scale: float, steps: In
 
 
 def include(difference: float, interval: Interval) -> Interval:
-    """Limits that hold the difference seen too, which a stop or the correction for skewness can leave out."""
+    """Limits that include the observed difference, which a stop or the correction for skewness can leave out."""
     low, high = interval.two_sided
     high = max(high, difference)
     return Interval(high, (min(low, difference), high))

@@ -15,7 +15,7 @@ from accgate.stats.signs import CLOSE, Floats
 
 
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
-    """Totals and sizes as floats; sums that cancel but for rounding are 0, and no sizes means equal ones."""
+    """Totals and sizes as floats; a total that cancels but for rounding is 0, and units without sizes are equal."""
     units = np.array(totals, dtype=np.float64)
     units[np.abs(units) <= CLOSE * np.abs(units).max(initial=0.0)] = 0.0
     weights = np.full(len(units), n / len(units)) if sizes is None else np.asarray(sizes, dtype=np.float64)
@@ -23,7 +23,7 @@ def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tupl
 
 
 def residuals(totals: Floats, sizes: Floats) -> Floats:
-    """What the mean per sample leaves of each unit's total; they sum to 0."""
+    """Each unit's total less its size times the mean per sample; they sum to 0."""
     left: Floats = totals - sizes * (totals.sum() / sizes.sum())
     return left
 

@@ -84,7 +84,7 @@ def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, be
 
     Notes
     -----
-    `sigma` is the sample's own standard deviation, and theta the drop that a z test with it would see. Without any
+    `sigma` is the sample's own standard deviation, and theta the drop that a z test with it detects. Without any
     spread it is `least_sd`, with a reason. With one sample p is 1.
 
     References
@@ -129,7 +129,7 @@ def welch_t(
     -----
     Degrees of freedom are Welch and Satterthwaite's. `sigma` is reported pooled, the root of the two variances'
     mean weighted by n - 1; the test itself pools nothing. theta is the drop that a z test with this standard error
-    would see. A side without any spread has `least_sd`, with a reason. With one sample on a side p is 1.
+    detects. A side without any spread has `least_sd`, with a reason. With one sample on a side p is 1.
 
     References
     ----------

@@ -43,7 +43,7 @@ class Outcome:
 
 
 def fair_walk(steps: Ints, lost: Ints, allowed: Floats, cuts: Ints, *, alpha: float, binding: bool = True) -> Outcome:
-    """Follow the sum lost through its boundaries, and the null distribution with it.
+    """Follow the sum lost through its boundaries, and its null distribution along with it.
 
     Parameters
     ----------

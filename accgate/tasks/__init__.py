@@ -1,4 +1,4 @@
-"""What is asked: definitions, datasets, prompts, extraction and generated tasks."""
+"""Tasks: their definitions, datasets, prompts, answer extraction and generated samples."""
 
 import lazy_loader
 

@@ -53,7 +53,7 @@ def options_of(
 
 
 def continuation(choices: Choices, option: Option) -> str:
-    """What follows the prompt where an option is scored."""
+    """The text that follows the prompt where an option is scored."""
     return choices.delimiter + (option.label if choices.continuation == "label" else option.text)
 
 

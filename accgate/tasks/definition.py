@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accgate import metrics
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
-from accgate.inputs import TomlFile, read_toml, validated
+from accgate.inputs import TomlFile, parse_table_of, read_toml
 from accgate.metrics import own_metric
 from accgate.tasks.faults import definition_faults
 from accgate.tasks.schema import ChosenBy, DefinitionFile
@@ -27,7 +27,7 @@ class Definition:
         return self.path.parent
 
     def fault(self, key: Key, text: str) -> BadInput:
-        """What is wrong with the value at a key, with the definition's file and line."""
+        """The error about the value at a key, with the definition's file and line."""
         return KeyFaults((key, text)) if self._file is None else BadInput(self._file.error(key, text))
 
     def metric(self) -> metrics.Metric:
@@ -88,7 +88,7 @@ def read_definition(path: Path) -> Definition:
         With a message for every fault: file, line, key, what is wrong and the fix.
     """
     file = read_toml(path, fix="docs/tasks.md shows how a task is written")
-    content = validated(file, DefinitionFile)
+    content = parse_table_of(file, DefinitionFile)
     with file.locating():
         if faults := list(definition_faults(content, path.parent)):
             raise KeyFaults(*faults)

@@ -48,11 +48,11 @@ def by_json_path(reply: str, path: str) -> str | None:
     """
     import jsonpath
 
-    found = json_in(reply)
-    if found is None:
+    parsed = json_in(reply)
+    if parsed is None:
         return None
     try:
-        values = jsonpath.findall(path, found[0])
+        values = jsonpath.findall(path, parsed[0])
         if not values:
             return None
         return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
@@ -72,7 +72,7 @@ def json_in(reply: str) -> tuple[Any] | None:
 
 
 def check_json_path(path: str) -> str | None:
-    """What is wrong with a JSON path; None where nothing is."""
+    """The fault of a JSON path; None where it can be used."""
     import jsonpath
 
     try:

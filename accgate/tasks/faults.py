@@ -1,4 +1,4 @@
-"""What is wrong with a task definition beyond the shape of its values, each fault with its key."""
+"""Faults of a task definition beyond the shape of its values, each with its key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accgate.metrics import form_fault, registered
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import template_fault
-from accgate.tasks.schema import ENDINGS, AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, Judging
+from accgate.tasks.schema import ENDINGS, AttackFile, Choices, Dataset, DefinitionFile, Extract, FewShot, JudgeTable
 from accgate.text import nearest
 
 ANSWER = "<<answer>>"  # where the reply's code goes in a program
@@ -132,7 +132,7 @@ def _choices_faults(content: DefinitionFile, choices: Choices) -> Iterator[tuple
         yield ("choices", "by"), "is likelihood, which takes no images; use letter"
 
 
-def _judge_faults(judge: Judging) -> Iterator[tuple[Key, str]]:
+def _judge_faults(judge: JudgeTable) -> Iterator[tuple[Key, str]]:
     if fault := template_fault(judge.rubric):
         yield ("judge", "rubric"), fault
     if fault := _regex_fault(judge.regex):

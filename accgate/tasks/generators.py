@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, get_args, get_type_hints
 
+from accgate.text import nearest
+
 Row = dict[str, Any]
 OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
@@ -18,7 +20,7 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class CannotGenerate(ValueError):
-    """The options cannot give the rows asked for; the message says why and the mend."""
+    """The options cannot give that many rows; the message says why, and the fix."""
 
 
 def arithmetic(
@@ -130,15 +132,13 @@ def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | N
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(option, what is wrong with it) for every option a generator does not take."""
-    from accgate.text import nearest
-
+    """(option, fault) for every option that a generator does not take."""
     function = _GENERATORS[name]
-    known = inspect.signature(function).parameters
+    parameters = inspect.signature(function).parameters
     hints = get_type_hints(function)
     for key, value in options.items():
-        if key not in known:
-            yield key, f"unknown option of {name}; {nearest(key, known)}"
+        if key not in parameters:
+            yield key, f"unknown option of {name}; {nearest(key, parameters)}"
             continue
         choices = get_args(hints[key])
         if choices and value not in choices:

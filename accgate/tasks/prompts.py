@@ -44,7 +44,7 @@ def _template(text: str) -> Template:
 
 
 def template_fault(text: str) -> str | None:
-    """What is wrong with a template's syntax; None where nothing is."""
+    """The fault in a template's syntax; None where there is none."""
     from jinja2 import TemplateSyntaxError
 
     try:

@@ -19,7 +19,7 @@ NOTHING = ("", "False", "false", "0", "None")  # what a condition renders to whe
 
 @dataclass(frozen=True)
 class Source:
-    """What accuracy.toml says of a task's rows.
+    """The settings of accuracy.toml about a task's rows.
 
     `options` and `count` (rows to generate) serve generated tasks, and `seed` those whose options set none. `dataset`
     and `few_shot` are files that take the place of the definition's, `subset` that of its `dataset.name`.
@@ -39,7 +39,7 @@ def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence
     Raises
     ------
     KeyFaults
-        For what accuracy.toml says of the rows: `subset` and `options`, keys of the task's table.
+        For `subset` and `options` that the task cannot take, with keys of its table in accuracy.toml.
     BadInput
         For files and conditions of the definition that cannot be used.
     CannotEvaluate

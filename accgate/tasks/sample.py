@@ -27,8 +27,8 @@ SIGNATURES = ((b"\x89PNG", "png"), (b"\xff\xd8", "jpeg"), (b"GIF8", "gif"), (b"R
 class Sample:
     """One prompt with its target.
 
-    `prompt` is everything the model is asked, the system message first; `user` is the part without it. `attacked` has
-    the user's part once more for each attack, `images` are data URLs, and `rubric` is what a judge is asked, with
+    `prompt` is the whole prompt, the system message first; `user` is the part without it. `attacked` has
+    the user's part once more for each attack, `images` are data URLs, and `rubric` is the judge's prompt, with
     <<answer>> where the answer goes.
     """
 
@@ -103,7 +103,7 @@ def _sample(
 
 
 def _names(content: DefinitionFile, options: Sequence[Option]) -> Mapping[str, Any]:
-    """What templates see beside the row's columns."""
+    """The names that templates see beside the row's columns."""
     if content.choices is None:
         return {}
     return {
@@ -202,5 +202,5 @@ def _content(value: Any, folder: Path) -> bytes | None:
 
 
 def _digests(urls: Sequence[str]) -> str:
-    """What identifies images in a prompt's id, one line each; nothing where there are none."""
+    """A line for each image with its digest, as part of the prompt that the sample's id is computed from."""
     return "".join(f"\n<image sha256:{hashlib.sha256(url.encode()).hexdigest()[:16]}>" for url in urls)

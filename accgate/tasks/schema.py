@@ -95,7 +95,7 @@ class Confidence:
 
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
-class Judging:
+class JudgeTable:
     """`[judge]`: a second model scores the answer; its name stands in accuracy.toml."""
 
     rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, answer and target")
@@ -162,5 +162,5 @@ class DefinitionFile:
     columns: Columns = field(default_factory=Columns)
     choices: Choices | None = None
     confidence: Confidence | None = None
-    judge: Judging | None = None
+    judge: JudgeTable | None = None
     attack: tuple[AttackFile, ...] = ()

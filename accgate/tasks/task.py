@@ -1,4 +1,4 @@
-"""A task ready to be asked: its samples with ids, in the fixed order, and what identifies it."""
+"""A task with its samples, in the fixed order, and the fingerprint that identifies it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accgate.tasks.extract import by_json_path, by_letter, by_regex
 from accgate.tasks.library import library_file
 from accgate.tasks.rows import Source, rows_of
 from accgate.tasks.sample import Sample, samples_of
-from accgate.tasks.schema import AttackFile, Choices, ChosenBy, Confidence, Extract, Judging, Mode
+from accgate.tasks.schema import AttackFile, Choices, ChosenBy, Confidence, Extract, JudgeTable, Mode
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,13 @@ class Task:
     stop: tuple[str, ...]
     max_tokens: int
     fingerprint: Mapping[str, str]
-    sigma: float | None = None
-    num_samples: int | None = None
     chance: float | None = None
     dataset_ids: frozenset[str] | None = None
     several: bool = False
     metric_options: Mapping[str, Any] = field(default_factory=dict)
     choices: Choices | None = None
     confidence: Confidence | None = None
-    judge: Judging | None = None
+    judge: JudgeTable | None = None
     attacks: tuple[AttackFile, ...] = ()
     aggregate: str | None = None
     aggregate_options: Mapping[str, Any] = field(default_factory=dict)
@@ -128,8 +126,6 @@ def build_task(name: str, definition: Definition, source: Source, *, mode: Mode 
         stop=content.stop,
         max_tokens=content.max_tokens,
         fingerprint=_fingerprint(definition, rows, examples, mode),
-        sigma=content.sigma,
-        num_samples=content.num_samples,
         chance=content.chance,
         dataset_ids=None if content.dataset.generator else frozenset(sample.id for sample in samples),
         several=content.targets is not None,
@@ -175,7 +171,7 @@ def _set(*values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> str:
-    """What JSON does not hold: dates, and bytes or images of a dataset, by their content."""
+    """A text for values that JSON lacks: dates, and bytes or images of a dataset, by their content."""
     if isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     if hasattr(value, "tobytes"):

@@ -20,7 +20,7 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-sync",
     "--disable-extensions", "--disable-component-update", "--disable-background-networking", "--remote-debugging-pipe",
 )  # fmt: skip
-PATIENCE = 120.0  # seconds for any one answer; a busy machine is no failure
+PATIENCE = 600.0  # seconds for any one answer; a busy machine is no failure
 INSTALL = "apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null"
 
 
@@ -28,7 +28,7 @@ def program() -> str:
     """The browser of this machine, which Debian's packages bring where there is none; skips where they cannot."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None and shutil.which("apt-get") and os.geteuid() == 0:
-        subprocess.run(["sh", "-c", INSTALL], check=False, timeout=600)
+        subprocess.run(["sh", "-c", INSTALL], check=False, timeout=1800)
         found = shutil.which("chromium")
     if found is None:
         pytest.skip("there is no Chromium here, and Debian's package chromium could not be installed")
@@ -71,7 +71,7 @@ class Browser:
     def close(self) -> None:
         self._send({"id": 0, "method": "Browser.close"})
         try:
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=120)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

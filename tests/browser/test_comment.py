@@ -10,21 +10,14 @@ import pytest
 from accgate.guard.state import Guard, RuleChange
 from accgate.report.comment import About, render_comment
 from accgate.report.flips import flips_of_result
+from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.browser.github import shown
-from tests.browser.test_report import axe
 from tests.report.html_pages import written_run
 
 pytestmark = pytest.mark.browser
 ABOUT = About("accgate", "accuracy.toml", "0" * 40, "https://github.com/org/repo/actions/runs/1")
 LOOSER = RuleChange("gate.alpha", "0.05", "0.0001", "loosening", "only a larger drop fails", 3)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(params=["folded", "unfolded"])
@@ -56,8 +49,8 @@ def test_nothing_is_wider_than_the_screen_but_tables_that_scroll(page: Page, sch
     assert "regressed" in page.text("h2")
 
 
-def test_axe_finds_no_serious_violation(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
-    source = axe(tmp_path_factory)
+def test_axe_finds_no_serious_violation(page: Page) -> None:
+    source = axe()
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         page.reload()

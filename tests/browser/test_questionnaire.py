@@ -16,13 +16,6 @@ pytestmark = pytest.mark.browser
 RATER = "#rater"
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
-
-
 @pytest.fixture
 def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Made:
     return Made(tmp_path, capsys)

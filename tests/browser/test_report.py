@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from accgate.report.flips import Flip
 from accgate.report.html.page import html_report
 from accgate.result import Result
+from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.report.hostile import hostile
 from tests.report.html_pages import WORDS, written_run
@@ -33,13 +32,6 @@ BOXES = """(root) => [...root.querySelectorAll("svg.chart")].flatMap((svg) => {
   }));
   return faults;
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -216,8 +208,8 @@ def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, tmp_path: 
     browser.forget(person)
 
 
-def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
-    source = axe(tmp_path_factory)
+def test_axe_finds_no_violation_in_either_scheme(page: Page) -> None:
+    source = axe()
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         page.reload()
@@ -227,27 +219,6 @@ def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path_factory: p
             "axe.run(document).then((all) => all.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
         )
         assert found == []
-
-
-def axe(factory: pytest.TempPathFactory) -> str:
-    """axe-core's source, which npm brings; skips where it cannot."""
-    if not shutil.which("npm"):
-        pytest.skip("needs npm")
-    folder = factory.getbasetemp() / "axe"
-    command = [
-        "npm",
-        "install",
-        "--prefix",
-        str(folder),
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "axe-core@4.14.1",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    if done.returncode:
-        pytest.skip(f"npm cannot install axe-core: {done.stderr[-300:]}")
-    return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
 def test_words_are_those_of_the_replies(page: Page) -> None:

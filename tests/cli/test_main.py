@@ -213,6 +213,13 @@ def test_an_internal_error_is_code_3_and_one_line_without_debug(monkeypatch, cap
     assert (before[:1] == ["Traceback (most recent call last):"]) if debug else before == []
 
 
+@pytest.mark.parametrize("line", ["history --debug show gone.jsonl", "history show --debug gone.jsonl"])
+def test_debug_is_taken_before_and_after_the_inner_command(tmp_path: Path, monkeypatch, capsys, line: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(line.split()) == 2
+    assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [("schema", "result"), ("compare", "m.jsonl", "m.jsonl", "--json")])
 def test_a_full_disk_behind_standard_output_is_no_pass(project: Project, arguments: tuple[str, ...]) -> None:

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm, ttest_rel
 
-from accgate.decision.comparison import Evidence, ReferenceSummary, compare, compare_scores, decide
+from accgate.decision.comparison import compare, compare_scores, decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
+from accgate.verdict import ReferenceSummary
 from tests.decisions import assert_sound, flips, on_the_edge, one_each, pairs, rates, sides
 
 

@@ -9,10 +9,12 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
-from accgate.decision.comparison import Evidence, Verdict, decide
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.stats.names import Correction
+from accgate.verdict import Verdict
 from tests.decisions import assert_sound, flips, one_each
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind, ttest_ind_from_stats
 
-from accgate.decision.comparison import Evidence, compare, decide
+from accgate.decision.comparison import compare, decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target, choose_test
 from accgate.errors import BadInput
 from accgate.stats.names import TestName

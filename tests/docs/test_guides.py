@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import tomli_w
-from accgate.tasks.lm_eval.tasks import LmEvalOptions
 from pydantic import TypeAdapter
 
 from accgate.cli.main import main
 from accgate.inputs.toml import tomllib
+from accgate.tasks.lm_eval.task import LmEvalOptions
 from tests.docs.blocks import Block, blocks
 from tests.gates import write_lines
 

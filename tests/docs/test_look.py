@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
+from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
-from tests.browser.test_report import axe
 from tests.docs.blocks import SITE
 from tests.docs.site import build
 
@@ -42,13 +42,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    opened = Browser(tmp_path_factory.mktemp("browser"))
-    yield opened
-    opened.close()
 
 
 def opened(browser: Browser, screen: str) -> Served:
@@ -98,9 +91,9 @@ def test_pictures_follow_the_page_s_own_switch(address: str, browser: Browser) -
 @pytest.mark.parametrize("screen", ["light", "dark"])
 @pytest.mark.parametrize("name", ["index", "start", "concepts", "config", "metrics"])
 def test_axe_finds_no_serious_violation_in_what_we_wrote(
-    address: str, browser: Browser, screen: str, name: str, tmp_path_factory: pytest.TempPathFactory
+    address: str, browser: Browser, screen: str, name: str
 ) -> None:
-    page, source = opened(browser, screen), axe(tmp_path_factory)
+    page, source = opened(browser, screen), axe()
     page.visit(f"{address}/{name}.html")
     page.value(f"{source}; null")
     found = page.value(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from accgate.config import Model
 from accgate.engines import Engine
-from accgate.inputs import TomlFile, typed
+from accgate.inputs import TomlFile, parse_table
 from accgate.planning import PlannedModel
 
 
 def planned_model(source: TomlFile, name: str = "m") -> PlannedModel:
     """The model of `[models.NAME]`, of a file that needs no other table."""
-    return PlannedModel(name, typed(source.data["models"][name], Model), source)
+    return PlannedModel(name, parse_table(source.data["models"][name], Model), source)
 
 
 def engine_of(source: TomlFile, name: str = "m") -> Engine:

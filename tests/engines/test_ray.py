@@ -17,7 +17,7 @@ from accgate.engines import Engine
 from accgate.engines.ray.actors import Host
 from accgate.engines.ray.cluster import cause_of, probe
 from accgate.engines.ray.engine import RayEngine, value_of
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from tests.engines.planned import engine_of, planned_model

@@ -18,7 +18,7 @@ from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.engines.openai import options as openai_options
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.ray import engine as ray
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.recording import RecordedEngine
 from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml

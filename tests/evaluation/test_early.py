@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from accgate.config.config import Model
-from accgate.decision.comparison import Verdict, compare, decide
+from accgate.decision.comparison import compare, decide
 from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recorded import RecordedEngine
+from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate
@@ -32,6 +32,7 @@ from accgate.records.file import Record, RecordPaths, paths_of, read_records
 from accgate.records.scores import Scores
 from accgate.result import EngineInfo
 from accgate.tasks.task import Task, load_task
+from accgate.verdict import Verdict
 from tests.gates import RIGHT, WRONG, Project, questions, right_but, said, write_task
 
 N = 300

@@ -282,7 +282,7 @@ class TestRefused:
     def test_a_link_or_submodule_in_the_place(self, world, path, mode):
         world.head = world.push({"README.md": b"x", path: b"../elsewhere"}, branch="bare", modes={path: mode})
         world.hub.store.add_pull(7, sha=world.head, branch="bare")
-        self.refused(world, "(is no folder|other than a plain file)", BadInput, head_sha=world.head)
+        self.refused(world, "(is not a folder|other than a plain file)", BadInput, head_sha=world.head)
 
     def test_a_folder_in_the_place_of_a_file(self, world):
         world.head = world.push({"references/m/sums.toml/x": b"x"}, branch="bare")

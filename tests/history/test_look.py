@@ -11,8 +11,8 @@ import pytest
 from accgate.history.badge import Badge, svg
 from accgate.history.file import history_of
 from accgate.history.page import html_page
+from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
-from tests.browser.test_report import axe
 from tests.history.made import point, run, season
 
 pytestmark = pytest.mark.browser
@@ -28,13 +28,6 @@ FAULTS = """[...document.querySelectorAll('svg.chart')].flatMap((drawing) => {
     .map((b) => a.textContent + ' on ' + b.textContent));
   return [...out.map((e) => e.textContent), ...over];
 })"""
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    yield browser
-    browser.close()
 
 
 @pytest.fixture
@@ -70,8 +63,8 @@ def test_labels_neither_stick_out_nor_lie_on_each_other(page: Page, tmp_path: Pa
     ]
 
 
-def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path: Path, tmp_path_factory) -> None:
-    source = axe(tmp_path_factory)
+def test_axe_finds_no_violation_in_either_scheme(page: Page, tmp_path: Path) -> None:
+    source = axe()
     for scheme in ("light", "dark"):
         page.scheme(scheme)
         shown(page, tmp_path, html_page(season(28)), 1280)

@@ -14,7 +14,8 @@ from scipy.stats import t as stats_t
 from scipy.stats import ttest_ind
 
 from accgate.cli.main import main
-from accgate.decision.comparison import Evidence, compare_scores, decide
+from accgate.decision.comparison import compare_scores, decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.history.run import Run, run_of, standard_error

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.errors import BadInput, dotted
 from accgate.inputs.toml import TomlFile, read_toml
-from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, validated
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -288,7 +288,7 @@ class Shape:
 )
 def test_a_fault_names_key_value_and_mend(text: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        validated(parsed(f"name = ''\n{text}"), Shape)
+        parse_table_of(parsed(f"name = ''\n{text}"), Shape)
     (only,) = caught.value.messages
     assert only.startswith("a.toml:2: ")
     assert only.endswith(message)
@@ -296,26 +296,26 @@ def test_a_fault_names_key_value_and_mend(text: str, message: str) -> None:
 
 def test_a_missing_key_and_a_fault_without_words_of_its_own_are_told_too() -> None:
     with pytest.raises(BadInput) as caught:
-        validated(parsed("x = 1"), Shape)
+        parse_table_of(parsed("x = 1"), Shape)
     assert "a.toml:1: name: is missing; add it" in caught.value.messages
     with pytest.raises(BadInput, match=re.escape("a.toml:1: name: is 'too long': String should have at most 5")):
-        validated(parsed("name = 'too long'"), Shape)
+        parse_table_of(parsed("name = 'too long'"), Shape)
 
 
 def test_one_table_of_a_file_is_validated_with_keys_from_the_top() -> None:
     file = parsed("[a]\n[a.inner]\nsize = 2\nshare = 2")
     with pytest.raises(BadInput, match=re.escape("a.toml:4: a.inner.share: is 2; write a number below 1")):
-        validated(file, Inner, ("a", "inner"))
-    assert validated(parsed("a.inner = {size = 2}"), Inner, ("a", "inner")) == Inner(size=2)
+        parse_table_of(file, Inner, ("a", "inner"))
+    assert parse_table_of(parsed("a.inner = {size = 2}"), Inner, ("a", "inner")) == Inner(size=2)
     with pytest.raises(BadInput, match=r"a\.nothing\.size: is missing"):
-        validated(file, Inner, ("a", "nothing"))
+        parse_table_of(file, Inner, ("a", "nothing"))
 
 
 @settings(deadline=None)
 @given(st.permutations(["number = true", "whole = 'x'", "zzz = 1", "kind = 2", "words = 3"]))
 def test_several_faults_come_in_the_order_of_the_file(lines: list[str]) -> None:
     with pytest.raises(BadInput) as caught:
-        validated(parsed("\n".join(["name = 'n'", *lines])), Shape)
+        parse_table_of(parsed("\n".join(["name = 'n'", *lines])), Shape)
     places = [message.split(": ")[:2] for message in caught.value.messages]
     assert places == [[f"a.toml:{i}", line.split()[0]] for i, line in enumerate(lines, 2)]
     assert json.dumps(str(caught.value)).count("\\n") == 4

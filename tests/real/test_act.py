@@ -151,7 +151,7 @@ class Repository:
             os.environ | engine() | {"HOME": str(self.folder / "home"), "XDG_CACHE_HOME": str(self.folder / "home")}
         )
         done = subprocess.run(
-            command, cwd=self.space, env=environ, capture_output=True, text=True, timeout=300, check=False
+            command, cwd=self.space, env=environ, capture_output=True, text=True, timeout=1800, check=False
         )
         text = done.stdout + done.stderr
         outputs = self.folder / "outputs.json"

@@ -21,7 +21,7 @@ def accgate(folder: Path, *arguments: str) -> str:
     """What a command that must succeed prints to both streams."""
     command = [sys.executable, "-m", "accgate", *arguments]
     done = subprocess.run(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800, check=False
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

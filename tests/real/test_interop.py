@@ -27,13 +27,14 @@ from accgate.interop.inspect_logs import import_inspect
 from accgate.interop.lm_eval import Choice, import_lm_eval
 from accgate.records.file import paths_of, read_records
 from tests.engines.planned import engine_of
+from tests.runner import KEPT
 
 pytestmark = pytest.mark.interop
 
 PACKAGES = ["inspect-ai==0.3.285", "openai>=2"]
-FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accgate-tests" / "inspect"
-INSTALL_SECONDS = 400
-START_SECONDS = 90
+FOLDER = KEPT / "inspect"
+INSTALL_SECONDS = 1800
+START_SECONDS = 900
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SERVER = """
 import signal, sys
@@ -110,12 +111,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as reply:
+        with urllib.request.urlopen(url, timeout=60) as reply:
             return bool(reply.status == 200)
     except OSError:
         return False
@@ -126,7 +127,7 @@ def ran(command: list[str], folder: Path, **variables: str) -> str:
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(folder / "hf"), "HOME": str(folder)}
     done = subprocess.run(
-        command, cwd=folder, env=kept | offline | variables, capture_output=True, text=True, timeout=240, check=False
+        command, cwd=folder, env=kept | offline | variables, capture_output=True, text=True, timeout=1800, check=False
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
     return done.stdout
@@ -193,9 +194,8 @@ def test_logs_of_two_runs_of_lm_eval_are_paired_by_compare(
 def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores(
     lm_eval_log: Path, server: str, tmp_path: Path
 ) -> None:
-    from accgate.tasks.lm_eval.tasks import LmEvalOptions, lm_eval_task
-
     from accgate.tasks.lm_eval.requests import responses_of
+    from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
 
     (found,) = import_lm_eval([lm_eval_log], Choice(filter="number"))
     options = LmEvalOptions(filter="number", include_path="tasks")
@@ -250,9 +250,8 @@ def test_an_export_is_read_and_aggregated_by_lm_eval_s_own_code(lm_eval_log: Pat
     assert figures["exact_match,none"] == pytest.approx(reported(lm_eval_log)["exact_match,number"])
 
 
-@pytest.fixture(scope="module")
-def inspect_python() -> str:
-    """A Python that has Inspect, in a folder that stays."""
+def inspect_installed() -> str:
+    """A Python that has Inspect, in a folder that stays; skips where pip cannot install it."""
     python, mark = FOLDER / "bin" / "python", FOLDER / "installed.json"
     if not mark.exists() or json.loads(mark.read_text()) != [sys.version, *PACKAGES]:
         venv.create(FOLDER, clear=True, with_pip=True)
@@ -268,9 +267,9 @@ def inspect_python() -> str:
 
 
 @pytest.fixture(scope="module")
-def inspect_logs(inspect_python: str, server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def inspect_logs(server: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of Inspect's own run: logs/*.eval, the same as json/*.json, and means.json as Inspect reads them."""
-    folder = tmp_path_factory.mktemp("inspect")
+    folder, inspect_python = tmp_path_factory.mktemp("inspect"), inspect_installed()
     rows(folder, 6)
     (folder / "adding.py").write_text(INSPECT)
     inspect = str(Path(inspect_python).with_name("inspect"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import socket
@@ -32,14 +31,15 @@ from tests.github.server import TOKEN, GitHub
 from tests.github.store import HEAD, REPOSITORY
 from tests.github.test_proposal import World
 from tests.history.made import run
+from tests.runner import KEPT
 from tests.servers import Fault
 
 pytestmark = pytest.mark.interop
 
 PACKAGES = ["@octokit/openapi@23.0.2", "@stoplight/prism-cli@5.14.2"]
-FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "accgate-tests" / "openapi"
-INSTALL_SECONDS = 300
-START_SECONDS = 90
+FOLDER = KEPT / "openapi"
+INSTALL_SECONDS = 1800
+START_SECONDS = 900
 
 REPO = "/repos/{owner}/{repo}"
 PATHS = [  # the whole description takes Prism half a minute to load
@@ -92,9 +92,8 @@ def only(paths: list[str], description: dict[str, Any]) -> dict[str, Any]:
     return {key: description[key] for key in ("openapi", "info")} | {"paths": kept, "components": parts}
 
 
-@pytest.fixture(scope="module")
-def packages() -> Path:
-    """The folder where npm has put Prism and the description."""
+def prism_installed() -> Path:
+    """The folder where npm has put Prism and the description; skips where it cannot."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         pytest.skip("needs node and npm")
@@ -119,9 +118,9 @@ def hub() -> Iterator[GitHub]:
 
 
 @pytest.fixture(scope="module")
-def proxy(packages: Path, hub: GitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def proxy(hub: GitHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Prism in front of the server; what breaks the description is answered with an error."""
-    folder = tmp_path_factory.mktemp("prism")
+    folder, packages = tmp_path_factory.mktemp("prism"), prism_installed()
     whole = json.loads((packages / "@octokit/openapi/generated/api.github.com.json").read_bytes())
     (folder / "api.json").write_text(json.dumps(only(PATHS, whole)))
     with socket.socket() as free:
@@ -152,7 +151,7 @@ def proxy(packages: Path, hub: GitHub, tmp_path_factory: pytest.TempPathFactory)
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
     print(log.read_text()[-5000:])

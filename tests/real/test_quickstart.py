@@ -27,7 +27,7 @@ QUICKSTART = Path(__file__).parents[2] / "configs" / "quickstart.toml"
 
 def accgate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "accgate", *arguments, str(folder / "quickstart.toml")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
 
 
 @pytest.fixture(scope="module")

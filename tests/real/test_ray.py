@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's ow
 if not [*metadata.distributions(name="ray")]:
     pytest.skip("needs the package ray; pip install 'accgate[ray]'", allow_module_level=True)
 
-SAMPLES, SLOTS = 600, 4
+SAMPLES, SLOTS = 300, 4
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_node_killed_in_the_middle_costs_no_sample_and_changes_no_result(
     victim = next(iter(cluster.worker_nodes))
 
     def kill() -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 1200
         while len(server.seen) < 0.3 * SAMPLES and time.monotonic() < deadline:
             time.sleep(0.005)
         cluster.remove_node(victim, allow_graceful=False)
@@ -115,7 +115,7 @@ def test_a_node_killed_in_the_middle_costs_no_sample_and_changes_no_result(
     asked = Counter(server.prompts)
     assert len(asked) == SAMPLES
     assert 0 < sum(times > 1 for times in asked.values()) <= 2 * SLOTS, "only what the dead node had in flight"
-    cluster.wait_for_nodes(timeout=120)  # until the cluster knows of the dead one too
+    cluster.wait_for_nodes(timeout=1200)  # until the cluster knows of the dead one too
 
 
 def test_replicas_are_described_as_their_engine_and_the_cluster_outlives_them(
@@ -162,9 +162,9 @@ def test_a_request_that_is_no_longer_needed_is_cancelled_where_it_runs(cluster: 
         try:
             await made.start()
             call = asyncio.create_task(made.complete(Request("a", 0, "1 + 2 =")))
-            await asyncio.wait_for(asked.wait(), 60)
+            await asyncio.wait_for(asked.wait(), 600)
             call.cancel()
-            await asyncio.wait_for(gone.wait(), 60)
+            await asyncio.wait_for(gone.wait(), 600)
             with pytest.raises(asyncio.CancelledError):
                 await call
         finally:

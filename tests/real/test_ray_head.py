@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]  # Ray's ow
 if not [*metadata.distributions(name="ray")]:
     pytest.skip("needs the package ray; pip install 'accgate[ray]'", allow_module_level=True)
 
-SAMPLES = 400
+SAMPLES = 240
 
 
 def config(folder: Path, options: str) -> None:
@@ -33,7 +33,7 @@ def config(folder: Path, options: str) -> None:
 
 def replicated(address: str, url: str) -> str:
     return (
-        f'engine = "ray"\n[models.m.options]\nengine = "openai"\naddress = "{address}"\nreplicas = 3\nmax_outage = 4\n'
+        f'engine = "ray"\n[models.m.options]\nengine = "openai"\naddress = "{address}"\nreplicas = 3\nmax_outage = 8\n'
         f'options = {{ base_url = "{url}", concurrency = 2, max_retries = 0 }}'
     )
 
@@ -67,13 +67,13 @@ def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cl
         with scale.local_cluster(nodes=3, cpus=1) as cluster:
             config(tmp_path, replicated(cluster.address, server.url))
             with run(tmp_path) as broken:
-                deadline = time.monotonic() + 120
+                deadline = time.monotonic() + 1200
                 while len(server.seen) < 0.2 * SAMPLES and broken.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.01)
                 for name in dead:
                     for process in cluster.head_node.all_processes[name]:
                         os.kill(process.process.pid, signal.SIGKILL)
-                said, _ = broken.communicate(timeout=120)
+                said, _ = broken.communicate(timeout=1200)
         assert broken.returncode == 3, said
         (check,) = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"]
         assert check["verdict"] == "error"
@@ -90,7 +90,7 @@ def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cl
         with scale.local_cluster(nodes=3, cpus=1) as cluster:
             config(tmp_path, replicated(cluster.address, server.url).replace("replicas = 3", "replicas = 2"))
             with run(tmp_path, "--resume") as resumed:
-                said, _ = resumed.communicate(timeout=120)
+                said, _ = resumed.communicate(timeout=1200)
         assert resumed.returncode == 0, said
         assert len(server.seen) - before == SAMPLES - len(kept), "nothing that was kept is asked again"
         finished = outcome(tmp_path)
@@ -98,5 +98,5 @@ def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cl
         (tmp_path / "unbroken").mkdir()
         config(tmp_path / "unbroken", f'engine = "openai"\n[models.m.options]\nbase_url = "{server.url}"')
         with run(tmp_path / "unbroken") as unbroken:
-            assert unbroken.wait(120) == 0
+            assert unbroken.wait(1200) == 0
         assert finished == outcome(tmp_path / "unbroken")

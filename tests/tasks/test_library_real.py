@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from accgate.tasks.definition import read_definition
+from accgate.tasks.library import library_file
 from accgate.tasks.task import Task, load_task
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
@@ -30,7 +32,7 @@ def test_every_solution_of_gsm8k_scores_best_and_a_number_off_worst() -> None:
     task = load_task("gsm8k", dataset=path)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     solutions = {f"Q: {row['question']}\nA:": row["answer"] for row in rows}
-    assert len(task.samples) == task.num_samples == 1319
+    assert len(task.samples) == read_definition(library_file("gsm8k")).content.num_samples == 1319
     for sample in task.samples:
         reply = next(solutions[key] for key in [sample.prompt[sample.prompt.rindex("\n\nQ: ") + 2 :]])
         assert points(task, reply, sample.target) == 100.0

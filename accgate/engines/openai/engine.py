@@ -14,10 +14,10 @@ from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of
-from accgate.engines.openai.served import CannotStart, Served, free_port
+from accgate.engines.openai.server import CannotStart, Server, free_port
 from accgate.engines.wire import MalformedReply, body_of, json_bytes, reply_of
 from accgate.errors import CannotEvaluate, KeyFaults
-from accgate.inputs import path_in, typed
+from accgate.inputs import parse_table, path_in
 from accgate.result import EngineInfo
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class OpenAIEngine:
         self._model = model
         self._options = options
         self._folder = folder
-        self._served: Served | None = None
+        self._served: Server | None = None
         self._urls = options.urls
         self._endpoints = Endpoints(self._urls)
         self._client: Client | None = None
@@ -56,7 +56,7 @@ class OpenAIEngine:
         KeyFaults
             When its options are wrong, or do not fit together.
         """
-        options = typed(table.options, Options, ("options",))
+        options = parse_table(table.options, Options, ("options",))
         if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
             raise KeyFaults(*faults)
         return cls(table.model, options, folder=table.folder)
@@ -83,7 +83,7 @@ class OpenAIEngine:
             raise KeyFaults((("options", "serve"), fault))
         words = tuple(word.replace(PORT, port) for word in self._options.serve)
         log = None if self._options.serve_log is None else path_in(self._folder, self._options.serve_log)
-        self._served = Served(words, folder=self._folder, log=log)
+        self._served = Server(words, folder=self._folder, log=log)
         try:
             self._served.launch()
             await self._served.ready(lambda: client.is_up(url), self._options.serve_timeout)

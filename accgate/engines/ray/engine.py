@@ -20,7 +20,7 @@ from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import Replicas, combined
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, typed
+from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
 from accgate.result import EngineInfo
 
 # Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.
@@ -100,7 +100,7 @@ class RayEngine:
         KeyFaults
             When its options cannot be used, or those of the inner engine.
         """
-        options = typed(table.options, Options, ("options",))
+        options = parse_table(table.options, Options, ("options",))
         engine = cls(Spec(options.engine, replace(table, options=options.options), create), options)
         if engine.unchecked is None and importlib.util.find_spec("ray") is None:
             fault = "is ray, which is not installed here; pip install 'accgate[ray]'"

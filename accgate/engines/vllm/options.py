@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable
 from accgate.engines.vllm.failures import one_line
 from accgate.errors import Key, KeyFaults, KeyNotReady
-from accgate.inputs import CLOSED, Count, Flag, Text, has_file, path_in, typed
+from accgate.inputs import CLOSED, Count, Flag, Text, has_file, parse_table, path_in
 from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
@@ -70,7 +70,7 @@ def own_options(table: ModelTable) -> Options:
         With every fault of accgate's own options, and for a file that is not there.
     """
     names = [field.name for field in dataclasses.fields(Own)]
-    own = typed({name: value for name, value in table.options.items() if name in names}, Own, ("options",))
+    own = parse_table({name: value for name, value in table.options.items() if name in names}, Own, ("options",))
     faults: list[tuple[Key, str]] = [
         (("options", name), fault) for name, fault in RESERVED.items() if name in table.options
     ]

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Replies of earlier runs: where they lie, and on what they depend."""
 
 import lazy_loader
 

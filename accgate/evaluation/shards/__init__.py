@@ -1,4 +1,4 @@
-"""TODO."""
+"""A part of the samples each: its run, all folders together, and the run that they join to."""
 
 import lazy_loader
 

@@ -2,7 +2,7 @@
 
 The attempts are counted here and not by urllib3's Retry. That ends before the body is read, so it repeats neither a
 body that breaks off nor one that is not JSON. It knows neither GitHub's limits without a Retry-After nor a bound on all
-waiting together. And it does not tell whether a request that failed may have been performed.
+waiting together. And it does not say whether a request that failed may have been performed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Params = Mapping[str, str | int]
 
 
 class Client:
-    """The API at `api_url`, with a token that is sent to no other server and stands in no message.
+    """The API at `api_url`, with a token that goes to no other server and is never shown.
 
     `sleep` takes seconds, `clock` gives UTC in seconds since 1970, `luck` numbers between 0 and 1. All waiting
     together, and all time lost on failed requests, ends after `waiting` seconds. Methods raise subclasses of
@@ -103,7 +103,7 @@ class Client:
         raise Unreadable(f"GET {path}: more than {_MOST_PAGES} pages")
 
     def post(self, path: str, body: Any, *, needs: str) -> Any:
-        """Creates something.
+        """Create something.
 
         Raises
         ------
@@ -113,11 +113,11 @@ class Client:
         return self._request("POST", path, body=body, needs=needs, again=False).body
 
     def patch(self, path: str, body: Any, *, needs: str, again: bool = True) -> Any:
-        """Changes something; without `again` a failure that may have changed it raises Uncertain."""
+        """Change something; without `again` a failure that may have changed it raises Uncertain."""
         return self._request("PATCH", path, body=body, needs=needs, again=again).body
 
     def delete(self, path: str, *, needs: str) -> None:
-        """Deletes something; raises NotFound where it is gone already."""
+        """Delete something; raises NotFound if there is no such thing."""
         self._request("DELETE", path, needs=needs)
 
     def graphql(self, query: str, *, needs: str = "contents: read") -> Any:

@@ -19,7 +19,7 @@ _FILE_MODES = ("100644", "100755")
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands at a path of a tree; `type` is `blob`, `tree` or `commit`."""
+    """The object at a path of a tree; `type` is `blob`, `tree` or `commit`."""
 
     type: str
     mode: str
@@ -65,14 +65,14 @@ class Git:
         Raises
         ------
         BadInput
-            When what stands at the path, or on the way, is no folder.
+            When the path, or a part of it, is not a folder.
         """
         for part in path.split("/"):
             entry = self._entries(tree).get(part)
             if entry is None:
                 return {}
             if entry.type != "tree":
-                raise BadInput(f"{path}: {part} is no folder in the repository; name the folder itself")
+                raise BadInput(f"{path}: {part} is not a folder in the repository; name the folder itself")
             tree = entry.sha
         return self._entries(tree, recursive=True)
 
@@ -82,7 +82,7 @@ class Git:
         Raises
         ------
         BadInput
-            When something other than a file stands there.
+            When the path is not a file.
         """
         entry = self._entries(commit.tree).get(path)
         if entry is None:
@@ -109,7 +109,7 @@ class Git:
         Raises
         ------
         Refused
-            Where the branch has another tip by now, or is protected.
+            When the branch has another tip by now, or is protected.
         """
         if tip is not None:
             self._client.patch(f"{self._path}/refs/{_escaped(branch)}", {"sha": sha, "force": False}, needs=_WRITE)

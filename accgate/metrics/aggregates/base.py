@@ -1,4 +1,4 @@
-"""What a statistic over samples is: how it reads records, its value, its direction, and how it is gated."""
+"""A statistic over samples: how it reads records, its value, its direction, and the value that is decided on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A statistic's value in its unit, None with the reason where it has none (0/0), and what lies behind it.
+    """A statistic's value in its unit, None with the reason where it has none (0/0), and the details behind it.
 
     `details` is ready for JSON: a reliability diagram's bins, a curve's points, rates by group or label.
     """

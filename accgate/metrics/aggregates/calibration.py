@@ -53,7 +53,7 @@ def bin_of(confidence: Floats, bins: int) -> Floats:
     return np.searchsorted(edges(bins), confidence, side="left").astype(np.float64)
 
 
-def _binned(bins: int, sides: Sequence[Side]) -> Table:
+def _bins(bins: int, sides: Sequence[Side]) -> Table:
     columns = [
         np.column_stack([bin_of(side.numbers("confidence", 0.0, 1.0), bins), both])
         for side, both in zip(sides, confidence_and_score(sides), strict=True)
@@ -112,9 +112,7 @@ def reliability(bins: int, table: Table) -> dict[str, Any]:
 def _calibration_error(name: str, statistic: Callable[[Rows], float], bins: int) -> Aggregate:
     if bins < 1:
         raise ValueError("bins must be 1 or more")
-    return Aggregate(
-        name, NEEDS, partial(_binned, bins), statistic, False, _never, describe=partial(reliability, bins)
-    )  # fmt: skip
+    return Aggregate(name, NEEDS, partial(_bins, bins), statistic, False, _never, describe=partial(reliability, bins))
 
 
 def _never(_: Table) -> str:
@@ -225,7 +223,7 @@ def selective_accuracy(*, coverage: float = 0.8) -> Aggregate:
         raise ValueError("coverage must be above 0 and at most 1")
     return Aggregate(
         "selective_accuracy", NEEDS, _paired_columns, partial(_accuracy_at, coverage), True, _never, describe=curve
-    )  # fmt: skip
+    )
 
 
 ENTRIES = (

@@ -1,4 +1,4 @@
-"""What a statistic reads of the records: every key checked, and the samples in the same order on every side."""
+"""The columns that a statistic reads from records: every key checked, the samples of all sides in one order."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_number(
 
 
 def value(record: Any, key: str) -> Any:
-    """What a record has under a key, None where it has nothing; a record is a mapping or any object."""
+    """The value of a record under a key, None without one; a record is a mapping or any object."""
     return record.get(key) if isinstance(record, Mapping) else getattr(record, key, None)
 
 

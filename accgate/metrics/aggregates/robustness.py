@@ -1,4 +1,4 @@
-"""What an attack does to the score: attack success rate and performance drop rate."""
+"""The effect of an attack on the score: attack success rate and performance drop rate."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def attack_success_rate(*, right: float = 100.0, attack: int = 0) -> Aggregate:
 
 
 class _Set:
-    """The attacked inputs that count: by ids, or by what a column of the record holds."""
+    """The attacked inputs that count: by ids, or by the value of a column of the record."""
 
     def __init__(self, ids: str, column: Column, holds: str, base: Literal["all", "set"]) -> None:
         if bool(ids) == bool(column) or bool(column) != bool(holds):

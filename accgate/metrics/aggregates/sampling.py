@@ -71,12 +71,12 @@ def _votes(k: int, sides: Sequence[Side]) -> Table:
             voters = range(start, start + (k or count))
             start += count
             votes = [i for i in voters if value(side.records[i], "answer") is not None]
-            means.append([_elected(votes, voters, texts, scores)])
+            means.append([_majority(votes, voters, texts, scores)])
         rows.append(np.array(means))
     return Table(tuple(rows))
 
 
-def _elected(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:
+def _majority(votes: Sequence[int], voters: Sequence[int], texts: Sequence[str], scores: Floats) -> float:
     """Score of the commonest answer, the mean over tied ones; without any vote the mean score."""
     if not votes:
         return float(scores[list(voters)].mean())

@@ -7,7 +7,7 @@
   const total = answers.length * data.items.length;
   const part = (id) => document.getElementById(id);
   let state = fresh();
-  let kept = true; // whether this browser keeps what is rated
+  let kept = true; // whether this browser keeps the ratings
 
   function fresh() {
     return { rater: "", place: 0, ratings: new Map(answers.map((id) => [id, new Map()])) };
@@ -175,7 +175,7 @@
     const question = data.questions[place];
     const heading = element("h2", { tabindex: "-1", id: "question" }, "Question " + (place + 1) + " of " + data.questions.length);
     const shown = [heading];
-    if (data.head) shown.push(element("details", {}, element("summary", {}, "What stood before every question"), passage(data.head, "What stood before every question", true)));
+    if (data.head) shown.push(element("details", {}, element("summary", {}, "Text before every question"), passage(data.head, "Text before every question", true)));
     shown.push(passage(question.prompt, "Question", true));
     if (typeof question.target === "string") shown.push(element("h3", {}, "Expected answer"), passage(question.target, "Expected answer", true));
     if (question.answers.length === 1) shown.push(element("p", { class: "faint" }, "Both systems gave this same answer."));
@@ -221,7 +221,7 @@
     const listed = places.slice(0, 10).map((place) => place + 1).join(", ") + (places.length > 10 ? " and " + (places.length - 10) + " more" : "");
     part("missing").textContent = left
       ? left + (left === 1 ? " rating is" : " ratings are") + " missing, in " + (places.length === 1 ? "question " : "questions ") + listed + "."
-      : "All " + total + " ratings are there. Download them and send the file to whoever asked you.";
+      : "All " + total + " ratings are there. Download them and send the file to the person who sent you this page.";
     part("unanswered").disabled = left === 0;
     part("save").textContent = left ? "Download unfinished ratings" : "Download ratings";
   }

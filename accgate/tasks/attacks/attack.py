@@ -9,7 +9,7 @@ from hashlib import sha256, shake_256
 from math import floor
 from typing import Any
 
-from accgate.tasks.attacks.edits import EDITS, Dice, Edit, Edits, applied
+from accgate.tasks.attacks.edits import EDITS, Dice, Edit, Edits, apply_edits
 from accgate.tasks.attacks.shape import shape_of
 
 RATE = 0.1
@@ -38,7 +38,7 @@ DISTRACTORS = (
 
 
 class CannotAttack(ValueError):
-    """The text cannot be attacked in the way asked for; the message says why and the mend."""
+    """The text cannot be attacked in this way; the message says why, and the fix."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Attack:
     protect: str | None = None
 
     def faults(self) -> Iterator[tuple[str, str]]:
-        """(key, what is wrong with it) for every key that cannot hold.
+        """(key, fault) for every key with a value that cannot be used.
 
         >>> list(Attack("typo", rate=2).faults())
         [('kind', "is 'typo'; did you mean 'typos'?"), ('rate', 'is 2; write a share above 0, at most 1')]
@@ -160,13 +160,13 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     if attack.kind == "distractor":
         return _with_suffix(text, attack.text or Dice(seed).choice(DISTRACTORS))
     edits = _chosen(EDITS[attack.kind](shape_of(text, attack.protect), attack.style), attack.rate, seed)
-    changed = applied(text, edits)
+    changed = apply_edits(text, edits)
     # Two changes can undo each other: the second a of "aa" deleted, another one inserted after the first.
-    return changed if changed != text else applied(text, edits[:1])
+    return changed if changed != text else apply_edits(text, edits[:1])
 
 
 def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str, Any]:
-    """The row with `attack.field` attacked.
+    """The row with the column `attack.field` changed by the attack.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The edits of each attack: what can be changed in a text, and what one change makes of it."""
+"""The edits of each attack: the parts of a text that it can change, and the change of one part."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Dice:
 
 @dataclass(frozen=True)
 class Edits(Generic[Unit]):
-    """What an attack can change: `edit(unit, dice)` is the change, or None; `share` scales the rate."""
+    """The units that an attack can change: `edit(unit, dice)` is the change, or None; `share` scales the rate."""
 
     units: Sequence[Unit]
     edit: Callable[[Unit, Dice], Edit | None]
@@ -92,11 +92,11 @@ class _Pools:
 
     @cached_property
     def _own(self) -> dict[tuple[str, bool], list[str]]:
-        found: dict[tuple[str, bool], set[str]] = {}
+        letters_of: dict[tuple[str, bool], set[str]] = {}
         for letter in self._shape.letters:
             text = self._shape.text[slice(*letter.span)]
-            found.setdefault(_pool_of(text), set()).add(text)
-        return {pool: sorted(letters) for pool, letters in found.items()}
+            letters_of.setdefault(_pool_of(text), set()).add(text)
+        return {pool: sorted(letters) for pool, letters in letters_of.items()}
 
 
 def _pool_of(letter: str) -> tuple[str, bool]:
@@ -224,7 +224,7 @@ EDITS: Mapping[str, Callable[[Shape, str], Edits[Any]]] = {
 }
 
 
-def applied(text: str, edits: Sequence[Edit]) -> str:
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with the edits made; they do not overlap."""
 
     def parts() -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What a text is made of, for an attack: letters with their marks, words, gaps, and the spans that stay as they are.
+"""The parts of a text that an attack needs to know: letters with their marks, words, gaps and protected spans.
 
 Every character is classed by Unicode 3.2, which every Python carries as `unicodedata.ucd_3_2_0`: the newest tables
-differ between Python versions, and an attacked text must not. What 3.2 does not know, emoji for example, is left alone.
+differ between Python versions, and an attacked text must not. Characters that 3.2 lacks, as emoji, stay.
 """
 
 from __future__ import annotations
@@ -102,28 +102,28 @@ class Shape:
     @cached_property
     def letters(self) -> list[Letter]:
         """The letters of words; one before an unknown character is left out, which may be a mark on it."""
-        found: list[Letter] = []
+        letters: list[Letter] = []
         for word in self.words:
             ends = word[:-1] if self.kinds[word[-1][1] : word[-1][1] + 1] == "X" else word
             for i, span in enumerate(ends):
-                found.append(Letter(span, i == 0, ends[i + 1] if i + 1 < len(ends) else None))
-        return found
+                letters.append(Letter(span, i == 0, ends[i + 1] if i + 1 < len(ends) else None))
+        return letters
 
     @cached_property
     def gaps(self) -> list[Span]:
-        """White space within a line, between two other characters, neither of which is kept."""
+        """White space within a line, between two other characters, neither of which is protected."""
         return [m.span() for m in re.finditer(r"(?<=[^SRN#])S+(?=[^SRN#MV])", self.kinds)]
 
     @cached_property
     def tokens(self) -> list[Span]:
-        """What white space divides, without the punctuation around it, where it is a word and nothing else."""
-        found: list[Span] = []
+        """Words between white space, without the punctuation around them; all else is left out."""
+        tokens: list[Span] = []
         for match in re.finditer("[^SR]+", self.kinds):
             core = match.group().strip("P")
             if core and core[0] in "ALJ" and not set(core) - set("ALJMVP"):
                 start = self.kinds.index(core, match.start())
-                found.append((start, start + len(core)))
-        return found
+                tokens.append((start, start + len(core)))
+        return tokens
 
     @cached_property
     def cased(self) -> list[Span]:
@@ -137,16 +137,16 @@ class Shape:
 
 
 def shape_of(text: str, protect: str | None = None) -> Shape:
-    """The shape of a text, with numbers, code and what the regular expression `protect` matches kept.
+    """The shape of a text, with numbers, code and the matches of the regular expression `protect` marked as protected.
 
     >>> shape_of("Add 5 km to `x`.").kinds
     'AAAS####SAAS###P'
     """
     kinds = "".join(map(kind_of, text))
-    kept = [*_numbers(kinds), *spans(_CODE.finditer(text))]
+    protected = [*_numbers(kinds), *spans(_CODE.finditer(text))]
     if protect is not None:
-        kept += spans(re.finditer(protect, text))
-    return Shape(text, _kept(kinds, kept))
+        protected += spans(re.finditer(protect, text))
+    return Shape(text, _mark_protected(kinds, protected))
 
 
 def _numbers(kinds: str) -> Iterator[Span]:
@@ -164,9 +164,9 @@ def spans(matches: Iterator[re.Match[str]]) -> Iterator[Span]:
     return (match.span() for match in matches)
 
 
-def _kept(kinds: str, kept: Sequence[Span]) -> str:
+def _mark_protected(kinds: str, protected: Sequence[Span]) -> str:
     marked = list(kinds)
-    for start, end in kept:
+    for start, end in protected:
         first, last = start, end
         while 0 < first < end and kinds[first] in "MV":  # a mark stays with its letter
             first -= 1

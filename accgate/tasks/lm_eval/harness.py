@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.inputs import typed
+from accgate.inputs import parse_table
 from accgate.metrics import Metric
 from accgate.records import order_key
 from accgate.tasks.definition import Definition
@@ -73,7 +73,7 @@ def load_from_harness(name: str, options: Mapping[str, Any], folder: Path) -> Lm
     """
     from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
 
-    return lm_eval_task(name, options=typed(options, LmEvalOptions, ("options",)), folder=folder)
+    return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder)
 
 
 def harness_task(name: str, task: LmEvalTask, seed: int) -> HarnessTask:

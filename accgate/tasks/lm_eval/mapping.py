@@ -1,4 +1,4 @@
-"""What an imported log and a task that accgate runs share: a sample's id and answer, a fingerprint, and points.
+"""Ids, answers, fingerprints and points that an imported log and a task of lm-evaluation-harness have in common.
 
 Both give a sample the same id, so that a reference made from a log serves a run of the same task.
 """

@@ -1,4 +1,4 @@
-"""What a task of lm-evaluation-harness asks of a model, as requests to an engine, and the engine's answers to them."""
+"""The requests of a task of lm-evaluation-harness, for an engine, and the engine's answers to them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def request_of(request_type: str, arguments: Sequence[Any], *, chat: bool, where
     Raises
     ------
     BadInput
-        For what no engine can be asked: a conversation of several turns, or the start of an answer in a chat.
+        For requests that no engine takes: a conversation of several turns, or the start of an answer in a chat.
     """
     if request_type == "loglikelihood_rolling":
         return LmEvalRequest("rolling", "", str(arguments[0]))

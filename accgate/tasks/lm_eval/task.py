@@ -50,7 +50,7 @@ class LmEvalOptions:
 
 @dataclass(frozen=True)
 class LmEvalSample:
-    """A document of a task: what is asked of it, in order, with every request as often as the task repeats it."""
+    """A document of a task with its requests, in order, each as often as the task repeats it."""
 
     id: str
     task: str
@@ -143,7 +143,7 @@ class LmEvalTask:
         return value * self.scale
 
     def answer(self, sample: LmEvalSample, responses: Sequence[Response]) -> str | None:
-        """What the chosen filter makes of the reply; of scored options, the likeliest; None of a single one."""
+        """The reply after the filter; of scored options the likeliest; None for a single option."""
         if isinstance(responses[0], str):
             instances = _with_responses(sample.id, sample.instances, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
@@ -262,7 +262,7 @@ def _with_responses(id_: str, instances: Sequence[Any], responses: Sequence[Resp
 
 
 def _scalar(name: str, value: Any) -> float | None:
-    """A metric's value of one document; of a perplexity its logarithm; None of what only a whole data set has.
+    """A metric's value for one document; for a perplexity its logarithm; None where only a whole data set has one.
 
     >>> _scalar("acc", True), _scalar("word_perplexity", (-2 * math.log(2), 4)), _scalar("f1", (0, 1))
     (1.0, 0.5, None)

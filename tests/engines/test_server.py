@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines.openai import served
+from accgate.engines.openai import server
 from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
 from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited, written
@@ -28,8 +28,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(served, "POLL", 0.02)
-    monkeypatch.setattr(served, "GRACE", 30.0)
+    monkeypatch.setattr(server, "POLL", 0.02)
+    monkeypatch.setattr(server, "GRACE", 30.0)
     return folder
 
 
@@ -37,8 +37,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time that a server has to answer is over when it makes the file `over`, and not before."""
     over = tmp_path / "over"
-    ready = functools.partialmethod(served.Served.ready, clock=lambda: 1e9 if over.exists() else 0.0)
-    monkeypatch.setattr(served.Served, "ready", ready)
+    ready = functools.partialmethod(server.Server.ready, clock=lambda: 1e9 if over.exists() else 0.0)
+    monkeypatch.setattr(server.Server, "ready", ready)
 
 
 def test_a_server_is_started_asked_and_ended(tmp_path: Path, temporary: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_server_that_never_answers_is_given_up_and_ended(tmp_path: Path) -> No
 
 
 def test_a_server_that_ignores_the_request_to_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served, "GRACE", 0.2)
+    monkeypatch.setattr(server, "GRACE", 0.2)
     code = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + FAMILY
     with pytest.raises(CannotEvaluate, match="does not answer"):
         asked(made(tmp_path, script(tmp_path, code + "Path('over').touch()\ntime.sleep(600)")))
@@ -201,7 +201,7 @@ def test_what_cannot_be_served_is_located(
 
 
 def test_a_port_that_another_server_holds_is_not_asked(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-m", "tests.servers", str(port := served.free_port())], cwd=ROOT) as other:
+    with subprocess.Popen([sys.executable, "-m", "tests.servers", str(port := server.free_port())], cwd=ROOT) as other:
         try:
             assert waited(lambda: listens(port))
             with pytest.raises(BadInput, match=rf"serve: something answers at http://127.0.0.1:{port}/v1 already; end"):

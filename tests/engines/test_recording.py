@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recorded import Options, RecordedEngine
+from accgate.engines.recording import Options, RecordedEngine
 from accgate.errors import BadInput
 
 

@@ -34,7 +34,7 @@ class CannotStart(Exception):
         self.option = option
 
 
-class Served:
+class Server:
     """The process of one server: the words of its command, where it runs, and where its output goes."""
 
     def __init__(self, words: Sequence[str], *, folder: Path, log: Path | None = None) -> None:

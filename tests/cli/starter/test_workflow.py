@@ -14,7 +14,7 @@ from accgate.cli.starter.files import EXTRA, MODELS
 from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
 from tests.runner import load_yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CPU_IMAGE = load_yaml(ROOT / "report/action.yml")["inputs"]["image"]["default"]
 WEIGHTS = {
     "default": MODELS["llamacpp"],

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import CLOSED, Number, has_file, missing_file, path_in, read_table, typed
+from accgate.inputs import CLOSED, Number, has_file, missing_file, parse_table, path_in, read_table
 from accgate.result import EngineInfo
 
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
@@ -63,7 +63,7 @@ class RecordedEngine:
     def of_table(cls, table: ModelTable) -> RecordedEngine:
         """The engine of a model's table; raises KeyFaults when options or the file cannot be used."""
         path = recording_path(table.model, table.folder)
-        return cls(path, typed(table.options, Options, ("options",)))
+        return cls(path, parse_table(table.options, Options, ("options",)))
 
     async def start(self) -> None:
         """Read the file."""
@@ -162,7 +162,7 @@ def _scaled(score: float | None, scale: float) -> float | None:
     return None if score is None else score * scale
 
 
-def replayed(engine: object) -> RecordedEngine | None:
+def recording_of(engine: object) -> RecordedEngine | None:
     """The recording that answers, alone or in replicas, with its file read; None where a model answers.
 
     Raises

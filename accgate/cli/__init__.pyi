@@ -1,0 +1,3 @@
+from . import main
+
+__all__ = ["main"]
