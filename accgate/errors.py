@@ -128,10 +128,10 @@ def dotted(key: Key) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quoted(part))
+            text += ("." if text else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _quote(part))
     return text or "(file)"
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     """A quoted key on one line, so that no key can start a new line of a message or write to the terminal."""
     return json.dumps(part, ensure_ascii=not part.isprintable())

@@ -13,7 +13,7 @@ from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.decision.sequential import difference_of, order_by_cluster, sequential_check
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import VerdictName
-from accgate.records import Floats, Scores, paired
+from accgate.records import Floats, Scores, pair_scores
 from accgate.stats import (
     McNemarResult,
     SequentialResult,
@@ -33,7 +33,7 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     """The verdict of one check at one alpha."""
     evidence = order_by_cluster(evidence)
     design, candidate = evidence.design, evidence.candidate
-    scores = candidate.averaged()
+    scores = candidate.means()
     test = sequential_test(design, evidence.reference) or choose_test(design.test, evidence.reference)
     blank = Verdict(
         model=evidence.model,
@@ -57,7 +57,7 @@ def decide_check(evidence: Evidence, alpha: float) -> Verdict:
         return _decide_statistic(evidence, evidence.statistic, blank, alpha)
     if isinstance(evidence.reference, Scores) and choose_test(design.test, evidence.reference) != "two-sample":
         return _decide_pairs(evidence, blank, alpha)
-    return verdict_of(blank, _unpaired(evidence, alpha), design)
+    return verdict_of(blank, _unpaired_test(evidence, alpha), design)
 
 
 def _decide_statistic(evidence: Evidence, statistic: SampleStatistic, blank: Verdict, alpha: float) -> Verdict:
@@ -81,7 +81,7 @@ def _decide_statistic(evidence: Evidence, statistic: SampleStatistic, blank: Ver
         return replace(blank, candidate=replace(blank.candidate, mean=None), reasons=(f"not decided: {fact}",))
     verdict = verdict_of(with_statistic(blank, float(statistic.function(before)), result), result, design)
     assert isinstance(evidence.reference, Scores)
-    change = evidence.candidate.averaged() - paired(evidence.reference, evidence.candidate).averaged()
+    change = evidence.candidate.means() - pair_scores(evidence.reference, evidence.candidate).means()
     return replace(verdict, **_changes(evidence.candidate.ids, oriented(change, statistic.higher_score_is_better)))
 
 
@@ -100,7 +100,7 @@ def _decide_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
     difference = difference_of(evidence)
     check = sequential_check(evidence, alpha)
     if check is None:
-        result, test, notes = _fixed(evidence, difference, alpha)
+        result, test, notes = _fixed_test(evidence, difference, alpha)
         verdict = replace(verdict_of(replace(blank, test=test), result, design), **_changes(candidate.ids, difference))
         return replace(verdict, reasons=(*verdict.reasons, *notes))
     sequential = check.result()
@@ -115,7 +115,7 @@ def _decide_pairs(evidence: Evidence, blank: Verdict, alpha: float) -> Verdict:
 
 def _cut(evidence: Evidence, blank: Verdict, result: SequentialResult) -> Verdict:
     """The verdict with the figures of the samples that a sequential test used."""
-    used, mean = result.n, float(np.mean(evidence.candidate.averaged()[: result.n]))
+    used, mean = result.n, float(np.mean(evidence.candidate.means()[: result.n]))
     return replace(
         blank,
         n=used,
@@ -127,7 +127,7 @@ def _cut(evidence: Evidence, blank: Verdict, result: SequentialResult) -> Verdic
     )
 
 
-def _fixed(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestResult, TestName, tuple[str, ...]]:
+def _fixed_test(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestResult, TestName, tuple[str, ...]]:
     """The result at a fixed n, the test's name, and notes on the choice of the test."""
     design, codes = evidence.design, evidence.clusters
     test, beta = design.test, design.beta
@@ -190,7 +190,7 @@ def _gamma(reference_mean: float, mean: float, threshold: float, verdict: Verdic
 
 def _summary(reference: Scores | Mean | Target) -> ReferenceSummary:
     if isinstance(reference, Scores):
-        return ReferenceSummary(float(np.mean(reference.averaged())), reference.n)
+        return ReferenceSummary(float(np.mean(reference.means())), reference.n)
     return ReferenceSummary(reference.mean, reference.n if isinstance(reference, Mean) else None)
 
 
@@ -215,7 +215,7 @@ def _changes(ids: Sequence[str], change: Floats) -> _Changes:
     )
 
 
-def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
+def _unpaired_test(evidence: Evidence, alpha: float) -> TestResult:
     """The unpaired test at the declared sigma, or Student's or Welch's where none is declared."""
     design, reference = evidence.design, evidence.reference
     higher, rates = design.higher_is_better, {"alpha": alpha, "beta": design.beta}
@@ -242,7 +242,7 @@ def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
 
 def _moments(scores: Scores) -> tuple[float, int, float]:
     """Mean, number and standard deviation of the samples' scores, points."""
-    values = scores.averaged()
+    values = scores.means()
     return float(np.mean(values)), len(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 

@@ -107,7 +107,7 @@ def compare_scores(
     if not as_given and sequential_test(design, reference) is not None:
         names = [None] * candidate.n if labels is None else [str(label) for label in labels]
         rank = sorted(range(candidate.n), key=lambda i: order_key(design.seed, candidate.ids[i], names[i]))
-        candidate = candidate.taken([candidate.ids[i] for i in rank])
+        candidate = candidate.take([candidate.ids[i] for i in rank])
         labels = None if labels is None else [labels[i] for i in rank]
     codes = None if labels is None else codes_of(labels)
     return decide([Evidence(candidate, reference, design, clusters=codes)])[0]
@@ -189,14 +189,14 @@ def _check_scores(evidence: Evidence) -> None:
 def _fill(evidence: Evidence, score: float | None) -> Evidence:
     if not evidence.candidate.failed:
         return evidence
-    return replace(evidence, candidate=evidence.candidate.filled(math.nan if score is None else score))
+    return replace(evidence, candidate=evidence.candidate.fill(math.nan if score is None else score))
 
 
 def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: int) -> tuple[Verdict, ...]:
     """The sequential checks each at their share of alpha; the others together, by the correction, at what is left."""
     fixed = [i for i, e in enumerate(evidences) if sequential_test(e.design, e.reference) is None]
     left = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
-    verdicts = dict(zip(fixed, _decide_fixed([evidences[i] for i in fixed], correction, left, total), strict=True))
+    verdicts = dict(zip(fixed, _decide_at_fixed_n([evidences[i] for i in fixed], correction, left, total), strict=True))
     for i, evidence in enumerate(evidences):
         if i not in verdicts:
             verdict = decide_check(evidence, share_of_alpha(evidence.design.alpha, correction, total))
@@ -205,7 +205,7 @@ def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: in
     return tuple(verdicts[i] for i in range(len(evidences)))
 
 
-def _decide_fixed(evidences: Sequence[Evidence], correction: Correction, count: int, total: int) -> list[Verdict]:
+def _decide_at_fixed_n(evidences: Sequence[Evidence], correction: Correction, count: int, total: int) -> list[Verdict]:
     """One pass for the p-values, and one at the alphas that the correction leaves.
 
     Of `total` checks, `count` are these and those without evidence; the sequential ones took their shares of alpha.

@@ -57,7 +57,7 @@ def watch_of(check: Check, *, correction: Correction, checks: int, stops: bool =
     reference = check.reference if check.task.aggregate is None else None
     scores: Mapping[str, float] | float | None = None
     if isinstance(reference, Scores):
-        scores = dict(zip(reference.ids, map(float, reference.averaged()), strict=True))
+        scores = dict(zip(reference.ids, map(float, reference.means()), strict=True))
     elif reference is not None:
         scores = reference.mean
     return Watch(stop, Comparison(scores) if stop is None else Comparison(scores, stop.limits))

@@ -10,7 +10,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.design import FEWEST_CLUSTERS, Design, oriented, sequential_test
 from accgate.errors import BadInput
-from accgate.records import Floats, Scores, paired
+from accgate.records import Floats, Scores, pair_scores
 from accgate.stats import GSPRT_MAXIMUM, TYPICAL, SequentialResult, TestName, Units, paired_binary_effect, units_of
 
 
@@ -87,14 +87,14 @@ def order_by_cluster(evidence: Evidence) -> Evidence:
     order = np.argsort(first[inverse], kind="stable")
     if np.array_equal(order, np.arange(len(codes))):
         return evidence
-    candidate = evidence.candidate.taken([evidence.candidate.ids[i] for i in order])
+    candidate = evidence.candidate.take([evidence.candidate.ids[i] for i in order])
     return replace(evidence, candidate=candidate, clusters=codes[order])
 
 
 def difference_of(evidence: Evidence) -> Floats:
     """candidate - reference of each sample in the candidate's order, in points, turned so that higher is better."""
     assert isinstance(evidence.reference, Scores)
-    difference = evidence.candidate.averaged() - paired(evidence.reference, evidence.candidate).averaged()
+    difference = evidence.candidate.means() - pair_scores(evidence.reference, evidence.candidate).means()
     return oriented(difference, evidence.design.higher_is_better)
 
 
@@ -112,5 +112,5 @@ def _bounds(evidence: Evidence) -> tuple[float, float] | None:
         return None
     low, high = sorted((evidence.worst, evidence.best))
     assert isinstance(evidence.reference, Scores)
-    values = np.concatenate([evidence.reference.averaged(), evidence.candidate.averaged()])
+    values = np.concatenate([evidence.reference.means(), evidence.candidate.means()])
     return (low, high) if float(values.min()) >= low and float(values.max()) <= high else None

@@ -90,7 +90,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
         raise BadInput(f"{head.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
     refuse_rules_of_head(rules, {task for _, task in enforced}, head.source.path)
     own = replace(head, only=frozenset(selection.pairs(head)), partial=head.partial or selection.partial)
-    return RuleSets(_enforced(head, rules, enforced, selection), _part(own, added), own)
+    return RuleSets(_base_rules(head, rules, enforced, selection), _part(own, added), own)
 
 
 def _has_reference(rules: Config, model: str, task: str) -> bool:
@@ -110,7 +110,7 @@ def own_samples(own: Config) -> tuple[Check, ...]:
         return ()
 
 
-def _enforced(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
+def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
     """The base's config with the head's models."""
     merged = replace(
         rules, models=head.models, models_source=head.source, partial=rules.partial or selection.partial,

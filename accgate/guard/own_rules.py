@@ -45,12 +45,12 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, verdicts: Sequence[Ver
             (check,) = plan_checks(replace(own, only=frozenset({pair})), total=len(pairs))
             evidences[pair] = _evidence(own, check, item, len(pairs))
         except AccgateError as error:
-            verdict_of[pair] = _undecided(by_base[pair], str(error))
+            verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     try:
         decided = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs))
         verdict_of |= zip(evidences, decided, strict=True)
     except BadInput as error:
-        verdict_of |= {pair: _undecided(by_base[pair], str(error)) for pair in evidences}
+        verdict_of |= {pair: _inconclusive(by_base[pair], str(error)) for pair in evidences}
     return tuple(verdict_of[pair] for pair in pairs if pair in verdict_of and _differs(verdict_of[pair], by_base[pair]))
 
 
@@ -83,7 +83,7 @@ def _evidence(own: Config, check: Check, item: EvaluatedCheck, checks: int) -> E
     return evidence_of(check, present, stopped=True)
 
 
-def _undecided(base: Verdict, reason: str) -> Verdict:
+def _inconclusive(base: Verdict, reason: str) -> Verdict:
     return Verdict(
         base.model,
         base.task,

@@ -210,11 +210,11 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     if reference is None or reference.scores is None:
         return False
     anchored = set(anchor.scores.ids)
-    now = reference.scores.taken([id_ for id_ in reference.scores.ids if id_ in anchored])
+    now = reference.scores.take([id_ for id_ in reference.scores.ids if id_ in anchored])
     if not now.n:
         return False
-    before = anchor.scores.taken(now.ids)
-    figures = difference_to_anchor(before.averaged(), now.averaged(), clusters_of(None, now))
+    before = anchor.scores.take(now.ids)
+    figures = difference_to_anchor(before.means(), now.means(), clusters_of(None, now))
     return all(
         math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9)
         for left, right in zip(figures, (step.difference, step.error), strict=True)

@@ -1,7 +1,7 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
 from .kinds import perplexity
 from .metric import BadOption, Entry, Kind, Metric, UnknownMetric
-from .own import code_digest, form_fault, own_file, own_metric, registered
+from .own import code_digest, entry_point_of, form_fault, own_file, own_metric
 from .registry import entries, get, names
 
 __all__ = [
@@ -17,11 +17,11 @@ __all__ = [
     "aggregate_names",
     "code_digest",
     "entries",
+    "entry_point_of",
     "form_fault",
     "get",
     "names",
     "own_file",
     "own_metric",
     "perplexity",
-    "registered",
 ]

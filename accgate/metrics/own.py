@@ -16,7 +16,7 @@ from accgate.metrics.metric import BadOption, Metric
 GROUP = "accgate.metrics"  # entry points of installed packages: a name, and the function behind it
 
 
-def registered(name: str) -> str | None:
+def entry_point_of(name: str) -> str | None:
     """The `module:function` that an installed package registers under a name; None where none does."""
     from importlib.metadata import entry_points
 
@@ -91,7 +91,7 @@ def _points(name: str, function: Callable[[str, str], Any], answer: str, target:
 
 
 def _function(name: str, folder: Path) -> Callable[..., Any]:
-    place, _, attribute = (name if ":" in name else registered(name) or name).rpartition(":")
+    place, _, attribute = (name if ":" in name else entry_point_of(name) or name).rpartition(":")
     try:
         module = _file_module(folder / place) if place.endswith(".py") else importlib.import_module(place)
         function = getattr(module, attribute)

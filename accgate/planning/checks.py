@@ -64,7 +64,7 @@ class Check:
         if self.task.aggregate is not None:
             return None
         if isinstance(self.reference, Scores):
-            return float(np.mean(self.reference.averaged()))
+            return float(np.mean(self.reference.means()))
         return None if self.reference is None else self.reference.mean
 
     @property
@@ -225,7 +225,7 @@ def _reference(settings: TaskSettings, recorded: Reference | None) -> Scores | M
 
 def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
     """The reference, of which recorded scores are those of the task's samples."""
-    return reference.taken([sample.id for sample in task.samples]) if isinstance(reference, Scores) else reference
+    return reference.take([sample.id for sample in task.samples]) if isinstance(reference, Scores) else reference
 
 
 def _missing_reference(config: Config, model: PlannedModel, baseline: str, task: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.planning.samples import achieved_theta, plan
-from accgate.records import Scores, in_points, paired, read_scores
+from accgate.records import Scores, in_points, pair_scores, read_scores
 from accgate.stats import (
     Estimate,
     TestName,
@@ -70,18 +70,18 @@ def noise_of(
     first = read_scores(files[0], "run")
     second = read_scores(files[-1], "run")
     first, second = in_points(first, second, scale)
-    sigma = estimate_sigma(first.averaged())
+    sigma = estimate_sigma(first.means())
     discordance, differences = None, None
     if len(files) == 2:
-        other = paired(second, first)
-        discordance = estimate_discordance(first.averaged(), other.averaged())
-        differences = estimate_sigma(other.averaged() - first.averaged())
+        other = pair_scores(second, first)
+        discordance = estimate_discordance(first.means(), other.means())
+        differences = estimate_sigma(other.means() - first.means())
     elif first.values.shape[1] > 1:
         discordance = discordance_of_repeats(first.values)
         differences = estimate_sigma(first.values[:, 1] - first.values[:, 0])
     return Noise(
         n=first.n,
-        mean=float(np.mean(first.averaged())),
+        mean=float(np.mean(first.means())),
         theta=theta,
         alpha=alpha,
         beta=beta,

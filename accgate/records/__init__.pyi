@@ -25,7 +25,7 @@ from .scores import (
     from_python,
     in_points,
     is_binary,
-    paired,
+    pair_scores,
     read_scores,
 )
 from .settings import MEASURED, MERGED, NOT_COMPARED, OPERATIONAL, PLAN, STOPPED, settings_of_run, write_settings
@@ -57,7 +57,7 @@ __all__ = [
     "json_line",
     "numbered_records",
     "order_key",
-    "paired",
+    "pair_scores",
     "paths_of",
     "read_gzip_lines",
     "read_records",

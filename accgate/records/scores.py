@@ -52,22 +52,22 @@ class Scores:
     @property
     def has_binary_means(self) -> bool:
         """Whether each sample's mean over its repeats is 0 or 100: the exact tests compare these."""
-        return is_binary(self.averaged())
+        return is_binary(self.means())
 
-    def averaged(self) -> Floats:
+    def means(self) -> Floats:
         """Mean over the repeats of each sample, shape (n,)."""
         means: Floats = self.values[:, 0] if self.values.shape[1] == 1 else self.values.mean(axis=1)
         return means
 
-    def filled(self, score: float) -> Scores:
+    def fill(self, score: float) -> Scores:
         """The same with every failed score replaced by `score`."""
         return replace(self, values=np.where(np.isnan(self.values), score, self.values))
 
-    def scaled(self, factor: float) -> Scores:
+    def scale(self, factor: float) -> Scores:
         """The same with every score multiplied by `factor`."""
         return self if factor == 1.0 else replace(self, values=self.values * factor)
 
-    def taken(self, ids: Sequence[str]) -> Scores:
+    def take(self, ids: Sequence[str]) -> Scores:
         """The rows of these ids, in their order; the ids must be present."""
         if ids == self.ids:
             return self
@@ -106,10 +106,10 @@ def collect(
     """
     of = clusters or {}
     values = [nan if score is None else score for score in rows.values()]
-    return _grouped([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+    return _group_rows([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
 
 
-def _grouped(ids: Sequence[str], scores: Sequence[float], clusters: Sequence[str | None], side: str) -> Scores:
+def _group_rows(ids: Sequence[str], scores: Sequence[float], clusters: Sequence[str | None], side: str) -> Scores:
     """Scores from rows, each of one repeat, in order of the ids' first appearance."""
     if not ids:
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
@@ -191,7 +191,7 @@ def read_scores(path: Path, side: str) -> Scores:
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
     ids = [key if isinstance(key, str) else key[0] for key in first_line]
-    return _grouped(ids, scores, clusters, f"{side} {path}")
+    return _group_rows(ids, scores, clusters, f"{side} {path}")
 
 
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
@@ -243,7 +243,7 @@ def in_points(reference: Scores, candidate: Scores, scale: float | None) -> tupl
         scale = 1.0
     if not (isfinite(scale) and scale > 0.0):
         raise BadInput(f"scale is {scale}; give a number above 0")
-    sides = reference.scaled(scale), candidate.scaled(scale)
+    sides = reference.scale(scale), candidate.scale(scale)
     for side in sides:
         check_range(side)
     return sides
@@ -262,7 +262,7 @@ def check_range(scores: Scores) -> None:
         raise BadInput(f"{len(beyond)} samples have a score beyond {LARGEST:g} points: {some_of(beyond)}")
 
 
-def paired(reference: Scores, candidate: Scores) -> Scores:
+def pair_scores(reference: Scores, candidate: Scores) -> Scores:
     """The reference's rows in the candidate's order.
 
     Raises
@@ -272,7 +272,7 @@ def paired(reference: Scores, candidate: Scores) -> Scores:
         unless these are the same.
     """
     try:
-        taken = reference.taken(candidate.ids)
+        taken = reference.take(candidate.ids)
     except KeyError:
         raise _other_samples(reference, candidate) from None
     if taken is not reference and len(set(candidate.ids)) < reference.n:

@@ -183,7 +183,7 @@ class _Pairs:
 
 
 def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
-    anchored, values = set(anchor.scores.ids), scores.averaged()
+    anchored, values = set(anchor.scores.ids), scores.means()
     shared = np.array([id_ in anchored for id_ in scores.ids])
     rows = np.flatnonzero(shared & ~np.isnan(values))
     left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
@@ -192,7 +192,7 @@ def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
         for why, rows in left_out.items()
         if rows.any()
     )
-    before = anchor.scores.taken([scores.ids[row] for row in rows]).averaged()
+    before = anchor.scores.take([scores.ids[row] for row in rows]).means()
     return _Pairs(before, values[rows], None if codes is None else codes[rows], reasons)
 
 

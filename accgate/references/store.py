@@ -172,7 +172,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     if digest(path.read_bytes()) != sha256:
         raise BadInput(f"{path}: is not what was recorded with {file.name}; restore both, or {otherwise}")
     scores = read_scores(path, "reference")
-    if scores.n != n or abs(float(np.mean(scores.averaged())) - mean) > 1e-6:
+    if scores.n != n or abs(float(np.mean(scores.means())) - mean) > 1e-6:
         fault = f"says mean {mean:g} of {n} samples, which {path.name} does not give"
         raise KeyFaults((("mean",), f"{fault}; restore both, or {otherwise}"))
     return scores
@@ -271,7 +271,7 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
     missing = [sample.id for sample in task.samples if sample.id not in present]
     if missing:
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {some_of(missing)}")
-    return scores.taken([sample.id for sample in task.samples])
+    return scores.take([sample.id for sample in task.samples])
 
 
 def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:

@@ -37,7 +37,7 @@ Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
 def figures_of(scores: Scores) -> dict[str, Any]:
     """The figures of scores that a reference's TOML holds; a discordance only where repeats of 0/100 scores show it."""
-    values = scores.averaged()
+    values = scores.means()
     repeats = scores.values.shape[1]
     return {
         "mean": float(np.mean(values)),

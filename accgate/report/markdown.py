@@ -78,7 +78,7 @@ def environment() -> InertEnvironment:
 
     filters = {
         "code": lambda text: Markup(code("-" if text is None else text)),
-        "fenced": lambda text, language="text": Markup(fenced(text, language)),
+        "fenced": lambda text, language="text": Markup(fence(text, language)),
         "number": number,
         "signed": signed,
     }
@@ -155,10 +155,10 @@ def tail(log: str, lines: int, width: int = 300) -> str:
     return "\n".join(reversed(last))
 
 
-def fenced(text: str, language: str = "text") -> str:
+def fence(text: str, language: str = "text") -> str:
     """Any text as a fenced block that it cannot end, and in which GitHub's runner finds no command.
 
-    >>> fenced("a ``` b").splitlines()[0]
+    >>> fence("a ``` b").splitlines()[0]
     '````text'
     """
     inert = text.replace("::", ":\u200b:").replace("##[", "##\u200b[")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accgate import metrics
 from accgate.errors import Key
-from accgate.metrics import form_fault, registered
+from accgate.metrics import entry_point_of, form_fault
 from accgate.tasks.extract import check_json_path
 from accgate.tasks.generators import check_options, generator_names
 from accgate.tasks.prompts import template_fault
@@ -60,7 +60,7 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         try:
             kind = metrics.get(content.metric, **content.metric_options).kind
         except metrics.UnknownMetric:
-            if registered(content.metric) is not None:
+            if entry_point_of(content.metric) is not None:
                 return
             yield ("metric",), f"is {content.metric!r}; {nearest(content.metric, metrics.names())}"
             return

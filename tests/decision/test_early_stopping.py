@@ -340,7 +340,7 @@ def test_the_beginning_of_a_run_is_decided_where_its_failed_samples_cannot_unset
     ids = whole.candidate.ids
 
     def beginning(k: int, failed: int = 0) -> Evidence:
-        part = replace(whole, candidate=whole.candidate.taken(ids[:k]), reference=part_of(whole, k), n_max=1192)
+        part = replace(whole, candidate=whole.candidate.take(ids[:k]), reference=part_of(whole, k), n_max=1192)
         wrong = np.flatnonzero(part.candidate.values[:, 0] == 0.0)[:failed]
         return failing(part, wrong) if failed else part
 
@@ -358,7 +358,7 @@ def test_the_beginning_of_a_run_is_decided_where_its_failed_samples_cannot_unset
 
 def part_of(whole: Evidence, k: int) -> Scores:
     assert isinstance(whole.reference, Scores)
-    return whole.reference.taken(whole.candidate.ids[:k])
+    return whole.reference.take(whole.candidate.ids[:k])
 
 
 @pytest.mark.parametrize(("correction", "parts"), [("none", 1), ("holm", 3), ("bonferroni", 3), ("bh", 3)])
@@ -368,7 +368,7 @@ def test_a_beginning_is_judged_at_the_alpha_of_the_whole_decision(correction: Co
         part_of(whole, 1192), whole.candidate, replace(whole.design, alpha=0.05 / parts), as_given=True
     )
     for k in (alone.n - 1, alone.n + 1):
-        part = replace(whole, candidate=whole.candidate.taken(whole.candidate.ids[:k]), reference=part_of(whole, k))
+        part = replace(whole, candidate=whole.candidate.take(whole.candidate.ids[:k]), reference=part_of(whole, k))
         assert is_decided(replace(part, n_max=1192), correction=correction, checks=3) == (k > alone.n)
 
 

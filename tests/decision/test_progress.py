@@ -37,7 +37,7 @@ def limits(differences: np.ndarray, *, turned: bool = False) -> Limits | None:
     now = base[: len(differences)] + (-differences if turned else differences)
     design = Design(theta=4.0, early_stopping=True, higher_is_better=not turned)
     candidate = Scores(ids[: len(now)], now[:, None])
-    return limits_of(Evidence(candidate, Scores(ids, base[:, None]).taken(candidate.ids), design, n_max=N), ALPHA)
+    return limits_of(Evidence(candidate, Scores(ids, base[:, None]).take(candidate.ids), design, n_max=N), ALPHA)
 
 
 @pytest.mark.parametrize("drop", [0.0, 4.0, 12.0])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.engines.base import RequestFailed
-from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combined
+from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combine_infos
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.result import EngineInfo
 
@@ -358,7 +358,7 @@ def test_closing_ends_every_replica_and_those_that_restart_and_may_be_done_twice
 
 def test_replicas_of_several_versions_are_refused_and_hardware_is_named_once() -> None:
     here, there = EngineInfo("vllm", "0.33", "H200"), EngineInfo("vllm", "0.33", "H100")
-    assert combined([here, there, here]) == EngineInfo("vllm", "0.33", "H100; H200")
-    assert combined([here, here]) == here
+    assert combine_infos([here, there, here]) == EngineInfo("vllm", "0.33", "H100; H200")
+    assert combine_infos([here, here]) == here
     with pytest.raises(CannotEvaluate, match=r"not the same: vllm 0\.32; vllm 0\.33; install one version"):
-        combined([here, EngineInfo("vllm", "0.32", "H200")])
+        combine_infos([here, EngineInfo("vllm", "0.32", "H200")])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.records.clusters import clusters_of
-from accgate.records.scores import Scores, collect, from_python, in_points, paired, read_scores
+from accgate.records.scores import Scores, collect, from_python, in_points, pair_scores, read_scores
 from accgate.text import some_of
 
 LINE = '{"id": "a", "score": 100}\n'
@@ -67,7 +67,7 @@ def test_repeats_become_columns_and_average_to_one_score_a_sample(tmp_path: Path
     scores = read_scores(written(tmp_path, name, text), "candidate")
     assert (scores.ids, scores.n, scores.failed) == (("b", "a"), 2, 0)
     assert scores.values.tolist() == [[0.0, 50.0], [100.0, 0.0]]
-    assert scores.averaged().tolist() == [25.0, 50.0]
+    assert scores.means().tolist() == [25.0, 50.0]
 
 
 ids = st.text(min_size=1).filter(str.isprintable)
@@ -82,7 +82,7 @@ def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict
         csv.writer(file).writerows([("id", "score"), *rows.items()])
     for path in (written(folder, "a.jsonl", lines), folder / "a.csv"):
         scores = read_scores(path, "candidate")
-        assert dict(zip(scores.ids, scores.averaged().tolist(), strict=True)) == rows
+        assert dict(zip(scores.ids, scores.means().tolist(), strict=True)) == rows
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_python_scores_that_cannot_be_used_are_refused_with_their_side(data, mes
 def test_a_failed_sample_is_one_with_any_repeat_unscored() -> None:
     scores = collect({("a", 0): 100.0, ("a", 1): None, ("b", 0): 50.0, ("b", 1): 70.0}, "candidate")
     assert (scores.n, scores.failed) == (2, 1)
-    assert scores.filled(20.0).averaged().tolist() == [60.0, 60.0]
-    assert scores.filled(20.0).failed == 0
+    assert scores.fill(20.0).means().tolist() == [60.0, 60.0]
+    assert scores.fill(20.0).failed == 0
     with pytest.raises(BadInput, match="candidate: holds no samples"):
         collect({}, "candidate")
 
@@ -231,7 +231,7 @@ def test_a_failed_sample_is_one_with_any_repeat_unscored() -> None:
 @pytest.mark.parametrize(("scale", "points"), [(100.0, [50.0, 100.0]), (1.0, [0.5, 1.0]), (0.5, [0.25, 0.5])])
 def test_a_given_scale_multiplies_both_sides(scale: float, points: list[float]) -> None:
     for side in in_points(one_each([0.5, 1.0]), one_each([0.5, 1.0]), scale):
-        assert side.averaged().tolist() == points
+        assert side.means().tolist() == points
 
 
 @pytest.mark.parametrize("largest", [1e-9, 0.5, 1.0])
@@ -244,7 +244,7 @@ def test_scores_that_may_be_fractions_are_refused_until_a_scale_is_given(largest
 @pytest.mark.parametrize("values", [[0.0, 0.0], [-0.5, -0.1], [0.5, 1.0000001], [0.0, 100.0]])
 def test_scores_that_cannot_be_fractions_are_points(values: list[float]) -> None:
     reference, candidate = in_points(one_each([0.0]), one_each(values), None)
-    assert (reference.averaged().tolist(), candidate.averaged().tolist()) == ([0.0], values)
+    assert (reference.means().tolist(), candidate.means().tolist()) == ([0.0], values)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
@@ -254,8 +254,8 @@ def test_a_scale_that_is_not_a_positive_number_is_refused(scale: float) -> None:
 
 
 def test_the_reference_is_brought_into_the_candidates_order() -> None:
-    both = paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "cab"))
-    assert (both.ids, both.averaged().tolist()) == (("c", "a", "b"), [3.0, 1.0, 2.0])
+    both = pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "cab"))
+    assert (both.ids, both.means().tolist()) == (("c", "a", "b"), [3.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_the_reference_is_brought_into_the_candidates_order() -> None:
 )
 def test_sides_with_different_samples_are_refused_with_counts(candidate: str, message: str) -> None:
     with pytest.raises(BadInput) as caught:
-        paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0] * len(candidate), candidate))
+        pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0] * len(candidate), candidate))
     assert f"reference and candidate hold different samples: {message}" in str(caught.value)
 
 
@@ -410,41 +410,41 @@ def clustered(values: list[float], ids: str, clusters: str | None) -> Scores:
 
 def test_clusters_stay_with_their_samples() -> None:
     scores = clustered([1.0, math.nan, 3.0], "abc", "xyx")
-    for same in (scores.filled(2.0), scores.scaled(2.0), scores.scaled(1.0)):
+    for same in (scores.fill(2.0), scores.scale(2.0), scores.scale(1.0)):
         assert same.clusters == ("x", "y", "x")
-    taken = scores.taken(["c", "b"])
+    taken = scores.take(["c", "b"])
     assert (taken.ids, taken.clusters, taken.values[0].tolist()) == (("c", "b"), ("x", "y"), [3.0])
-    assert scores.taken(("a", "b", "c")).clusters == ("x", "y", "x")
+    assert scores.take(("a", "b", "c")).clusters == ("x", "y", "x")
 
 
 def test_an_id_that_is_not_there_cannot_be_taken() -> None:
     with pytest.raises(KeyError):
-        one_each([1.0, 2.0], "ab").taken(["a", "z"])
+        one_each([1.0, 2.0], "ab").take(["a", "z"])
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
 @pytest.mark.parametrize(("left", "right"), [("xyxy", "xyxy"), ("xyxy", None), (None, "xyxy"), (None, None)])
 def test_pairing_keeps_the_references_clusters(order: list[int], left: str | None, right: str | None) -> None:
     reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", left)
-    candidate = clustered([0.0] * 4, "abcd", right).taken(["abcd"[i] for i in order])
-    both = paired(reference, candidate)
+    candidate = clustered([0.0] * 4, "abcd", right).take(["abcd"[i] for i in order])
+    both = pair_scores(reference, candidate)
     assert both.ids == candidate.ids
-    assert both.averaged().tolist() == [i + 1.0 for i in order]
+    assert both.means().tolist() == [i + 1.0 for i in order]
     assert both.clusters == (None if left is None else tuple(left[i] for i in order))
 
 
 @pytest.mark.parametrize("ids", ["abcd", "dcab"])
 def test_samples_in_other_clusters_than_the_references_are_refused(ids: str) -> None:
     reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xyxy")
-    candidate = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xxxz").taken(list(ids))
+    candidate = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xxxz").take(list(ids))
     moved = ", ".join(id_ for id_ in ids if id_ in "bd")
     with pytest.raises(BadInput, match=f"2 of 4 samples are of one cluster in the reference.*candidate: {moved};"):
-        paired(reference, candidate)
+        pair_scores(reference, candidate)
 
 
 def test_an_id_twice_does_not_stand_for_one_that_is_missing() -> None:
     with pytest.raises(BadInput, match=r"2 of the reference's 3 samples are in the candidate; 1 missing from .*: c\."):
-        paired(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "aba"))
+        pair_scores(one_each([1.0, 2.0, 3.0], "abc"), one_each([0.0, 0.0, 0.0], "aba"))
 
 
 @given(data=st.data())
@@ -452,8 +452,8 @@ def test_an_id_twice_does_not_stand_for_one_that_is_missing() -> None:
 def test_pairing_any_order_finds_every_score_by_its_id(data: st.DataObject) -> None:
     known = data.draw(st.dictionaries(st.text(max_size=3), st.floats(0, 100), min_size=1))
     order = data.draw(st.permutations(list(known)))
-    both = paired(from_python(known, "reference"), from_python(dict.fromkeys(order, 0.0), "candidate"))
-    assert dict(zip(both.ids, both.averaged().tolist(), strict=True)) == known
+    both = pair_scores(from_python(known, "reference"), from_python(dict.fromkeys(order, 0.0), "candidate"))
+    assert dict(zip(both.ids, both.means().tolist(), strict=True)) == known
     assert list(both.ids) == order
 
 

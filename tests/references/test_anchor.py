@@ -317,8 +317,8 @@ def test_the_clusters_of_a_new_reference_count_in_its_error(tmp_path: Path) -> N
     assert reference.scores is not None
     codes = clusters_of(None, reference.scores)
     anchor = anchor_of(project)
-    before = anchor.scores.taken(reference.scores.ids).averaged()
-    now = reference.scores.averaged()
+    before = anchor.scores.take(reference.scores.ids).means()
+    now = reference.scores.means()
     (step,) = anchor.about.history
     assert step.error == difference_to_anchor(before, now, codes)[1]
     assert step.error != difference_to_anchor(before, now)[1]

@@ -18,7 +18,7 @@ from accgate.engines.base import Engine, LogProbs, ModelTable, Reply, Request
 from accgate.engines.ray.actors import Actor, Spec, outward
 from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
-from accgate.engines.ray.replicas import Replicas, combined
+from accgate.engines.ray.replicas import Replicas, combine_infos
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
 from accgate.result import EngineInfo
@@ -129,7 +129,7 @@ class RayEngine:
 
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(make, options.replicas, max_restarts=options.max_restarts, warn=warn)
-        self._info = combined(await self._lifeline.run(self._replicas.start()))
+        self._info = combine_infos(await self._lifeline.run(self._replicas.start()))
         self.concurrency = self._replicas.slots
 
     async def complete(self, request: Request) -> Reply:

@@ -220,7 +220,7 @@ class Replicas:
         return f"no replica of {self._count} is left; the last cause: {last}. Fix that, then go on with --resume"
 
 
-def combined(infos: Sequence[EngineInfo]) -> EngineInfo:
+def combine_infos(infos: Sequence[EngineInfo]) -> EngineInfo:
     """What all replicas are, as one: hardware that is equal once, else all kinds of it.
 
     Raises
@@ -230,7 +230,7 @@ def combined(infos: Sequence[EngineInfo]) -> EngineInfo:
 
     Examples
     --------
-    >>> combined([EngineInfo("vllm", "0.33.0", "H200"), EngineInfo("vllm", "0.33.0", "H100")]).hardware
+    >>> combine_infos([EngineInfo("vllm", "0.33.0", "H200"), EngineInfo("vllm", "0.33.0", "H100")]).hardware
     'H100; H200'
     """
     kinds = sorted({_words(replace(info, hardware="")) for info in infos})

@@ -78,7 +78,7 @@ def identity_of(
         raise KeyIncomplete("PYTHONPATH adds code that no package lists")
     parts = {
         "engine": asdict(info),
-        "installed": environ.get(IMAGE) or installed(DISTRIBUTIONS[model.engine], digest_of),
+        "installed": environ.get(IMAGE) or installation_digest(DISTRIBUTIONS[model.engine], digest_of),
         "machine": [platform.machine(), _cores(), _text(Path("/proc/driver/nvidia/version"))],
         "environment": sorted(
             (key, value) for key, value in environ.items() if SETTINGS.match(key) and not NO_SETTING.match(key)
@@ -170,7 +170,7 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
                     raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
 
 
-def installed(distribution: str, digest_of: DigestOf) -> str:
+def installation_digest(distribution: str, digest_of: DigestOf) -> str:
     """The digest of what is installed: engine and its driver here lie there, others by RECORD.
 
     A kernel that was built anew may keep its version, and its line in RECORD.
@@ -195,10 +195,10 @@ def installed(distribution: str, digest_of: DigestOf) -> str:
         raise KeyIncomplete(f"package {distribution} does not list its files")
     own = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
     code = Path(__file__).parents[2].joinpath("engines").rglob("*.py")
-    return _digest([sorted(others), _listed(own, digest_of), _listed(code, digest_of)])
+    return _digest([sorted(others), _digests_of(own, digest_of), _digests_of(code, digest_of)])
 
 
-def _listed(files: Iterable[Path], digest_of: DigestOf) -> list[list[str]]:
+def _digests_of(files: Iterable[Path], digest_of: DigestOf) -> list[list[str]]:
     return [[file.name, digest_of(file)] for file in sorted(files) if file.is_file()]
 
 
