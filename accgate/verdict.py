@@ -11,6 +11,7 @@ from accgate.stats import Interval
 from accgate.text import number, p_relation, signed, visible
 
 Stop = Literal["regression", "futility", "end"]
+Paragraph = tuple[str, str]  # a heading and its text
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,6 @@ class Verdict:
         return f"<p><strong>{escape(str(self))}</strong></p><table>{rows}</table>"
 
 
-Paragraph = tuple[str, str]
-
 TESTS = {
     "paired": "a paired test of the same samples",
     "permutation": "a sign-flip permutation test of the same samples",
@@ -207,11 +206,11 @@ def name_of(verdict: Verdict) -> str:
 
 
 def _summary(verdict: Verdict) -> str:
-    name = name_of(verdict) if verdict.model or verdict.task else "The candidate"
+    subject = name_of(verdict) if verdict.model or verdict.task else "The candidate"
+    start = f"{subject} {OUTCOMES[verdict.verdict]}"
     before, now = verdict.reference.mean, verdict.candidate.mean
-    outcome = OUTCOMES[verdict.verdict]
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
-        return f"{name} {outcome}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}."
+        return f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}."
     size = abs(now - before if verdict.difference is None else verdict.difference)
     move = f"{'rose' if now > before else 'fell'} by {number(size)}{'' if verdict.statistic else ' points'}, from"
     values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
@@ -220,8 +219,7 @@ def _summary(verdict: Verdict) -> str:
         end = ", which is no loss beyond chance"
     elif verdict.verdict == "inconclusive" and verdict.theta is not None:
         end = f"; this run resolves only {_change(verdict)} points"
-    figures = f"the {_what(verdict)} {values} on {_samples(verdict)} (p {p_relation(verdict.p_value)})"
-    return f"{name} {outcome}: {figures}{end}."
+    return f"{start}: the {_what(verdict)} {values} on {_samples(verdict)} (p {p_relation(verdict.p_value)}){end}."
 
 
 def sentence(verdict: Verdict) -> str:

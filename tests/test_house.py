@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
 from collections import defaultdict
 from functools import cache
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from accgate.inputs.toml import tomllib
 from tests.cases import each
 
 ROOT = Path(__file__).parents[1]
@@ -123,3 +125,15 @@ def test_a_face_says_what_it_is_for_and_hands_out_names_that_are_there(package: 
         assert hasattr(module, name), name
         if f"{package}.{name}" in FILES:  # a room may be handed out as itself, and nothing else under its name
             assert getattr(module, name) is sys.modules[f"{package}.{name}"], f"{name} hides a room"
+
+
+def test_the_page_on_the_layout_names_files_that_are_there_and_draws_every_layer() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`([a-z_/]+(?:\.pyi?|/))`", page)
+    assert paths
+    assert [path for path in paths if not (ROOT / "accgate" / path).exists() and not (ROOT / path).exists()] == []
+    picture = (ROOT / "docs" / "pictures" / "layers.svg").read_text(encoding="utf-8")
+    drawn = [name for row in re.findall(r'class="name"[^>]*>([^<]*)<', picture) for name in row.split(" \u00b7 ")]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = [name for layer in contract["contracts"][0]["layers"] for name in layer.split(" | ")]
+    assert sorted(drawn) == sorted(set(layers) - {"_version"})

@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from accgate.config import Gate
-from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check, Cost, Noise
+from accgate.planning import ASSUMED_DISCORDANCE, AnnotationPlan, Check
 from accgate.report.terminal import print_table
 from accgate.stats import one_sample_n, paired_sd
 from accgate.text import number
 
 if TYPE_CHECKING:
-    from accgate.planning import Estimate
+    from accgate.planning import Cost, Estimate, Noise
 
 
 def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
@@ -129,6 +129,8 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     """What all checks will cost at most; None for a single check."""
     if len(estimates) < 2:
         return None
+    from accgate.planning import Cost
+
     costs = [estimate.most for estimate in estimates]
 
     def total(values: Sequence[float | None]) -> float | None:

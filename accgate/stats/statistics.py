@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from accgate.stats.bootstrap import resamples_of, tails
 from accgate.stats.influence import (
     Floats,
     Ints,
@@ -229,3 +228,34 @@ def _unseen_effect(pair: _Pair, clusters: npt.ArrayLike | None, alpha: float, be
     """
     influence = influence_values(lambda i: pair.statistic(pair.reference[i]), pair.n, clusters=clusters)
     return quantile_sum(alpha, beta) ** 2 * max(float(np.ptp(influence)), 100.0) / len(influence)
+
+
+def resamples_of(codes: Ints, resamples: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
+    """Resamples of whole units: indices of the samples drawn, and of their units.
+
+    `codes` is each sample's unit, numbered from 0 as `unit_codes` does.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.bincount(codes)
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    for _ in range(resamples):
+        drawn = rng.integers(0, len(sizes), size=len(sizes))
+        yield drawn if len(sizes) == len(codes) else np.concatenate([members[unit] for unit in drawn]), drawn
+
+
+def tails(null: Floats, observed: float, alpha: float) -> tuple[float, float, float]:
+    """p-value of a low figure, and the figures beyond which draws lie with probability alpha on each side.
+
+    The figure is below the lower limit exactly where its p-value is at most alpha. A draw without a value counts
+    as lower than any. Where alpha is too small for the number of draws the limits are infinite.
+
+    >>> tails(np.arange(99.0), 3.5, 0.05)
+    (0.05, 4.0, 94.0)
+    """
+    ordered = np.sort(np.where(np.isnan(null), -np.inf, null))
+    draws = len(ordered) + 1
+    p_value = (1 + int(np.searchsorted(ordered, observed, side="right"))) / draws
+    rank = math.floor(alpha * draws * (1.0 + 1e-12))
+    if rank < 1:
+        return p_value, -math.inf, math.inf
+    return p_value, float(ordered[rank - 1]), float(ordered[-rank])

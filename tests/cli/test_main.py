@@ -65,8 +65,8 @@ def test_a_plan_without_sigma_asks_for_it_and_names_the_correction(tmp_path: Pat
     project = Project(tmp_path, tasks=("one", "two"), n=4, target=50.0)
     assert main(["plan", str(project.config)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "2 checks at alpha 0.05, beta 0.2, holm over the checks." in out
-    assert "nothing is known of its standard deviation: set sigma" in out
+    assert "2 checks at alpha 0.05, beta 0.2, holm correction over the checks." in out
+    assert "its standard deviation is not known: set sigma" in out
 
 
 def test_quiet_says_nothing_while_it_runs(project: Project, capsys) -> None:

@@ -21,14 +21,17 @@ def check_python(block: Block) -> None:
 
 
 def expectations(text: str) -> dict[int, str]:
-    """The comment behind each print, by the print's last line."""
-    lines = text.splitlines()
+    """The comment behind each print, or alone on the line after it, by the print's last line."""
+    lines = [*text.splitlines(), ""]
     prints = [
         node.end_lineno or 0
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
-    return {line: lines[line - 1].partition("  # ")[2] for line in prints}
+    return {
+        line: lines[line - 1].partition("  # ")[2] or (lines[line][2:] if lines[line].startswith("# ") else "")
+        for line in prints
+    }
 
 
 def printed(text: str) -> dict[int, str]:

@@ -56,7 +56,7 @@ def test_a_regression_shows_up_to_five_flips() -> None:
 
 @pytest.mark.parametrize("flips", [None, {}, {("m", "t"): [Flip("id0", None, None, None, None)]}])
 def test_without_prompts_there_is_no_table_of_flips(flips: Any) -> None:
-    assert "Better before" not in shown(REGRESSION, flips=flips)
+    assert "Answers that got worse" not in shown(REGRESSION, flips=flips)
 
 
 def test_an_error_says_its_reasons_once() -> None:

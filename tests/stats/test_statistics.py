@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from accgate.stats import bootstrap as bootstrap_module
-from accgate.stats.bootstrap import paired_bootstrap, resamples_of, tails
 from accgate.stats.influence import StatisticUndefined, influence_values
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
-from accgate.stats.statistics import statistic_test
+from accgate.stats.statistics import statistic_test, tails
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], float]
@@ -180,21 +178,6 @@ def test_what_has_no_value_without_one_unit_names_that_unit() -> None:
         influence_values(lambda i: math.log(-len(i)), 3)
 
 
-@pytest.mark.parametrize(
-    ("values", "options", "message"),
-    [
-        (np.zeros((3, 2)), {}, "2 columns"),
-        (np.zeros((3, 2, 2)), {}, "shape"),
-        (np.array([0.0, np.nan]), {}, "finite"),
-        (np.zeros(0), {}, "no samples"),
-        (np.zeros(3), {"clusters": [1, 2]}, "one label for each of the 3"),
-    ],
-)
-def test_values_that_cannot_be_averaged_are_refused(values: Floats, options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        paired_bootstrap(values, **options)
-
-
 # The bootstrap, against the list of all resamples.
 
 
@@ -211,72 +194,6 @@ def assert_same_law(drawn: Floats, exact: Floats) -> None:
     observed = np.zeros(len(values))
     observed[np.searchsorted(values, found)] = seen
     assert stats.chisquare(observed, counts / counts.sum() * len(drawn)).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("columns", [1, 2, 7])
-def test_every_resample_comes_as_often_as_full_enumeration_says(columns: int) -> None:
-    rows = np.random.default_rng(2).integers(1, 90, (4, columns)).astype(float)
-    drawn = paired_bootstrap(rows, lambda m: m[:, 0] / m[:, -1] + m.sum(axis=1), resamples=20_000)
-    assert_same_law(drawn, enumerated(rows, lambda s: s[:, 0] / s[:, -1] + s.sum(axis=1) / 4.0))
-
-
-@pytest.mark.parametrize("columns", [1, 7])
-def test_clusters_are_drawn_whole(columns: int) -> None:
-    values = np.random.default_rng(3).integers(1, 90, (7, columns)).astype(float)
-    clusters = np.array(["b", "a", "b", "c", "c", "b", "c"])
-    sums = np.array([[*values[clusters == c].sum(axis=0), (clusters == c).sum()] for c in "abc"])
-    exact = enumerated(sums, lambda s: s[:, 0] / s[:, -1])
-    drawn = paired_bootstrap(values, lambda m: m[:, 0], clusters=clusters, resamples=20_000)
-    assert_same_law(drawn, exact)
-    slow = [values[rows, 0].mean() for rows, _ in resamples_of(np.unique(clusters, return_inverse=True)[1], 4000, 0)]
-    assert_same_law(np.array(slow), exact)
-
-
-def test_counts_of_few_distinct_rows_are_binomial() -> None:
-    values = np.repeat([0.0, 100.0], [70, 50])
-    wins = (paired_bootstrap(values, resamples=50_000) * 1.2).round().astype(int)
-    k = np.arange(35, 66)
-    expected = stats.binom.pmf(k, 120, 50 / 120)
-    observed = np.bincount(wins, minlength=121)[k]
-    rest = [observed.sum(), expected.sum()]
-    result = stats.chisquare([*observed, 50_000 - rest[0]], 50_000 * np.array([*expected, 1.0 - rest[1]]))
-    assert result.pvalue > 1e-4
-
-
-def test_the_distribution_is_scipys() -> None:
-    rows = np.random.default_rng(4).lognormal(0.0, 1.0, (60, 2))
-    ours = paired_bootstrap(rows, lambda m: m[:, 0] / m[:, 1], resamples=20_000)
-    theirs = stats.bootstrap(
-        (rows[:, 0], rows[:, 1]), lambda x, y, axis: x.mean(axis) / y.mean(axis), paired=True, n_resamples=20_000,
-        vectorized=True, method="percentile", rng=5,
-    )  # fmt: skip
-    assert stats.ks_2samp(ours, theirs.bootstrap_distribution).pvalue > 1e-3
-    slow = [rows[i, 0].mean() / rows[i, 1].mean() for i, _ in resamples_of(np.arange(60), 4000, 0)]
-    assert stats.ks_2samp(slow, theirs.bootstrap_distribution).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("n", [2**16 - 1, 2**16, 2**16 + 1])
-def test_many_samples_are_all_drawn(n: int) -> None:
-    half = np.repeat([0.0, 1.0], [n // 2, n - n // 2]) + np.arange(n) * 1e-9
-    assert paired_bootstrap(half, resamples=40).mean() == pytest.approx(half.mean(), abs=5 * 0.5 / math.sqrt(40 * n))
-
-
-@pytest.mark.parametrize("columns", [1, 6])
-def test_small_chunks_fill_every_resample(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BLOCK", "PRODUCT", "CACHED"):
-        monkeypatch.setattr(bootstrap_module, name, 450)
-    rows = np.random.default_rng(6).normal(50.0, 10.0, (100, columns))
-    drawn = paired_bootstrap(rows, lambda m: m[:, 0], resamples=2001)
-    assert drawn.std() == pytest.approx(rows[:, 0].std() / 10.0, rel=0.1)
-    assert abs(drawn.mean() - rows[:, 0].mean()) < 0.15
-    assert len(np.unique(drawn)) == 2001
-
-
-def test_the_same_seed_gives_the_same_resamples_and_another_gives_others() -> None:
-    x = np.arange(50.0)
-    first, again, other = (paired_bootstrap(x, resamples=100, seed=seed) for seed in (1, 1, 2))
-    assert (first == again).all()
-    assert (first != other).any()
 
 
 # The test itself.
