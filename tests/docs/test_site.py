@@ -102,7 +102,7 @@ def test_every_function_of_the_package_is_in_the_reference(pages: dict[Path, Htm
     import accgate
 
     ids = pages[site / "api.html"].ids
-    for name in accgate.__all__:
+    for name in set(accgate.__all__) - {"__version__"}:
         known = getattr(accgate, name)
         path = f"{getattr(known, '__module__', 'accgate')}.{name}"
         assert {f"accgate.{name}", path, f"accgate.{name}.get"} & ids, f"docs/api.md has no {name}"

@@ -374,7 +374,7 @@ def test_a_run_of_what_the_reference_was_recorded_with_keeps_nothing(
     gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert [gate.cached(model="m"), gate.cached(model="m")] == [40, 40]
-    assert "cache: off for m / arithmetic: it is what its reference was recorded with" in capsys.readouterr().err
+    assert "cache: off for m / arithmetic: it runs what its reference was recorded with" in capsys.readouterr().err
     assert list((gate.folder / "cache").glob("*/*.lines")) == []
 
 
@@ -423,7 +423,7 @@ def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[
     ("arguments", "why"),
     [
         (["info"], "which folder?"),
-        (["info", "--cache", "nowhere"], "is no folder"),
+        (["info", "--cache", "nowhere"], "there is no such folder"),
         (["prune", "--cache", "."], "prune what?"),
     ],
 )
