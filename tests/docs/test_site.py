@@ -105,7 +105,8 @@ def test_every_function_of_the_package_is_in_the_reference(pages: dict[Path, Htm
     for name in set(accgate.__all__) - {"__version__"}:
         known = getattr(accgate, name)
         path = f"{getattr(known, '__module__', 'accgate')}.{name}"
-        assert {f"accgate.{name}", path, f"accgate.{name}.get"} & ids, f"docs/api.md has no {name}"
+        inside = any(each.startswith(f"accgate.{name}.") for each in ids)  # of metrics and errors
+        assert {f"accgate.{name}", path} & ids or inside, f"docs/api.md has no {name}"
 
 
 @pytest.mark.parametrize("page", [page for page in SITE if page.name != "api.md"], ids=lambda page: page.name)
