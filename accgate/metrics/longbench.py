@@ -116,13 +116,13 @@ def number_share(answer: str, target: str) -> float:
     return 100.0 * numbers.count(target.strip()) / len(numbers) if numbers else 0.0
 
 
-def class_share(answer: str, target: str) -> float:
+def class_named(answer: str, target: str) -> float:
     """100 divided by the number of classes that the answer names, where the right one is among them; else 0.
 
     `target` is JSON with `label` and `classes`. A class that is a part of the right one's name does not count.
 
     >>> target = json.dumps({"label": "animal", "classes": ["animal", "food", "sport"]})
-    >>> class_share("Type: animal", target), class_share("animal or food", target), class_share("sport", target)
+    >>> class_named("Type: animal", target), class_named("animal or food", target), class_named("sport", target)
     (100.0, 50.0, 0.0)
     """
     wanted = json.loads(target)
@@ -185,7 +185,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("longbench_f1_zh", _f1_zh, "F1 over Chinese words as LongBench splits them (jieba); English is squad_f1"),
     Entry("longbench_rouge_l", _rouge_l, "ROUGE-L of the package `rouge`, which LongBench uses; Chinese by jieba"),
     Entry("number_share", lambda: Metric("number_share", number_share), "share of the numbers that are the target"),
-    Entry("class_share", lambda: Metric("class_share", class_share), "the right class is named, and no other"),
+    Entry("class_named", lambda: Metric("class_named", class_named), "the right class is named, and no other"),
     Entry(
         "code_line_similarity",
         lambda: Metric("code_line_similarity", code_line_similarity),

@@ -175,5 +175,5 @@ def test_longbench_scores_as_its_own_code() -> None:
         for label in classes:
             wanted = 100 * theirs.classification_score(text, label, all_classes=classes)
             target = json.dumps({"label": label, "classes": classes})
-            assert longbench.class_share(text, target) == pytest.approx(wanted), (text, label)
+            assert longbench.class_named(text, target) == pytest.approx(wanted), (text, label)
             assert theirs.retrieval_score("Paragraph 3", "Paragraph 3") == 1.0
