@@ -147,17 +147,17 @@ def read_shard(folder: Path) -> ShardRun:
     from pydantic import TypeAdapter, ValidationError
 
     path = folder / SHARD
-    mend = "give the folders that `accgate run --shard i/N --out DIR` wrote"
+    fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder; {mend}")
+        raise BadInput(f"{folder}: is no folder; {fix}")
     try:
         run = TypeAdapter(ShardRun).validate_json(path.read_bytes())
         for name in run.shards:
             parse_shard(name)
     except FileNotFoundError as error:
-        raise BadInput(f"{folder}: has no {SHARD}; {mend}") from error
+        raise BadInput(f"{folder}: has no {SHARD}; {fix}") from error
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; {mend}") from error
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
     except (ValidationError, BadInput) as error:
         raise BadInput(f"{path}: is damaged; run that shard again") from error
     return run
