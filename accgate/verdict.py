@@ -58,10 +58,9 @@ class Verdict:
     `flips` are the ids whose score got worse, worst first; `discordance` is the share of samples that changed, and
     `discordance_planned` what was expected of it, where something was.
     A sequential test used the first `n` of `n_max` samples, and `stop` says why it ended there: `regression`,
-    `futility` (a drop of theta is ruled out) or `end`. `clusters` counts the clusters that the samples came in.
-    `is_new` marks a check that a pull request adds: the pull request's own rules decide it. Where a `statistic` is
-    decided, both sides' `mean` is its value. `settings_changed` lists the settings that differ from those of the
-    reference.
+    `futility` (evidence against a drop of theta) or `end`. `clusters` counts the samples' clusters. `is_new` marks
+    a check that a pull request adds: its own rules decide it. Where a `statistic` is decided, both sides' `mean` is its
+    value. `settings_changed` lists the settings that differ from those of the reference.
 
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(70.0, 400)
     >>> print(Verdict("m", "gsm8k", "regression", "paired", 400, *sides, 0.05, 0.2, difference=-5.0, p_value=0.0007))
@@ -251,34 +250,41 @@ def _samples(verdict: Verdict) -> str:
 
 def _threshold(verdict: Verdict) -> str:
     if verdict.gamma is None:
-        then = " by then" if verdict.stop is not None else ""
+        then = "" if verdict.stop is None else " by then"
         return f"too few samples changed{then} for any split of them into losses and gains to fail the gate"
-    side = "below" if verdict.higher_is_better else "above"
-    here = number(verdict.candidate.mean)
-    return f"the gate fails {side} gamma = {number(verdict.gamma)}, the {_what(verdict)} is {here}"
+    side, mean = "below" if verdict.higher_is_better else "above", number(verdict.candidate.mean)
+    return f"the gate fails {side} gamma = {number(verdict.gamma)}, the {_what(verdict)} is {mean}"
 
 
 def _early_stop(verdict: Verdict) -> str:
     if verdict.stop not in ("futility", "regression") or not verdict.is_early:
         return ""
-    why = f"{_change(verdict)} points was already ruled out" if verdict.stop == "futility" else "the loss was clear"
-    return f". Stopped early: {why}"
+    return f". Stopped early: {_stop_reason(verdict)}"
+
+
+def _stop_reason(verdict: Verdict) -> str:
+    """Why a sequential check ended; a drop was ruled out only where the interval excludes it."""
+    if verdict.stop != "futility":
+        return "the loss was clear" if verdict.stop == "regression" else "the evidence allowed no earlier decision"
+    interval = verdict.interval if verdict.higher_is_better or verdict.interval is None else verdict.interval.negate()
+    if interval is not None and verdict.theta is not None and interval.excludes_drop(verdict.theta):
+        return f"{_change(verdict)} points was already ruled out"
+    return f"with a real {_change(verdict)[2:]} points, at most {100 * verdict.beta:g}% of runs pass"
 
 
 def power_sentence(verdict: Verdict) -> str:
     """The smallest change for the worse that the check sees, and how often; without a full stop."""
     size, often = f"{_change(verdict)} points or more", f"with {100 * (1 - verdict.beta):g}% probability"
-    if verdict.stop == "regression" and verdict.is_early:
-        return f"The whole run would have seen {size} {often}"
-    return f"This run sees {size} {often}"
+    is_part = verdict.stop == "regression" and verdict.is_early
+    return f"{'The whole run would have seen' if is_part else 'This run sees'} {size} {often}"
 
 
 def flip_counts(verdict: Verdict) -> str | None:
     """How many samples changed; None for scores that are not paired."""
     if verdict.discordance is None:
         return None
-    noun = "sample" if verdict.lost == 1 else "samples"
-    return f"{verdict.lost:,} {noun} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
+    lost = f"{verdict.lost:,} sample{'' if verdict.lost == 1 else 's'}"
+    return f"{lost} got worse, {verdict.gained:,} better ({100 * verdict.discordance:.1f}% changed)"
 
 
 def settings_sentence(verdict: Verdict) -> str | None:
@@ -411,21 +417,15 @@ def _theta(verdict: Verdict) -> str:
     target = number(verdict.theta_target)
     if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
         return f"{power} You asked for {target}, so that is enough."
-    better = f" The interval rules out {target}, because the candidate is better." if verdict.verdict == "pass" else ""
-    return f"{power} You asked for {target}; this run resolves only {number(verdict.theta)}.{better}"
+    ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
+    return f"{power} You asked for {target}; this run resolves only {number(verdict.theta)}.{ruled_out}"
 
 
 def _stopping(verdict: Verdict) -> list[Paragraph]:
     if verdict.stop is None or verdict.n_max is None:
         return []
-    used = f"{verdict.n:,} of {verdict.n_max:,} samples were used"
-    why = {
-        "regression": "by then the loss was clear",
-        "futility": f"by then {_change(verdict)} points was ruled out, which is seen in "
-        f"{100 * (1 - verdict.beta):g}% of runs",
-        "end": "the evidence allowed no earlier decision",
-    }[verdict.stop]
-    return [("Stopping", f"{used}; {why}. Alpha and beta hold for this way of stopping.")]
+    used = f"{verdict.n:,} of {verdict.n_max:,} samples were used: {_stop_reason(verdict)}"
+    return [("Stopping", f"{used}. Alpha and beta hold for this way of stopping.")]
 
 
 def _failures(verdict: Verdict) -> list[Paragraph]:

@@ -13,6 +13,7 @@ from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
 from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
+from accgate.stats.result import Interval
 from accgate.verdict import NEXT, CandidateSummary, Drift, Verdict, flip_counts, sentence
 from tests.gates import RIGHT, right_but
 from tests.report.runs import result_of, verdict_of
@@ -62,7 +63,7 @@ def test_a_better_candidate_passes_though_theta_is_coarse_and_it_says_why() -> N
     assert verdict.verdict == "pass"
     assert verdict.theta is not None
     assert verdict.theta > 3.0
-    assert "The interval rules out 3.00, because the candidate is better." in parts(verdict)["Theta"]
+    assert "The interval rules out 3.00: the candidate is better." in parts(verdict)["Theta"]
 
 
 @pytest.mark.parametrize("verdict", ["no-reference", "error"])
@@ -90,16 +91,18 @@ def test_alpha_names_the_correction_and_what_it_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stop", "words"),
+    ("stop", "keys", "words"),
     [
-        ("regression", "by then the loss was clear"),
-        ("futility", "by then a drop of 3.00 points was ruled out, which is seen in 80% of runs"),
-        ("end", "the evidence allowed no earlier decision"),
+        ("regression", {}, "the loss was clear"),
+        ("futility", {"interval": Interval(0.0, (-2.9, 0.0))}, "a drop of 3.00 points was already ruled out"),
+        ("futility", {"interval": Interval(0.0, (-3.1, 0.0))}, "with a real drop of 3.00 points, at most 20% of runs"),
+        ("futility", {"interval": None}, "with a real drop of 3.00 points, at most 20% of runs pass"),
+        ("end", {}, "the evidence allowed no earlier decision"),
     ],
 )
-def test_stopping_says_how_many_of_how_many_and_why(stop: Any, words: str) -> None:
-    told = parts(verdict_of(stop=stop, n_max=601, test="gsprt"))
-    assert told["Stopping"].startswith(f"100 of 601 samples were used; {words}")
+def test_stopping_says_how_many_of_how_many_and_why(stop: Any, keys: dict[str, Any], words: str) -> None:
+    told = parts(verdict_of(stop=stop, n_max=601, test="gsprt", **keys))
+    assert told["Stopping"].startswith(f"100 of 601 samples were used: {words}")
     assert "Stopping" not in parts(verdict_of())
 
 

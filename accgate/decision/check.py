@@ -260,7 +260,7 @@ def _sees(result: TestResult, theta_target: float) -> bool:
 
 def _rules_out(result: TestResult, theta_target: float) -> bool:
     """Whether a better candidate's interval excludes a drop of theta: gains raise the theta it sees, not the risk."""
-    return result.difference > 0.0 and result.interval is not None and result.interval.two_sided[0] > -theta_target
+    return result.difference > 0.0 and result.interval is not None and result.interval.excludes_drop(theta_target)
 
 
 def _reasons(result: TestResult, design: Design, n: int) -> tuple[str, ...]:

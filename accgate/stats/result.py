@@ -17,6 +17,10 @@ class Interval:
     one_sided: float
     two_sided: tuple[float, float]
 
+    def excludes_drop(self, drop: float) -> bool:
+        """Whether the two-sided interval excludes a drop this large, points above 0."""
+        return self.two_sided[0] > -drop
+
     def negate(self) -> Interval:
         """The same limits for the negated difference."""
         low, high = self.two_sided

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 POINTS = 240  # of a line
 TABLE = 12  # rows
 WHY = {
-    "regression": "it stopped because so much was lost",
-    "futility": "it stopped because a change of theta was ruled out",
+    "regression": "it stopped because the loss was clear",
+    "futility": "it stopped because the evidence against a change of theta was enough",
     "end": "it used all of its samples",
 }
 
