@@ -83,9 +83,12 @@ def publish(
     """
     event, client, troubles = _connected(options, environ, connect)
     outcome = read_outcome(
-        options.result, exit_code=options.exit_code, log=options.log,
-        cancelled=options.cancelled, untrusted=options.untrusted,
-    )  # fmt: skip
+        options.result,
+        exit_code=options.exit_code,
+        log=options.log,
+        cancelled=options.cancelled,
+        untrusted=options.untrusted,
+    )
     guard = _guard(options, event, client, outcome)
     with _collect("the approved rules could not be used", troubles):
         outcome = by_rules_in_force(outcome, guard, options.trees)
@@ -174,9 +177,12 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
 def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None, troubles: list[str]) -> str:
     """The Markdown of the comment, which the job summary shows too."""
     about = About(
-        title=options.check_name, config=options.trees.config, head_sha=event.head_sha, report_url=event.run_url,
+        title=options.check_name,
+        config=options.trees.config,
+        head_sha=event.head_sha,
+        report_url=event.run_url,
         advisory=options.untrusted,
-    )  # fmt: skip
+    )
     flips, template = None, None
     try:
         if not options.untrusted:
@@ -213,9 +219,15 @@ def _tell(
     summary = f"{body}\n\n[The comment on the pull request]({url})\n" if url else body
     with _collect("the check run was not written", troubles):
         finish_check_run(
-            client, event, name=name, conclusion=ended, title=title, summary=summary, annotations=annotations,
+            client,
+            event,
+            name=name,
+            conclusion=ended,
+            title=title,
+            summary=summary,
+            annotations=annotations,
             check_run_id=options.check_run_id,
-        )  # fmt: skip
+        )
 
 
 def trouble(text: str) -> str:

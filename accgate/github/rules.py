@@ -113,9 +113,15 @@ def _by_own_rules(result: Result, trees: Trees) -> Result:
     names = [verdict.verdict for verdict in checks]
     code = exit_code(names, inconclusive_passes=head.gate.on_inconclusive == "warn")
     return replace(
-        result, checks=tuple(checks), beside=tuple(beside), verdict=worst(names), exit_code=code, rules="approved",
-        correction=head.gate.correction, on_inconclusive=head.gate.on_inconclusive,
-    )  # fmt: skip
+        result,
+        checks=tuple(checks),
+        beside=tuple(beside),
+        verdict=worst(names),
+        exit_code=code,
+        rules="approved",
+        correction=head.gate.correction,
+        on_inconclusive=head.gate.on_inconclusive,
+    )
 
 
 def _with_reason(verdict: Verdict, result: Result) -> Verdict:

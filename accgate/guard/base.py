@@ -113,9 +113,12 @@ def own_samples(own: Config) -> tuple[Check, ...]:
 def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: Selection) -> Config | None:
     """The base's config with the head's models."""
     merged = replace(
-        rules, models=head.models, models_source=head.source, partial=rules.partial or selection.partial,
+        rules,
+        models=head.models,
+        models_source=head.source,
+        partial=rules.partial or selection.partial,
         tasks={name: _without_missing_models(task, head) for name, task in rules.tasks.items()},
-    )  # fmt: skip
+    )
     return _part(merged, pairs)
 
 
@@ -129,10 +132,11 @@ def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:
         return None
     models, tasks = {model for model, _ in pairs}, {task for _, task in pairs}
     return replace(
-        config, only=frozenset(pairs),
+        config,
+        only=frozenset(pairs),
         models={name: model for name, model in config.models.items() if name in models},
         tasks={name: task for name, task in config.tasks.items() if name in tasks},
-    )  # fmt: skip
+    )
 
 
 def _refuse_unknown(selection: Selection, head: Config, base: Config) -> None:

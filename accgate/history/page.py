@@ -49,14 +49,26 @@ def html_page(history: History, check: str | None = None) -> str:
     runs = history.runs
     views = [_view(one) for one in series_of(runs, check)]
     environment = Environment(
-        loader=PackageLoader("accgate.history"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        autoescape=True, finalize=_one_line,
-    )  # fmt: skip
+        loader=PackageLoader("accgate.history"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+        finalize=_one_line,
+    )
     page = environment.get_template("history.html.j2").render(
-        headline=_headline(views), views=views, headings=HEADINGS, drawn=DRAWN, band=f"{BAND:g}", runs=len(runs),
-        first=runs[0].started[:10], last=runs[-1].started[:10], damaged=len(history.damaged),
-        unread=sum(line.run is None for line in history.lines), version=runs[-1].accgate,
-    )  # fmt: skip
+        headline=_headline(views),
+        views=views,
+        headings=HEADINGS,
+        drawn=DRAWN,
+        band=f"{BAND:g}",
+        runs=len(runs),
+        first=runs[0].started[:10],
+        last=runs[-1].started[:10],
+        damaged=len(history.damaged),
+        unread=sum(line.run is None for line in history.lines),
+        version=runs[-1].accgate,
+    )
     return page + "\n"
 
 
@@ -65,10 +77,15 @@ def _view(series: Series) -> View:
     point = series.last.point
     rows = tuple((step.point.verdict, cells(step)) for step in reversed(steps[-ROWS:]))
     return View(
-        series.name, point.verdict, SYMBOLS[point.verdict],
-        chart_of(Series(series.model, series.task, steps)), rows, len(series.steps) - len(rows),
-        _drift(series), is_declining(series.last),
-    )  # fmt: skip
+        series.name,
+        point.verdict,
+        SYMBOLS[point.verdict],
+        chart_of(Series(series.model, series.task, steps)),
+        rows,
+        len(series.steps) - len(rows),
+        _drift(series),
+        is_declining(series.last),
+    )
 
 
 def _drift(series: Series) -> str:

@@ -209,10 +209,23 @@ def _utc_text(when: datetime) -> str:
 def _point(verdict: Verdict, config: Config | None) -> Point:
     model, task = verdict.model or "", verdict.task or ""
     return Point(
-        _label(model, config), task, verdict.verdict, verdict.test, verdict.n, _against(verdict, config),
-        verdict.candidate, verdict.difference, verdict.sigma, standard_error(verdict), verdict.gamma, verdict.theta,
-        verdict.higher_is_better, verdict.statistic, verdict.drift, verdict.n_max,
-    )  # fmt: skip
+        _label(model, config),
+        task,
+        verdict.verdict,
+        verdict.test,
+        verdict.n,
+        _against(verdict, config),
+        verdict.candidate,
+        verdict.difference,
+        verdict.sigma,
+        standard_error(verdict),
+        verdict.gamma,
+        verdict.theta,
+        verdict.higher_is_better,
+        verdict.statistic,
+        verdict.drift,
+        verdict.n_max,
+    )
 
 
 def _label(model: str, config: Config | None) -> str:

@@ -56,13 +56,19 @@ def as_rows(series: Sequence[Series]) -> list[dict[str, Any]]:
             "model": one.model,
             "task": one.task,
             "runs": [
-                {"started": step.run.started, "commit": step.run.commit, "accgate": step.run.accgate,
-                 "reference_changed": step.changed, "level": asdict(step.levels), **_without_name(asdict(step.point))}
+                {
+                    "started": step.run.started,
+                    "commit": step.run.commit,
+                    "accgate": step.run.accgate,
+                    "reference_changed": step.changed,
+                    "level": asdict(step.levels),
+                    **_without_name(asdict(step.point)),
+                }
                 for step in one.steps
             ],
         }
         for one in series
-    ]  # fmt: skip
+    ]
 
 
 def _without_name(row: dict[str, Any]) -> dict[str, Any]:

@@ -86,13 +86,20 @@ def _task_log(log: Log, metric: str | None, scale: float | None, model: str | No
     )
     packages = log.eval.get("packages")
     return TaskLog(
-        model=model or str(log.eval.get("model") or "model"), task=task, metric=scorer,
+        model=model or str(log.eval.get("model") or "model"),
+        task=task,
+        metric=scorer,
         tool=f"Inspect {packages.get('inspect_ai', '') if isinstance(packages, dict) else ''}".strip(),
-        source=log.path, records=tuple(records), prompts=prompts, scale=factor, reported=reported,
+        source=log.path,
+        records=tuple(records),
+        prompts=prompts,
+        scale=factor,
+        reported=reported,
         note="" if reports else f"the log reports no mean of {scorer} over samples and epochs: it was not checked",
         higher_is_better=True if (key or name) in ("match", "includes") or in_words else None,
-        fingerprint=harness_fingerprint(task, scorer, "inspect", None), date=str(log.eval.get("created") or "")[:10],
-    )  # fmt: skip
+        fingerprint=harness_fingerprint(task, scorer, "inspect", None),
+        date=str(log.eval.get("created") or "")[:10],
+    )
 
 
 def _all_samples(log: Log) -> list[Sample]:
@@ -219,13 +226,18 @@ def _record(id_: str, sample: Sample, score: float | None, name: str) -> Record:
     failure = (sample.get("error") or {}).get("message") or own.get("reason") or "the scorer gave no score"
     seconds = sample.get("total_time")
     return Record(
-        id=id_, repeat=int(sample["epoch"]) - 1, score=score, target=_target(sample),
+        id=id_,
+        repeat=int(sample["epoch"]) - 1,
+        score=score,
+        target=_target(sample),
         answer=_of(str, own.get("answer")),
-        reply=message_text(sample, first.get("message")), finish_reason=_of(str, first.get("stop_reason")),
-        prompt_tokens=_of(int, usage.get("input_tokens")), completion_tokens=_of(int, usage.get("output_tokens")),
+        reply=message_text(sample, first.get("message")),
+        finish_reason=_of(str, first.get("stop_reason")),
+        prompt_tokens=_of(int, usage.get("input_tokens")),
+        completion_tokens=_of(int, usage.get("output_tokens")),
         seconds=seconds if isinstance(seconds, float) and math.isfinite(seconds) else 0.0,
         error=None if score is not None else str(failure),
-    )  # fmt: skip
+    )
 
 
 def _of(kind: type[T], value: Any) -> T | None:

@@ -115,12 +115,19 @@ def _task_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
         reported = scale * check_mean(mean, reports, f"{metric},{chosen}", path, results.path)
     return TaskLog(
         model=model or (results and results.model) or path.parent.name or "model",
-        task=task, metric=f"{metric},{chosen}", tool=results.tool if results else "lm-eval", source=path,
-        records=tuple(records), prompts=prompts, scale=scale, reported=reported, note=note,
+        task=task,
+        metric=f"{metric},{chosen}",
+        tool=results.tool if results else "lm-eval",
+        source=path,
+        records=tuple(records),
+        prompts=prompts,
+        scale=scale,
+        reported=reported,
+        note=note,
         higher_is_better=results.higher_is_better(metric) if results else None,
         fingerprint=harness_fingerprint(task, metric, chosen, _generation(lines[0].row)),
         date=named["date"][:10] if named else "",
-    )  # fmt: skip
+    )
 
 
 def _check_line(path: Path, line: Line) -> Line:

@@ -163,8 +163,14 @@ def keep_records(
     scores = collect({r.key: r.score for r in log.records}, str(log.source))
     tool, _, version = log.tool.rpartition(" ")
     about = ReferenceFile(
-        model=log.model, task=log.task, **figures_of(scores), date=log.date, commit=commit,
-        engine=f"imported from {tool or log.tool}", engine_version=version if tool else "",
-        variant=dict(variant), fingerprint=dict(log.fingerprint),
-    )  # fmt: skip
+        model=log.model,
+        task=log.task,
+        **figures_of(scores),
+        date=log.date,
+        commit=commit,
+        engine=f"imported from {tool or log.tool}",
+        engine_version=version if tool else "",
+        variant=dict(variant),
+        fingerprint=dict(log.fingerprint),
+    )
     return write_reference(store, about, log.records, reason=reason, replies=replies)

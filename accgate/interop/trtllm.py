@@ -172,14 +172,18 @@ def _reference(path: Path, model: str, entry: Any, defaults: Defaults, where: st
     if not isinstance(higher, bool):
         raise BadInput(f"{where}: higher_is_better is {higher!r}; write true or false")
     return SuiteReference(
-        source=path, model=model, task=defaults.task or path.stem,
+        source=path,
+        model=model,
+        task=defaults.task or path.stem,
         variant=_variant({key: value for key, value in entry.items() if key not in (*FIGURES, score)}),
-        mean=mean, n=n,
+        mean=mean,
+        n=n,
         sigma=_number(entry, "sigma", defaults.sigma, where, 0.0),
         alpha=_number(entry, "alpha", defaults.alpha, where, 0.0, 1.0),
         beta=_number(entry, "beta", defaults.beta, where, 0.0, 1.0),
-        higher_is_better=higher, note=defaults.note,
-    )  # fmt: skip
+        higher_is_better=higher,
+        note=defaults.note,
+    )
 
 
 def _variant(specs: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,10 +225,17 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
     for one in references:
         path = reference_path(store, one.model, one.variant, one.task)
         about = ReferenceFile(
-            model=one.model, task=one.task, mean=one.mean, n=one.n, sigma=one.sigma, date=date,
-            engine="imported from TensorRT-LLM", reason=reason or "", replaced=replaced_figures(path, reason),
+            model=one.model,
+            task=one.task,
+            mean=one.mean,
+            n=one.n,
+            sigma=one.sigma,
+            date=date,
+            engine="imported from TensorRT-LLM",
+            reason=reason or "",
+            replaced=replaced_figures(path, reason),
             variant=dict(one.variant),
-        )  # fmt: skip
+        )
         rows.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
     for path, row in rows:
         path.parent.mkdir(parents=True, exist_ok=True)

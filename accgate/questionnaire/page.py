@@ -116,18 +116,26 @@ def page_html(page: dict[str, Any]) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("accgate.questionnaire"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        autoescape=True, keep_trailing_newline=True,
-    )  # fmt: skip
+        loader=PackageLoader("accgate.questionnaire"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+        keep_trailing_newline=True,
+    )
     style, script = _part("page.css"), _part("page.js")
     policy = (
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     html = environment.get_template("page.html.j2").render(
-        policy=policy, style=Markup(style), script=Markup(script), data=Markup(embed(page)),
-        title=page["title"], language=page["language"],
-    )  # fmt: skip
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(embed(page)),
+        title=page["title"],
+        language=page["language"],
+    )
     return html.encode("ascii", "xmlcharrefreplace").decode()
 
 

@@ -102,20 +102,32 @@ def survey_of(
     checks = decide(evidences, correction=correction)
     items = tuple(
         ItemResult(
-            item.id, item.text, item.reversed, float(np.mean(sides[item.id][0].values)),
-            float(np.mean(sides[item.id][1].values)), agreement_of(levels[item.id]),
+            item.id,
+            item.text,
+            item.reversed,
+            float(np.mean(sides[item.id][0].values)),
+            float(np.mean(sides[item.id][1].values)),
+            agreement_of(levels[item.id]),
         )
         for item in key.items
-    )  # fmt: skip
+    )
     from accgate._version import __version__
 
     names = [check.verdict for check in checks]
     left = sum(map(len, missing))
     expected = len(ratings) * len(key.questions) * len(key.items)
     survey = Survey(
-        key.questionnaire, key.reference, key.candidate, tuple(one.rater for one in ratings), len(key.questions),
-        len(key.answers), left, expected, items, tuple(_notes(items, left, expected)),
-    )  # fmt: skip
+        key.questionnaire,
+        key.reference,
+        key.candidate,
+        tuple(one.rater for one in ratings),
+        len(key.questions),
+        len(key.answers),
+        left,
+        expected,
+        items,
+        tuple(_notes(items, left, expected)),
+    )
     return SurveyResult(
         worst(names), exit_code(names), checks, accgate=__version__, correction=correction, judgement=survey
     )

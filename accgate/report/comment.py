@@ -166,11 +166,17 @@ def _values(
         "symbol": symbol,
         "headline": text,
         "about": replace(
-            about, title=opening(about.title, room.names), config=opening(about.config, 200),
+            about,
+            title=opening(about.title, room.names),
+            config=opening(about.config, 200),
             head_sha=opening(about.head_sha, 64),
         ),
-        "guard": None if guard is None else replace(
-            guard, reason=opening(guard.reason, room.reasons), changes=changes,
+        "guard": None
+        if guard is None
+        else replace(
+            guard,
+            reason=opening(guard.reason, room.reasons),
+            changes=changes,
             approved_by=None if guard.approved_by is None else opening(guard.approved_by, room.names),
         ),
         "changes": changes,
@@ -184,7 +190,7 @@ def _values(
         "report_link": _link(about.report_url),
         "version": values["version"] or __version__,
         "left_out": room != ROOMS[0],
-    }  # fmt: skip
+    }
 
 
 def _commands(config: str) -> str:

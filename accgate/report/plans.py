@@ -137,9 +137,11 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
         return None if None in values else sum(value for value in values if value is not None)
 
     all_of_them = Cost(
-        sum(cost.samples for cost in costs), total([cost.tokens for cost in costs]),
-        total([cost.seconds for cost in costs]), total([cost.gpu_hours for cost in costs]),
-    )  # fmt: skip
+        sum(cost.samples for cost in costs),
+        total([cost.tokens for cost in costs]),
+        total([cost.seconds for cost in costs]),
+        total([cost.gpu_hours for cost in costs]),
+    )
     return f"All checks: at most {_cost_figures(all_of_them)}."
 
 

@@ -98,9 +98,13 @@ def junit_xml(result: Result) -> str:
     failures = [v for v in result.checks if v.verdict in ("regression", "inconclusive")]
     errors = [v for v in result.checks if v.verdict in ("error", "no-reference")]
     suite = ElementTree.Element(
-        "testsuite", name="accgate", tests=str(len(result.checks)), failures=str(len(failures)),
-        errors=str(len(errors)), time=f"{result.seconds or 0.0:.3f}",
-    )  # fmt: skip
+        "testsuite",
+        name="accgate",
+        tests=str(len(result.checks)),
+        failures=str(len(failures)),
+        errors=str(len(errors)),
+        time=f"{result.seconds or 0.0:.3f}",
+    )
     for verdict in result.checks:
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(verdict.model or "accgate"), name=_xml(verdict.task or "compare")

@@ -66,9 +66,13 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
     def __init__(self, escape: Callable[[str], str], filters: Mapping[str, Any]) -> None:
         self._escape = lru_cache(maxsize=1024)(escape)  # a name stands in many places
         super().__init__(
-            loader=PackageLoader("accgate.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-            autoescape=True, finalize=self._inert,
-        )  # fmt: skip
+            loader=PackageLoader("accgate.report"),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=True,
+            finalize=self._inert,
+        )
         allowed = {name: _unmarked(FILTERS[name]) for name in FILTERS_ALLOWED}
         inert = dict.fromkeys(("cell", "e", "escape", "forceescape"), self._inert)
         own = {"safe": Markup, "join": self._join, "concat": lambda parts: "".join(map(str, parts))}

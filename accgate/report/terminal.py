@@ -51,9 +51,11 @@ def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> N
     table = Table("Prompt", "Expected", "Before", "Now", box=None, title="Answers that got worse", title_justify="left")
     for flip in flips[:TABLE_FLIPS]:
         table.add_row(
-            escape(terminal_text(excerpt(flip.prompt, 40))), escape(terminal_text(opening(flip.expected, 24))),
-            escape(terminal_text(opening(flip.before, 24))), escape(terminal_text(opening(flip.got, 24))),
-        )  # fmt: skip
+            escape(terminal_text(excerpt(flip.prompt, 40))),
+            escape(terminal_text(opening(flip.expected, 24))),
+            escape(terminal_text(opening(flip.before, 24))),
+            escape(terminal_text(opening(flip.got, 24))),
+        )
     console.print(table)
     if len(verdict.flips) > TABLE_FLIPS:
         console.print(

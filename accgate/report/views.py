@@ -126,8 +126,11 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         symbol=words.SYMBOLS[verdict.verdict],
         row=words.row(verdict),
         gauge=gauge(
-            verdict.reference.mean, verdict.gamma, verdict.candidate.mean,
-            higher_is_better=verdict.higher_is_better, theta=verdict.theta,
+            verdict.reference.mean,
+            verdict.gamma,
+            verdict.candidate.mean,
+            higher_is_better=verdict.higher_is_better,
+            theta=verdict.theta,
         ),
         sentence=opening(sentence(verdict), 4 * room.reasons),
         changed=flip_counts(verdict),
@@ -136,13 +139,16 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
         reasons=verdict.reasons if verdict.p_value is not None else (),  # the sentence has them else
         flips=tuple(
             Flip(
-                opening(flip.id, room.names), excerpt(flip.prompt), opening(flip.expected), opening(flip.before),
+                opening(flip.id, room.names),
+                excerpt(flip.prompt),
+                opening(flip.expected),
+                opening(flip.before),
                 opening(flip.got),
             )
             for flip in first
         ),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
-    )  # fmt: skip
+    )
 
 
 def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:

@@ -101,9 +101,12 @@ class Watch:
         if sys.platform == "linux":
             script = Path(__file__).with_name("watch.py")
             self._process = subprocess.Popen(
-                [sys.executable, "-I", str(script), str(os.getpid())], stdin=subprocess.PIPE, start_new_session=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                [sys.executable, "-I", str(script), str(os.getpid())],
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def started(self) -> None:
         """All processes are there: no need to look for more."""

@@ -18,13 +18,34 @@ from accgate.tasks.sample import sample_id
 FRACTIONS = frozenset(
     {
         # lm-eval's own, and those of its tasks that document a share of right answers
-        "acc", "acc_norm", "acc_bytes", "acc_mutual_info", "acc_all", "exact_match", "em", "pass@1", "pass_at_1",
-        "prompt_level_strict_acc", "prompt_level_loose_acc", "contains", "mc1", "mc2",
+        "acc",
+        "acc_norm",
+        "acc_bytes",
+        "acc_mutual_info",
+        "acc_all",
+        "exact_match",
+        "em",
+        "pass@1",
+        "pass_at_1",
+        "prompt_level_strict_acc",
+        "prompt_level_loose_acc",
+        "contains",
+        "mc1",
+        "mc2",
         # scorers of Inspect
-        "accuracy", "match", "includes", "answer", "choice", "pattern", "exact", "f1", "math",
-        "model_graded_qa", "model_graded_fact",
+        "accuracy",
+        "match",
+        "includes",
+        "answer",
+        "choice",
+        "pattern",
+        "exact",
+        "f1",
+        "math",
+        "model_graded_qa",
+        "model_graded_fact",
     }
-)  # fmt: skip
+)
 
 
 def request_text(requests: Iterable[Sequence[Any]]) -> str:
