@@ -308,7 +308,7 @@ def test_a_fork_is_refused_before_anything_is_evaluated(repository: Repository) 
     pull["base"] |= {"sha": repository.base}
     done = repository.act("pull_request", event_of(repository.hub))
     assert done.code != 0
-    assert "this pull request is of a fork" in done.text
+    assert "this pull request comes from a fork" in done.text
     assert "stop-commands" not in done.text
     assert repository.hub.store.check_runs == {}
     assert repository.hub.comments(NUMBER) == []

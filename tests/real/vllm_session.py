@@ -56,7 +56,7 @@ async def session(model: str) -> dict[str, Any]:
         facts["info"], facts["concurrency"] = asdict(engine.describe()), engine.concurrency
         facts["caching"] = engine._engine.vllm_config.cache_config.enable_prefix_caching
         facts["replies"] = {name: asdict(await engine.complete(request)) for name, request in QUESTIONS.items()}
-        facts["prompts"] = {n: (await engine._rendered(r))["prompt_token_ids"] for n, r in QUESTIONS.items()}
+        facts["prompts"] = {n: (await engine._render(r))["prompt_token_ids"] for n, r in QUESTIONS.items()}
         facts["scores"] = {name: asdict(await engine.score(*asked)) for name, asked in SCORED.items()}
         drawn = await asyncio.gather(*(engine.complete(replace(DRAWN, seed=seed)) for seed in (1, 1, 2)))
         facts["drawn"] = [reply.text for reply in drawn]
