@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TOGETHER = ("container", "vllm", "ray", "browser", "real")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What shares an image, an engine, a cluster or a browser runs in one process; what takes longest begins first."""
     marks = {id(item): next(filter(item.get_closest_marker, TOGETHER), None) for item in items}
