@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
 
 from accgate.errors import VerdictName
@@ -118,9 +117,10 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """The sentence, and the explanation as a table, for a notebook."""
+        from html import escape
+
         rows = "".join(
-            f'<tr><th style="text-align:left">{heading}</th>'
-            f'<td style="text-align:left">{escape(visible(text))}</td></tr>'
+            f'<tr style="text-align:left"><th>{heading}</th><td>{escape(visible(text))}</td></tr>'
             for heading, text in explanation(self)[1:]
         )
         return f"<p><strong>{escape(str(self))}</strong></p><table>{rows}</table>"
