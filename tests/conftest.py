@@ -48,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.index(group) if (group := group_of(item.nodeid)) in order else len(order))
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist there is none
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `--dist loadgroup`: a group at a time, in one process. (xdist's own groups are lost on pytest 9.)"""
     from xdist.scheduler import LoadScopeScheduling
