@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,17 +25,39 @@ os.fsync = lambda _: None  # type: ignore[assignment]
 if TYPE_CHECKING:
     from tests.browser.chromium import Browser
 
-# Tests with one of these marks run one after the other, in this order; tests of one file do so too.
-TOGETHER = ("container", "vllm", "ray", "browser", "real")
+# Files that share an image, an engine, a cluster, a browser or a model, in the order in which they begin.
+TOGETHER = {
+    "container": ("tests/real/test_act.py", "tests/real/test_image.py", "tests/real/test_sandbox_container.py"),
+    "vllm": ("tests/real/test_vllm.py", "tests/real/test_servers.py"),
+    "ray": ("tests/real/test_ray*.py",),
+    "browser": ("tests/browser/*", "tests/*/test_look.py"),
+    "model": ("tests/real/test_first_minutes.py", "tests/real/test_l[!m]*.py", "tests/real/test_quickstart.py"),
+}
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist looks at the groups in the same hook
+def group_of(nodeid: str) -> str:
+    """What a test runs together with: the tests of its file, or of all files that share with it."""
+    path = nodeid.partition("::")[0]
+    shared = (name for name, patterns in TOGETHER.items() if any(fnmatch(path, pattern) for pattern in patterns))
+    return next(shared, path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares an image, an engine, a cluster or a browser runs in one process; what takes longest begins first."""
-    marks = {id(item): next(filter(item.get_closest_marker, TOGETHER), None) for item in items}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(marks[id(item)] or "/".join(item.path.parts[-2:])))
-    items.sort(key=lambda item: TOGETHER.index(mark) if (mark := marks[id(item)]) else len(TOGETHER))
+    """What takes longest begins first."""
+    order = list(TOGETHER)
+    items.sort(key=lambda item: order.index(group) if (group := group_of(item.nodeid)) in order else len(order))
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there is none
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`: a group at a time, in one process. (xdist's own groups are lost on pytest 9.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return Groups(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")
