@@ -228,7 +228,7 @@ def test_requests_carry_the_task_s_generation_options(folder: Path) -> None:
     (request,) = loaded(folder, "words", filter="whole").samples[3].requests
     assert (request.stop, request.max_tokens, request.temperature, request.top_p) == (("\n",), 9, 0.5, 0.9)
     assert request.extra == {"min_p": 0.1}
-    asked = request.asked("a", 2)
+    asked = request.engine_request("a", 2)
     assert (asked.mode, asked.prompt, asked.repeat, asked.stop) == ("completion", request.prompt, 2, ("\n",))
     votes = loaded(folder, "votes").samples[0].requests
     assert [(one.stop, one.max_tokens) for one in votes] == [(("END",), 256)] * 3
