@@ -94,7 +94,7 @@ def test_a_slow_server_gets_what_it_manages_and_the_fast_ones_the_rest(servers: 
 
     assert sorted(str(reply.text) for reply in asyncio.run(work())) == sorted(f"answer to {i}" for i in range(60))
     assert len(slow.seen) <= 8
-    assert min(len(server.seen) for server in fast) >= 14  # a quarter; how even they share depends on the machine
+    assert min(len(server.seen) for server in fast) >= 20
 
 
 @pytest.mark.parametrize(
