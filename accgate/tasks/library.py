@@ -1,6 +1,6 @@
 """The task library: definitions that come with accgate, and their table for the documentation.
 
-`python -m accgate.tasks.library docs/tasks.md` writes the table between the page's two marks.
+`python -m accgate.tasks.library docs/library.md` writes the table between the page's two marks.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from cmarkgfm.cmark import Options
 ROOT = Path(__file__).parents[2]
 SITE = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SITE]
-LANGUAGES = {"sh", "toml", "python", "yaml", "json", "jinja", "text"}
+LANGUAGES = {"sh", "toml", "python", "yaml", "json", "jinja", "text", "math"}
 KEYS = {"runs", "in", "exits", "prints", "toml"}
 OPTIONS = Options.CMARK_OPT_SOURCEPOS | Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_GITHUB_PRE_LANG
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -102,8 +103,17 @@ def quickstart(folder: Path) -> None:
         shutil.copy(path, folder)
 
 
+def tutorial(folder: Path) -> None:
+    """The files that the tutorial has written by its first command, and questions of the form that it shows."""
+    page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", page, re.DOTALL):
+        (folder / block[1]).write_text(block[0], encoding="utf-8")
+    write_lines(folder / "capitals.jsonl", [{"country": f"C{i}", "capital": f"Town {i}"} for i in range(60)])
+
+
 SCENES: dict[str, Callable[[Path], None]] = {
     "gate": gate, "first": first, "empty": empty, "logs": logs, "suite": suite, "nemo": nemo, "quickstart": quickstart,
+    "tutorial": tutorial,
 }  # fmt: skip
 
 

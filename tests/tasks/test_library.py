@@ -226,8 +226,8 @@ def test_an_archive_and_a_folder_of_parquet_files_load_as_the_definitions_name_t
 
 
 def test_the_page_has_the_table_that_the_definitions_give() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "tasks.md").read_text(encoding="utf-8")
-    assert page == with_table(page), "run: python -m accgate.tasks.library docs/tasks.md"
+    page = (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8")
+    assert page == with_table(page), "run: python -m accgate.tasks.library docs/library.md"
     assert all(f"\n| `{name}` | " in page for name in library_names())
     with pytest.raises(ValueError, match="each once"):
         with_table(page.replace("<!-- end of the library -->", ""))
