@@ -22,10 +22,10 @@ Every command with its options, as `accgate COMMAND --help` prints them. Written
 | 2 | bad input: the message names the file, the line, the key and the fix |
 | 3 | the evaluation could not finish |
 | 4 | no verdict: inconclusive, or no reference yet; of `publish`, rules loosened without an approval |
-| 130 | interrupted; `--resume` goes on |
+| 130 | interrupted; `--resume` continues |
 
-Progress and messages go to standard error. With `--json` standard output holds JSON alone. Every command takes `--debug`, which shows
-the traceback of an error.
+Progress and messages go to standard error. With `--json` standard output holds JSON alone. `--debug` shows the traceback
+of an error.
 """
 
 

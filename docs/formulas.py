@@ -1,4 +1,4 @@
-"""Formulas between dollar signs, and in fences of `math`, as GitHub reads them: MathML in the site, so no script is loaded."""
+"""Formulas between dollar signs and in fences of `math`, as GitHub reads them, become MathML: no script is loaded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class _Inline(InlineProcessor):
     """One formula within a sentence; runs after code spans."""
 
     def handleMatch(  # type: ignore[override]  # noqa: N802 (Markdown's name)
-        self, match: re.Match[str], data: str
+        self,
+        match: re.Match[str],
+        data: str,  # noqa: ARG002 (Markdown's)
     ) -> tuple[Element, int, int]:
         formula = convert(match[1]).replace(
             ' xmlns="http://www.w3.org/1998/Math/MathML"', ""
@@ -41,6 +43,7 @@ class Formulas(Extension):
     """Both kinds."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown's name)
+        """Add both."""
         md.preprocessors.register(
             _Blocks(md), "formula_blocks", 27
         )  # after line ends are normal, before fences are code
