@@ -24,8 +24,8 @@ Every command with its options, as `accgate COMMAND --help` prints them. Written
 | 4 | no verdict: inconclusive, or no reference yet; of `publish`, rules loosened without an approval |
 | 130 | interrupted; `--resume` continues |
 
-Progress and messages go to standard error. With `--json` standard output holds JSON alone. `--debug` shows the traceback
-of an error.
+Progress and messages go to standard error. With `--json` standard output holds JSON alone. `--debug` shows an
+error's traceback.
 """
 
 
