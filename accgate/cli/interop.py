@@ -1,4 +1,4 @@
-"""The commands `import` and `export`: files of other evaluation tools in and out."""
+"""The command `import`: files of other evaluation tools."""
 
 from __future__ import annotations
 
@@ -69,17 +69,6 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
         "--variant", action="append", default=[], metavar="KEY=VALUE", help="variant of the references"
     )
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the references' scores")
-
-
-def export_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of `export`."""
-    command.add_argument("tool", choices=["lm-eval"], metavar="lm-eval", help="the tool whose format to write")
-    command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="MODEL/TASK.jsonl of a run's folder")
-    command.add_argument(
-        "--out", type=Path, default=Path("accgate-export"), metavar="DIR", help="folder to write to (accgate-export)"
-    )
-    command.add_argument("--metric", default="acc", metavar="NAME", help="what to call the score (acc)")
-    command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
 
 
 def _import_lm_eval(arguments: argparse.Namespace) -> int:
@@ -238,24 +227,6 @@ def _suite_row(one: SuiteReference, path: Path) -> dict[str, Any]:
 
 def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
     print(json.dumps(list(rows), indent=2, ensure_ascii=False))
-
-
-def export(arguments: argparse.Namespace) -> int:
-    """Write run records in lm-eval's per-sample form."""
-    from datetime import datetime
-
-    from accgate.interop import export_lm_eval
-
-    for records in arguments.records:
-        samples, results = export_lm_eval(
-            records,
-            arguments.out,
-            metric=arguments.metric,
-            now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
-            higher_is_better=not arguments.lower_is_better,
-        )
-        print(f"wrote {samples}\nwrote {results}")
-    return PASSED
 
 
 TOOLS = (
