@@ -38,6 +38,14 @@ def _inspect_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--reducer", metavar="NAME", help="how epochs become one score, if the log has several ways")
 
 
+def _nemo_options(command: argparse.ArgumentParser) -> None:
+    _reference_options(command)
+    command.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="results.jsonl or byob_predictions.jsonl, or a folder"
+    )
+    _log_options(command, "metric to read")
+
+
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _reference_options(command)
     command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="references/NAME.yaml, or the folder")
@@ -93,6 +101,15 @@ def _import_inspect(arguments: argparse.Namespace) -> int:
         )
 
     return _keep_logs(arguments, *import_each(inspect_files(arguments.paths), read))
+
+
+def _import_nemo(arguments: argparse.Namespace) -> int:
+    from accgate.interop import import_each, import_nemo, nemo_files
+
+    def read(file: Path) -> Sequence[TaskLog]:
+        return [import_nemo(file, metric=arguments.metric, scale=arguments.scale, model=arguments.model)]
+
+    return _keep_logs(arguments, *import_each(nemo_files(arguments.paths), read))
 
 
 def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog], left_out: Sequence[str]) -> int:
@@ -232,5 +249,6 @@ def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
 TOOLS = (
     Command("lm-eval", "per-sample logs of lm-evaluation-harness", _lm_eval_options, _import_lm_eval),
     Command("inspect", "logs of Inspect", _inspect_options, _import_inspect),
+    Command("nemo", "results of NeMo Evaluator", _nemo_options, _import_nemo),
     Command("trtllm", "reference files of TensorRT-LLM's accuracy suite", _trtllm_options, _import_trtllm),
 )

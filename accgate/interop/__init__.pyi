@@ -3,6 +3,7 @@ from .hub import export_hub
 from .inspect_logs import import_inspect, inspect_files
 from .lm_eval import Choice, import_lm_eval, lm_eval_files
 from .lm_eval_export import export_lm_eval
+from .nemo import import_nemo, nemo_files
 from .run_folder import read_run
 from .task_log import TaskLog, import_each, keep_records, missing_scores, write_run
 from .trackers import export_mlflow, export_wandb
@@ -21,11 +22,13 @@ __all__ = [
     "import_each",
     "import_inspect",
     "import_lm_eval",
+    "import_nemo",
     "inspect_files",
     "keep_means",
     "keep_records",
     "lm_eval_files",
     "missing_scores",
+    "nemo_files",
     "read_run",
     "read_suite",
     "suite_files",

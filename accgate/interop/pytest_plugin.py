@@ -103,7 +103,8 @@ def _failure(result: Result, out: Path) -> str:
     for verdict in result.decided:
         if verdict.verdict == "pass":
             continue
-        lines += ["", str(verdict), *(f"  {visible(reason)}" for reason in verdict.reasons)]
+        text = str(verdict)
+        lines += ["", text, *(f"  {visible(reason)}" for reason in verdict.reasons if visible(reason) not in text)]
         changed = flips.get((verdict.model, verdict.task), ())
         for flip in changed[:SHOWN]:
             lines += ["", *_answer("prompt", flip.prompt, -1), *_answer("expected", flip.expected)]
