@@ -1,6 +1,6 @@
 """A run in the schema of Every Eval Ever (evaleval/every_eval_ever): a log per model, its samples beside it.
 
-Written to schema version 0.3.0: `data/accgate/<developer>/<model>/<uuid>.json` and `<uuid>_samples.jsonl`.
+Written to schema version 0.3.0, where its datastore wants them: a collection, then developer, model and a UUID.
 """
 
 from __future__ import annotations
