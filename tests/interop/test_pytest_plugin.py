@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from accgate.cli.main import main
 from tests.gates import questions, table, write_task
-from tests.real.environments import python_with
+from tests.real.environments import BUILDING, python_with
 from tests.runner import ROOT
 from tests.servers import Server
 
@@ -59,19 +60,20 @@ def half_of_it(prompt: str) -> str:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What pytest printed of each test, and by the name "" at its end; in a project that has only accgate's wheel."""
-    python = python_with("plugin", ["pytest==9.2.0", "hatchling==1.28.0"], accgate=True)
+    python = python_with(*BUILDING)
     folder = tmp_path_factory.mktemp("project")
     site, project = folder / "site", folder / "project"
     project.mkdir()
     install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(site)]
     subprocess.run([*install, str(ROOT)], check=True, capture_output=True, cwd=folder)
+    path = os.pathsep.join([str(site), sysconfig.get_path("purelib")])  # what accgate needs is here
     with Server(answer) as good, Server(half_of_it) as worse:
         write_project(project, good.url, worse.url)
         record = ["record", str(project / "accuracy.toml"), "--models", "good", "--quiet", "--out", str(folder)]
         assert main(record) == 0
         done = subprocess.run(
             [python, "-m", "pytest", "--accgate-out", "reports", "-p", "no:cacheprovider", "-q"],
-            cwd=project, env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(site)},
+            cwd=project, env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": path},
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
