@@ -187,7 +187,9 @@ def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | 
         model=model or _model_of(path),
         task=task,
         reported=None,
-        note=f"{failed} samples were not scored, which its mean leaves out" if failed else "its mean has 4 digits",
+        note=f"{failed} samples were not scored, which its mean leaves out"
+        if failed
+        else "its mean is rounded there, and agrees",
         tool="NeMo Evaluator BYOB",
         date="",
         settings={},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -128,3 +129,10 @@ def test_what_gives_no_verdict_fails_with_its_reason(told: dict[str, str]) -> No
         ("test_missing", "exit code 2"),
     ):
         assert reason in told[name], (name, told[name])
+
+
+def test_it_costs_a_pytest_that_does_not_use_it_nothing_but_itself() -> None:
+    code = "import sys, pytest; before = {*sys.modules}; import accgate.interop.pytest_plugin as plugin;"
+    code += "print(*sorted({name.partition('.')[0] for name in {*sys.modules} - before}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"accgate", "lazy_loader", "ast", "_ast", "importlib"}

@@ -15,7 +15,7 @@ import pytest
 from tests.runner import KEPT, ROOT
 
 INSTALL_SECONDS = 1800
-BUILDING = ("plugin", ["pytest==9.2.0", "hatchling==1.28.0"])  # for `python_with`: what builds a wheel of this tree
+BUILDING = ("plugin", ["hatchling==1.28.0"])  # for `python_with`: what builds a wheel of this tree
 
 
 def python_with(name: str, *installs: Sequence[str], accgate: bool = False) -> str:

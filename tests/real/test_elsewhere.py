@@ -93,8 +93,8 @@ def test_an_editor_that_reads_schemastore_s_catalog_checks_accuracy_toml(tmp_pat
     assert faults == {"accuracy.toml": 1, "other.toml": 0}
 
 
-@pytest.mark.interop
-def test_the_dev_container_is_read_by_its_own_command(tmp_path: Path) -> None:
+def devcontainer_installed() -> Path:
+    """Dev containers' own command; skips where npm cannot install it."""
     folder = KEPT / "devcontainers"
     program = folder / "node_modules" / ".bin" / "devcontainer"
     if not program.exists():
@@ -106,8 +106,13 @@ def test_the_dev_container_is_read_by_its_own_command(tmp_path: Path) -> None:
             pytest.skip(f"npm cannot install {CLI}: {error}")
         if done.returncode:
             pytest.skip(f"npm cannot install {CLI}: {done.stderr[-300:]}")
+    return program
+
+
+@pytest.mark.interop
+def test_the_dev_container_is_read_by_its_own_command(tmp_path: Path) -> None:
     done = subprocess.run(
-        [str(program), "read-configuration", "--workspace-folder", str(ROOT), "--docker-path", "/bin/true"],
+        [str(devcontainer_installed()), "read-configuration", "--workspace-folder", str(ROOT), "--docker-path", "/bin/true"],
         capture_output=True, text=True, check=True, env=os.environ | {"HOME": str(tmp_path)},
     )  # fmt: skip
     told = json.loads(done.stdout)["configuration"]
