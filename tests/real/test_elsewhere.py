@@ -111,8 +111,9 @@ def devcontainer_installed() -> Path:
 
 @pytest.mark.interop
 def test_the_dev_container_is_read_by_its_own_command(tmp_path: Path) -> None:
+    command = [str(devcontainer_installed()), "read-configuration", "--workspace-folder", str(ROOT)]
     done = subprocess.run(
-        [str(devcontainer_installed()), "read-configuration", "--workspace-folder", str(ROOT), "--docker-path", "/bin/true"],
+        [*command, "--docker-path", "/bin/true"],
         capture_output=True, text=True, check=True, env=os.environ | {"HOME": str(tmp_path)},
     )  # fmt: skip
     told = json.loads(done.stdout)["configuration"]
