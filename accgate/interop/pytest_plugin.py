@@ -66,6 +66,7 @@ class AccuracyGate:
         """
         __tracebackhide__ = True
         out = self._out()
+        (out / "accgate.json").unlink(missing_ok=True)  # of an earlier session
         words = ["run", str(self.root / config), "--out", str(out), "--html", "--quiet"]
         words += [f"--tasks={task}"] if task is not None else []
         words += [f"--models={model}"] if model is not None else []
@@ -80,8 +81,10 @@ class AccuracyGate:
         from accgate.report import read_result
 
         result = read_result(out / "accgate.json")
-        if done.returncode or result.exit_code or result.verdict != "pass" or not result.checks:
+        if result.verdict != "pass" or result.exit_code or not result.checks:
             raise AssertionError(_failure(result, out))
+        if done.returncode:
+            raise AssertionError(_no_result(done))
         return result
 
 
@@ -89,7 +92,7 @@ def _no_result(done: subprocess.CompletedProcess[str]) -> str:
     """Why a run left no result, in its own words."""
     said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
     return "\n".join(
-        [f"accgate run ended with exit code {done.returncode} and without a verdict:", *said[-LAST_LINES:]]
+        [f"accgate run ended with exit code {done.returncode} and no verdict:", *said[-LAST_LINES:]]
     )
 
 
