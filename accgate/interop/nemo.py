@@ -54,6 +54,10 @@ def nemo_files(paths: Iterable[Path]) -> list[Path]:
     files: dict[Path, Path] = {}
     for path in paths:
         inside = [path] if not path.is_dir() else sorted(file for name in (BUNDLE, BYOB) for file in path.rglob(name))
+        if not inside and any(path.rglob("samples_*.jsonl")):  # of NeMo's container of that harness
+            raise BadInput(
+                f"{path}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {path}`"
+            )
         if not inside:
             means = [file for name in (*MEANS, "eval-*.json") for file in sorted(path.rglob(name))]
             hint = f"{means[0].name} there holds means alone; " if means else ""

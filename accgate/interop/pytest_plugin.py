@@ -91,9 +91,7 @@ class AccuracyGate:
 def _no_result(done: subprocess.CompletedProcess[str]) -> str:
     """Why a run left no result, in its own words."""
     said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-    return "\n".join(
-        [f"accgate run ended with exit code {done.returncode} and no verdict:", *said[-LAST_LINES:]]
-    )
+    return "\n".join([f"accgate run ended with exit code {done.returncode} and no verdict:", *said[-LAST_LINES:]])
 
 
 def _failure(result: Result, out: Path) -> str:

@@ -131,3 +131,6 @@ def test_means_alone_are_not_enough(tmp_path: Path) -> None:
     (tmp_path / "results.yml").write_text("results: {}\n")
     with pytest.raises(BadInput, match=r"results\.yml there holds means alone"):
         nemo_files([tmp_path])
+    (tmp_path / "samples_gsm8k_2026-11-22T12-00-00.000000.jsonl").write_text("{}\n")
+    with pytest.raises(BadInput, match="use `accgate import lm-eval"):
+        nemo_files([tmp_path])
