@@ -1,4 +1,4 @@
-"""The commands `import` and `export`: files of other evaluation tools in and out."""
+"""The command `import`: files of other evaluation tools."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ def _inspect_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--reducer", metavar="NAME", help="how epochs become one score, if the log has several ways")
 
 
+def _nemo_options(command: argparse.ArgumentParser) -> None:
+    _reference_options(command)
+    command.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="results.jsonl or byob_predictions.jsonl, or a folder"
+    )
+    _log_options(command, "metric to read")
+
+
 def _trtllm_options(command: argparse.ArgumentParser) -> None:
     _reference_options(command)
     command.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="references/NAME.yaml, or the folder")
@@ -71,17 +79,6 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the references' scores")
 
 
-def export_options(command: argparse.ArgumentParser) -> None:
-    """Add the options of `export`."""
-    command.add_argument("tool", choices=["lm-eval"], metavar="lm-eval", help="the tool whose format to write")
-    command.add_argument("records", nargs="+", type=Path, metavar="RECORDS", help="MODEL/TASK.jsonl of a run's folder")
-    command.add_argument(
-        "--out", type=Path, default=Path("accgate-export"), metavar="DIR", help="folder to write to (accgate-export)"
-    )
-    command.add_argument("--metric", default="acc", metavar="NAME", help="what to call the score (acc)")
-    command.add_argument("--lower-is-better", action="store_true", help="lower scores are better, as for perplexity")
-
-
 def _import_lm_eval(arguments: argparse.Namespace) -> int:
     from accgate.interop import Choice, import_each, import_lm_eval, lm_eval_files
 
@@ -104,6 +101,15 @@ def _import_inspect(arguments: argparse.Namespace) -> int:
         )
 
     return _keep_logs(arguments, *import_each(inspect_files(arguments.paths), read))
+
+
+def _import_nemo(arguments: argparse.Namespace) -> int:
+    from accgate.interop import import_each, import_nemo, nemo_files
+
+    def read(file: Path) -> Sequence[TaskLog]:
+        return [import_nemo(file, metric=arguments.metric, scale=arguments.scale, model=arguments.model)]
+
+    return _keep_logs(arguments, *import_each(nemo_files(arguments.paths), read))
 
 
 def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog], left_out: Sequence[str]) -> int:
@@ -240,26 +246,9 @@ def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:
     print(json.dumps(list(rows), indent=2, ensure_ascii=False))
 
 
-def export(arguments: argparse.Namespace) -> int:
-    """Write run records in lm-eval's per-sample form."""
-    from datetime import datetime
-
-    from accgate.interop import export_lm_eval
-
-    for records in arguments.records:
-        samples, results = export_lm_eval(
-            records,
-            arguments.out,
-            metric=arguments.metric,
-            now=datetime.now(),  # noqa: DTZ005 lm-eval's names have none
-            higher_is_better=not arguments.lower_is_better,
-        )
-        print(f"wrote {samples}\nwrote {results}")
-    return PASSED
-
-
 TOOLS = (
     Command("lm-eval", "per-sample logs of lm-evaluation-harness", _lm_eval_options, _import_lm_eval),
     Command("inspect", "logs of Inspect", _inspect_options, _import_inspect),
+    Command("nemo", "results of NeMo Evaluator", _nemo_options, _import_nemo),
     Command("trtllm", "reference files of TensorRT-LLM's accuracy suite", _trtllm_options, _import_trtllm),
 )

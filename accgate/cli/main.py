@@ -14,6 +14,7 @@ from accgate._version import __version__
 from accgate.cli import (
     cache,
     compare,
+    export,
     github,
     history,
     interop,
@@ -165,7 +166,7 @@ COMMANDS = (  # in the order of `accgate --help`
         questionnaire.questionnaire,
     ),
     Command("import", "turn files of other tools into run records or references", interop.import_options),
-    Command("export", "write run records in another tool's format", interop.export_options, interop.export),
+    Command("export", "write a run in another tool's format", export.export_options),
     Command("history", "keep every run of the main branch, and show each check over time", history.history_options),
     Command("schema", "print the JSON schema of accuracy.toml or of a result", start.schema_options, start.schema),
     Command(

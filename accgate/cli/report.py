@@ -21,6 +21,7 @@ def report_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
+    command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")
     command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
 
 
@@ -43,12 +44,16 @@ def report(arguments: argparse.Namespace) -> int:
         from accgate.report import junit_xml
 
         write(arguments.junit, junit_xml(result))
+    if arguments.ctrf is not None:
+        from accgate.report import ctrf_json
+
+        write(arguments.ctrf, ctrf_json(result))
     flips = flips_of_result(result, arguments.result.parent)
     if arguments.html is not None:
         from accgate.report import html_report
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
-    if arguments.markdown is not None or (arguments.junit is None and arguments.html is None):
+    if arguments.markdown is not None or {arguments.junit, arguments.ctrf, arguments.html} == {None}:
         from accgate.report import render_markdown
 
         write(arguments.markdown or "-", render_markdown(result, flips))

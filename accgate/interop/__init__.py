@@ -1,4 +1,4 @@
-"""Files of other evaluation tools: lm-evaluation-harness, Inspect and TensorRT-LLM's accuracy suite."""
+"""Files of other evaluation tools: results in, and runs out to trackers and leaderboards."""
 
 import lazy_loader
 

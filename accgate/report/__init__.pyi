@@ -1,8 +1,9 @@
 from .bisection import print_bisection, print_chances
 from .cause import blame_markdown, blame_sentences, print_blame
 from .comment import About, Failure, render_comment
+from .ctrf import ctrf_json
 from .flips import flips_of_result, shared_head
-from .html import embed, html_report, policy_hash
+from .html import Sides, embed, html_report, policy_hash, sides_of
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
 from .progress import ProgressBar
@@ -29,10 +30,12 @@ __all__ = [
     "Failure",
     "PlainConsole",
     "ProgressBar",
+    "Sides",
     "blame_markdown",
     "blame_sentences",
     "cell",
     "code",
+    "ctrf_json",
     "differences",
     "embed",
     "explanation_of",
@@ -66,6 +69,7 @@ __all__ = [
     "render_markdown",
     "result_schema",
     "shared_head",
+    "sides_of",
     "statement_of",
     "write_result",
 ]

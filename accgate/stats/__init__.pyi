@@ -9,7 +9,7 @@ from .bounds import (
     serfling_n,
     serfling_probability,
 )
-from .clusters import cluster_totals, clustered_exact, clustered_t
+from .clusters import cluster_robust_error, cluster_totals, clustered_exact, clustered_t
 from .coin import coin_evidence, share_evidence
 from .culprit import Asked, culprit_posterior, next_place
 from .difference import exact_difference_interval
@@ -108,6 +108,7 @@ __all__ = [
     "ceiling",
     "choose_paired_test",
     "clopper_pearson",
+    "cluster_robust_error",
     "cluster_totals",
     "clustered_exact",
     "clustered_t",

@@ -8,6 +8,7 @@ from accgate.records import read_records
 from tests.fuzz.target import Ended, Target, command
 from tests.interop.inspect_logs import log_of, sample, write_eval, write_json
 from tests.interop.lm_eval_logs import generated, scored, write_log
+from tests.interop.test_nemo_import import bundle, rows
 
 VALUES = (1.0, 0.0, 1.0, 1.0)
 MEAN = 100.0 * sum(VALUES) / len(VALUES)
@@ -75,6 +76,17 @@ def suite(folder: Path) -> Ended:
     return Ended(ended.code, ended.said)
 
 
+def nemo_bundle(folder: Path) -> None:
+    bundle(folder / "nemo", [row | {"reward": VALUES[row["problem_idx"] % 4]} for row in rows(0)])
+
+
+def nemo(folder: Path) -> Ended:
+    ended = command("import", "nemo", folder / "nemo", "--scale", "100", "--out", folder / "nemo-out")
+    runs = [read_records(path) for path in sorted((folder / "nemo-out").rglob("*.jsonl"))] if ended.code == 0 else []
+    means = [sum(r.score or 0.0 for r in run) / len(run) for run in runs]
+    return Ended(ended.code, ended.said, any(abs(mean - MEAN) > 1e-6 for mean in means))
+
+
 def exported(folder: Path) -> None:
     from tests.fuzz.gates import finished
 
@@ -82,13 +94,21 @@ def exported(folder: Path) -> None:
 
 
 def export(folder: Path) -> Ended:
-    ended = command("export", "lm-eval", folder / "out/m/sums.jsonl", "--out", folder / "exported")
-    return Ended(ended.code, ended.said)
+    ends = [
+        command("export", "lm-eval", folder / "out/m/sums.jsonl", "--out", folder / "exported"),
+        command("export", "hf", folder / "out", "--dataset", "sums=org/sums", "--out", folder / "hf"),
+        command(
+            "export", "every-eval-ever", folder / "out", "--organisation", "us", "--model-id", "m=org/m", "--out",
+            folder / "eee",
+        ),
+    ]  # fmt: skip
+    return max(ends, key=lambda end: end.code)
 
 
 IMPORTS = (
     Target("lm-eval", ("logs/*", "choices/*"), lm_eval_logs, lm_eval),
     Target("inspect", ("log.json", "log.eval"), inspect_logs, inspect),
+    Target("nemo", ("nemo/*",), nemo_bundle, nemo),
     Target("trtllm", ("gsm8k.yaml",), lambda folder: (folder / "gsm8k.yaml").write_text(SUITE), suite),
-    Target("export", ("out/m/*.jsonl", "out/m/*.gz"), exported, export),
+    Target("export", ("out/m/*.jsonl", "out/m/*.gz", "out/m/*.json"), exported, export),
 )

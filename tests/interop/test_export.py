@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.interop.export import export_lm_eval
 from accgate.interop.lm_eval import Choice, import_lm_eval
+from accgate.interop.lm_eval_export import export_lm_eval
 from accgate.records.file import Record, RecordWriter, paths_of, read_records, write_gzip_lines
 from accgate.tasks.sample import sample_id
 

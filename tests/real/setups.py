@@ -13,16 +13,25 @@ import pytest
 from tests.browser.axe import axe
 from tests.browser.chromium import program
 from tests.real import docker, vllm_cpu
+from tests.real.environments import BUILDING, python_with
 from tests.real.slurm import slurm_unpacked
 from tests.real.test_bfcl import bfcl_installed
+from tests.real.test_elsewhere import devcontainer_installed
 from tests.real.test_evalplus import evalplus_installed
+from tests.real.test_exports import ctrf_installed, exports_installed
 from tests.real.test_interop import inspect_installed
+from tests.real.test_nemo import nemo_installed
 from tests.real.test_openapi import prism_installed
 
 SETUPS: Mapping[str, Callable[[], object]] = {
     "the image": docker.build,
     "GitHub's description and Prism": prism_installed,
     "Inspect": inspect_installed,
+    "what reads exports": exports_installed,
+    "CTRF": ctrf_installed,
+    "NeMo Evaluator": nemo_installed,
+    "what builds a wheel": lambda: python_with(*BUILDING),
+    "dev containers": devcontainer_installed,
     "BFCL": bfcl_installed,
     "EvalPlus": evalplus_installed,
     "Slurm": slurm_unpacked,

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-import venv
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from importlib import metadata
@@ -22,18 +21,16 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.inputs.toml import read_toml
-from accgate.interop.export import export_lm_eval
 from accgate.interop.inspect_logs import import_inspect
 from accgate.interop.lm_eval import Choice, import_lm_eval
+from accgate.interop.lm_eval_export import export_lm_eval
 from accgate.records.file import paths_of, read_records
 from tests.engines.planned import engine_of
-from tests.runner import KEPT
+from tests.real.environments import python_with
 
 pytestmark = pytest.mark.interop
 
 PACKAGES = ["inspect-ai==0.3.285", "openai>=2"]
-FOLDER = KEPT / "inspect"
-INSTALL_SECONDS = 1800
 START_SECONDS = 900
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SERVER = """
@@ -251,19 +248,8 @@ def test_an_export_is_read_and_aggregated_by_lm_eval_s_own_code(lm_eval_log: Pat
 
 
 def inspect_installed() -> str:
-    """A Python that has Inspect, in a folder that stays; skips where pip cannot install it."""
-    python, mark = FOLDER / "bin" / "python", FOLDER / "installed.json"
-    if not mark.exists() or json.loads(mark.read_text()) != [sys.version, *PACKAGES]:
-        venv.create(FOLDER, clear=True, with_pip=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", *PACKAGES]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"pip did not install {PACKAGES} in {INSTALL_SECONDS} s")
-        if done.returncode:
-            pytest.skip(f"pip cannot install {PACKAGES}: {done.stderr[-300:]}")
-        mark.write_text(json.dumps([sys.version, *PACKAGES]))
-    return str(python)
+    """A Python that has Inspect; skips where pip cannot install it."""
+    return python_with("inspect", PACKAGES)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
 from .inline import embed, policy_hash
 from .page import html_report
+from .run import Sides, sides_of
 
-__all__ = ["embed", "html_report", "policy_hash"]
+__all__ = ["Sides", "embed", "html_report", "policy_hash", "sides_of"]

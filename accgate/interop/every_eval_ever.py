@@ -1,0 +1,258 @@
+"""A run in the schema of Every Eval Ever (evaleval/every_eval_ever): a log per model, its samples beside it.
+
+Written to schema version 0.3.0, where its datastore wants them: a collection, then developer, model and a UUID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from accgate._version import __version__
+from accgate.errors import BadInput
+from accgate.interop.run_folder import CheckRun, RunFolder
+from accgate.records import Record, json_line, write_atomically
+from accgate.tasks import FRACTIONS
+from accgate.text import number
+
+SCHEMA = "0.3.0"
+COLLECTION = "accgate"
+SHARES = FRACTIONS | {"accuracy", "exact-match", "pass-at-1"}  # metrics that are counted from 0 to 1 there
+MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def export_every_eval_ever(
+    run: RunFolder,
+    out: Path,
+    *,
+    organisation: str,
+    relationship: str,
+    metric: str,
+    model_ids: Mapping[str, str],
+    datasets: Mapping[str, str],
+) -> list[Path]:
+    """Write a log and its samples for each model of a run; the logs. The same run gives the same files.
+
+    Parameters
+    ----------
+    run : RunFolder
+    out : path
+        The folder in which `data/` stands.
+    organisation, relationship : str
+        Who evaluated, and what they are to the model's developer: first_party, third_party, collaborative or other.
+    metric : str
+        What the score is called there; a metric that is counted from 0 to 1 gets points / 100.
+    model_ids : mapping of model to org/name
+        For models that are not themselves called by their name on the Hugging Face Hub.
+    datasets : mapping of task to org/name
+        Datasets on the Hub, where they are there.
+
+    Raises
+    ------
+    BadInput
+        When a sample has no score or no prompt, scores do not fit the metric, or a model has no name of this form.
+    """
+    logs = [
+        _log(run, model, checks, organisation, relationship, metric, model_ids, datasets)
+        for model, checks in run.models.items()
+    ]
+    written = []
+    try:
+        for path, log, rows in logs:
+            samples = out / log["detailed_evaluation_results"]["file_path"]
+            samples.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(samples, rows)
+            write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
+            written.append(out / path)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
+    return written
+
+
+def _log(
+    run: RunFolder,
+    model: str,
+    checks: tuple[CheckRun, ...],
+    organisation: str,
+    relationship: str,
+    metric: str,
+    model_ids: Mapping[str, str],
+    datasets: Mapping[str, str],
+) -> tuple[Path, dict[str, Any], bytes]:
+    """Where a model's log belongs, the log, and its samples."""
+    id_ = _model_id(model, checks, model_ids)
+    digest = hashlib.sha256(f"{run.sha256} {model}".encode()).digest()
+    name = str(uuid.UUID(bytes=digest[:16], version=4))
+    folder = Path("data") / COLLECTION / id_
+    began = str(int(datetime.fromisoformat(run.result.started).timestamp())) if run.result.started else "0"
+    about = {"schema_version": SCHEMA, "evaluation_id": f"{COLLECTION}/{id_}/{began}-{name[:8]}"}
+    rows = b"".join(json_line(row) for check in checks for row in _instances(check, about, id_, metric))
+    engine = run.engine(model)
+    log = about | {
+        "evaluation_timestamp": began,
+        "retrieved_timestamp": began,
+        "source_metadata": {
+            "source_name": "accgate",
+            "source_type": "evaluation_run",
+            "source_organization_name": organisation,
+            "evaluator_relationship": relationship,
+        },
+        "eval_library": {"name": "accgate", "version": run.result.accgate or __version__},
+        "model_info": {
+            "name": model,
+            "id": id_,
+            "developer": id_.partition("/")[0],
+            "inference_engine": None if engine is None else {"name": engine.name, "version": engine.version},
+            "additional_details": {
+                **{f"variant {key}": str(value) for key, value in checks[0].variant.items()},
+                **({} if engine is None else {"hardware": engine.hardware}),
+                "deployment_type": "unknown",
+                "model_availability": "unknown",
+            },
+        },
+        "evaluation_results": [_result(check, metric, began, datasets) for check in checks],
+        "detailed_evaluation_results": {
+            "format": "jsonl",
+            "file_path": (folder / f"{name}_samples.jsonl").as_posix(),
+            "hash_algorithm": "sha256",
+            "checksum": hashlib.sha256(rows).hexdigest(),
+            "total_rows": rows.count(b"\n"),
+        },
+    }
+    return folder / f"{name}.json", log, rows
+
+
+def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, str]) -> str:
+    served = str(checks[0].settings.get("model", ""))
+    for id_ in (model_ids.get(model), served, model):
+        if id_ is not None and MODEL.fullmatch(id_):
+            return id_
+        if id_ is not None and id_ == model_ids.get(model):
+            break
+    raise BadInput(
+        f"the model {model!r} needs a name as the Hugging Face Hub has them; give --model-id {model}=ORG/NAME"
+    )
+
+
+def _result(check: CheckRun, metric: str, began: str, datasets: Mapping[str, str]) -> dict[str, Any]:
+    task, figures, scale = str(check.verdict.task), check.figures, _scale(metric)
+    if "mean" not in figures:
+        raise BadInput(f"{check.name}: has no mean; a log of scores cannot hold it")
+    spread = None
+    if "standard_error" in figures:
+        spread = {
+            "standard_error": {
+                "value": figures["standard_error"] * scale,
+                "method": "cluster-robust" if check.verdict.clusters else "analytic",
+            },
+            "num_samples": check.verdict.n,
+        }
+    details = {name: f"{value:.12g}" for name, value in figures.items()}
+    if check.verdict.is_early:
+        details["stopped_early"] = f"{check.verdict.stop}, after {check.verdict.n} of {check.verdict.n_max} samples"
+    return {
+        "evaluation_result_id": task,
+        "evaluation_name": task,
+        "evaluation_timestamp": began,
+        "source_data": _dataset(check, datasets.get(task)),
+        "metric_config": {
+            "metric_id": metric,
+            "metric_name": metric,
+            "metric_unit": "proportion" if scale != 1.0 else "points",
+            "lower_is_better": not check.verdict.higher_is_better,
+            "score_type": "continuous",
+            "min_score": 0.0 if scale != 1.0 else "-Infinity",
+            "max_score": 1.0 if scale != 1.0 else "Infinity",
+        },
+        "score_details": {
+            "score": figures["mean"] * scale,
+            "uncertainty": spread,
+            "details": {"verdict": check.verdict.verdict, "test": str(check.verdict.test), "unit": "points", **details},
+        },
+        "generation_config": _generation(check.settings),
+    }
+
+
+def _dataset(check: CheckRun, hub: str | None) -> dict[str, Any]:
+    """The dataset as it was used; a hub's name where one is given."""
+    about: dict[str, Any] = {
+        "dataset_name": str(check.verdict.task),
+        "additional_details": {f"{part}_sha256": digest for part, digest in check.digests.items()},
+    }
+    return about | ({"source_type": "other"} if hub is None else {"source_type": "hf_dataset", "hf_repo": hub})
+
+
+def _generation(settings: Mapping[str, Any]) -> dict[str, Any]:
+    sampling = settings.get("sampling")
+    values = dict(sampling) if isinstance(sampling, dict) else {}
+    typed = {
+        name: values.pop(name)
+        for name in ("temperature", "top_p", "top_k", "max_tokens")
+        if values.get(name) is not None
+    }
+    rest = {name: json.dumps(value) for name, value in values.items() if value not in (None, [], {})}
+    options = settings.get("options")
+    return {
+        "generation_args": typed,
+        "additional_details": rest | {"engine_options": json.dumps(options if isinstance(options, dict) else {})},
+    }
+
+
+def _instances(check: CheckRun, about: Mapping[str, str], model: str, metric: str) -> Iterator[dict[str, Any]]:
+    samples = check.whole_samples()
+    if lacking := [id_ for id_ in samples.ids if id_ not in check.prompts]:
+        raise BadInput(f"{check.name}: {len(lacking)} of {len(samples.ids)} samples have no prompt beside the records")
+    for record in samples.records:
+        yield _instance(record, check, about, model, metric)
+
+
+def _instance(record: Record, check: CheckRun, about: Mapping[str, str], model: str, metric: str) -> dict[str, Any]:
+    assert record.score is not None  # whole_samples
+    scale = _scale(metric)
+    if scale != 1.0 and not 0.0 <= record.score <= 100.0:
+        raise BadInput(
+            f"{check.name}: sample {record.id} has {number(record.score)} points, but {metric} goes from 0 to 1 there; "
+            "name another --metric"
+        )
+    question = {"raw": check.prompts[record.id], "reference": [record.target]}
+    row: dict[str, Any] = dict(about) | {
+        "model_id": model,
+        "evaluation_name": str(check.verdict.task),
+        "evaluation_result_id": str(check.verdict.task),
+        "sample_id": record.id,
+        "sample_hash": hashlib.sha256(json.dumps(question, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": question,
+        "output": {"raw": [record.reply or ""]},
+        "answer_attribution": [
+            {
+                "turn_idx": 0,
+                "source": "output.raw",
+                "extracted_value": record.answer or "",
+                "extraction_method": f"accgate {check.digests.get('extract', '')}".strip(),
+                "is_terminal": True,
+            }
+        ],
+        "evaluation": {"score": record.score * scale, "is_correct": record.score == 100.0},
+        "performance": {"latency_ms": max(record.seconds, 0.0) * 1000.0},
+        "metadata": {"repeat": str(record.repeat)},
+    }
+    if record.reasoning:
+        row["output"]["reasoning_trace"] = [record.reasoning]
+    if record.prompt_tokens is not None and record.completion_tokens is not None:
+        row["token_usage"] = {
+            "input_tokens": record.prompt_tokens,
+            "output_tokens": record.completion_tokens,
+            "total_tokens": record.prompt_tokens + record.completion_tokens,
+        }
+    return row
+
+
+def _scale(metric: str) -> float:
+    return 0.01 if metric in SHARES else 1.0

@@ -1,0 +1,111 @@
+"""A run's scores as the Hugging Face Hub shows them on a model's page: `.eval_results/*.yaml`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from accgate._version import __version__
+from accgate.errors import BadInput
+from accgate.interop.run_folder import CheckRun, RunFolder
+from accgate.records import file_name, write_atomically
+from accgate.text import number
+
+FOLDER = ".eval_results"
+_NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
+BENCHMARK = re.compile(rf"(?P<dataset>{_NAME})(?::(?P<task>[\w.-]+))?(?:@(?P<revision>[0-9a-f]{{7,64}}))?")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A dataset of the Hub that is a benchmark, the task's id in its eval.yaml, and the dataset's commit.
+
+    >>> read_benchmark("openai/gsm8k:gsm8k@740312add88f781978c0658806c59bc2815b9866").task
+    'gsm8k'
+    """
+
+    dataset: str
+    task: str = "default"
+    revision: str | None = None
+
+
+def read_benchmark(text: str) -> Benchmark:
+    """ORG/NAME[:TASK_ID][@REVISION].
+
+    Raises
+    ------
+    BadInput
+        When it is not of this form.
+    """
+    match = BENCHMARK.fullmatch(text)
+    if match is None:
+        raise BadInput(f"{text!r} is no dataset of the Hub; write ORG/NAME[:TASK_ID][@COMMIT], as openai/gsm8k:gsm8k")
+    return Benchmark(match["dataset"], match["task"] or "default", match["revision"])
+
+
+def export_hub(
+    run: RunFolder, out: Path, *, benchmarks: Mapping[str, str], fractions: bool, source: str | None
+) -> list[Path]:
+    """Write `<out>/<model>/.eval_results/<task>.yaml` for each task that has a benchmark; the files.
+
+    Values are points, or with `fractions` points / 100, as the benchmark's leaderboard has them. `source` is a link to
+    the run.
+
+    Raises
+    ------
+    BadInput
+        When a score would claim more than the run shows: samples without a score, or a run that stopped early; when
+        a task has no check, or none has a benchmark.
+    """
+    tasks = {str(check.verdict.task) for check in run.checks}
+    if not benchmarks:
+        raise BadInput("the Hub shows scores of benchmarks only; name each with --dataset TASK=ORG/NAME:TASK_ID")
+    if unknown := sorted(set(benchmarks) - tasks):
+        raise BadInput(f"{run.path}: has no task {unknown[0]!r}; its tasks: {', '.join(sorted(tasks))}")
+    texts = {
+        out / file_name(model) / FOLDER / f"{file_name(str(check.verdict.task))}.yaml": _entry(
+            run, check, read_benchmark(benchmarks[str(check.verdict.task)]), fractions, source
+        )
+        for model, checks in run.models.items()
+        for check in checks
+        if check.verdict.task in benchmarks
+    }
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text.encode())
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
+    return list(texts)
+
+
+def _entry(run: RunFolder, check: CheckRun, benchmark: Benchmark, fractions: bool, source: str | None) -> str:
+    check.whole_samples()
+    verdict, mean = check.verdict, check.verdict.candidate.mean
+    if mean is None:
+        raise BadInput(f"{check.name}: has no mean")
+    if verdict.is_early:
+        raise BadInput(
+            f"{check.name}: stopped early, after {verdict.n:,} of {verdict.n_max:,} samples, and its mean leans "
+            "towards what ended it; run it with early_stopping = false before you publish its score"
+        )
+    notes = [f"{verdict.n:,} samples"]
+    if (error := check.mean_error) is not None:
+        notes.append(f"standard error {number(error)} points")
+    notes += [f"{key}: {value}" for key, value in sorted(check.variant.items())]
+    notes.append(f"accgate {run.result.accgate or __version__}")
+    lines = ["- dataset:", f"    id: {_text(benchmark.dataset)}", f"    task_id: {_text(benchmark.task)}"]
+    lines += [f"    revision: {_text(benchmark.revision)}"] if benchmark.revision else []
+    lines.append(f"  value: {mean / 100.0 if fractions else mean!r}")
+    lines += [f"  date: {_text(run.result.started)}"] if run.result.started else []
+    lines += ["  source:", f"    url: {_text(source)}", '    name: "accgate"'] if source else []
+    lines.append(f"  notes: {_text(', '.join(notes))}")
+    return "\n".join(lines) + "\n"
+
+
+def _text(text: str) -> str:
+    """A text as YAML, which takes JSON's."""
+    return json.dumps(text)

@@ -1,0 +1,327 @@
+"""Results of NeMo Evaluator as run records: its bundles (`eval-*.json` with results.jsonl), and own benchmarks (BYOB).
+
+The bundles are those of `nel eval run`; BYOB's folders hold byob_results.json and, where predictions are kept,
+byob_predictions.jsonl. A results.yml has means alone, which no pairing can come from.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accgate.errors import BadInput
+from accgate.inputs import read_plain, read_table
+from accgate.interop.task_log import MALFORMED, TaskLog, check_mean
+from accgate.records import Record
+from accgate.tasks import harness_fingerprint, sample_id, scale_of
+
+BUNDLE, BYOB = "results.jsonl", "byob_predictions.jsonl"
+MEANS = ("results.yml", "byob_results.json")
+DIGITS = 4  # of the means in byob_results.json
+LARGEST = 50_000_000  # bytes of a summary
+NOT_MEASURED = {"infra_error", "system"}  # graded 0 by NeMo Evaluator, though nothing was asked
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: its problem and repeat, what went in and came out, its scores; `error` where it has none."""
+
+    number: int
+    key: tuple[Any, int]
+    prompt: str
+    target: str
+    answer: str | None
+    reply: str | None
+    scores: Mapping[str, float]
+    error: str | None = None
+    tokens: int | None = None
+    seconds: float = 0.0
+
+
+def nemo_files(paths: Iterable[Path]) -> list[Path]:
+    """The files with a line per sample that are named, one by one or by a folder above them, each once.
+
+    Raises
+    ------
+    BadInput
+        For a folder without any: it says so where there are means alone.
+    """
+    files: dict[Path, Path] = {}
+    for path in paths:
+        inside = [path] if not path.is_dir() else sorted(file for name in (BUNDLE, BYOB) for file in path.rglob(name))
+        if not inside and any(path.rglob("samples_*.jsonl")):  # of NeMo's container of that harness
+            raise BadInput(
+                f"{path}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {path}`"
+            )
+        if not inside:
+            means = [file for name in (*MEANS, "eval-*.json") for file in sorted(path.rglob(name))]
+            hint = f"{means[0].name} there holds means alone; " if means else ""
+            raise BadInput(
+                f"{path}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
+                "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
+            )
+        for file in inside:
+            files.setdefault(file.resolve(), file)
+    return list(files.values())
+
+
+def import_nemo(
+    path: Path, *, metric: str | None = None, scale: float | None = None, model: str | None = None
+) -> TaskLog:
+    """The task of one file of samples, with the summary beside it.
+
+    Raises
+    ------
+    BadInput
+        With file and line: for a line that cannot be read or comes twice, samples that are missing, a mean that is not
+        the one that NeMo Evaluator reports, a metric that is ambiguous, or a scale that is not known.
+    """
+    try:
+        return _byob_log(path, metric, scale, model) if path.name == BYOB else _bundle_log(path, metric, scale, model)
+    except MALFORMED as error:
+        fault = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{path}: is not as NeMo Evaluator writes it ({fault}); import the folder it wrote") from error
+
+
+def _bundle_log(path: Path, metric: str | None, scale: float | None, model: str | None) -> TaskLog:
+    bundles = sorted(path.parent.glob("eval-*.json"))
+    if len(bundles) != 1:
+        raise BadInput(
+            f"{path}: has {len(bundles)} eval-*.json beside it; it belongs to exactly one, which tells the benchmark "
+            "and how many samples there are"
+        )
+    if metric not in (None, "reward"):
+        raise BadInput(f"{path}: has the metric reward alone, no {metric!r}; leave --metric out")
+    bundle = _summary(bundles[0])
+    config, benchmark = bundle["config"], bundle["benchmark"]
+    rows = [_bundle_row(path, number, row) for number, row in read_table(path)]
+    _check_keys(path, rows)
+    counts = {
+        "lines": (len(rows), bundle["n_results"]),
+        "problems": (len({row.key[0] for row in rows}), benchmark["samples"]),
+        "repeats": (len({row.key[1] for row in rows}), benchmark["repeats"]),
+    }
+    for what, (there, reported) in counts.items():
+        if there != reported:
+            raise BadInput(f"{path}: holds {there} {what}, but {bundles[0].name} says {reported}; some are missing")
+    reported = benchmark["scores"]["summary"]["mean"]
+    mean = math.fsum(row.scores["reward"] for row in rows) / len(rows)
+    factor = scale_of("reward", (), scale, str(path))
+    failed = sum(row.error is not None for row in rows)
+    reported = check_mean(mean, reported, "reward", path, bundles[0]) * factor
+    return _task_log(
+        path,
+        rows,
+        "reward",
+        factor,
+        model=model or config.get("model"),
+        task=benchmark["name"],
+        reported=None if failed else reported,
+        note=f"{failed} problems were not measured, which NeMo Evaluator counts as 0" if failed else "",
+        tool=f"NeMo Evaluator {bundle['sdk_version']}",
+        date=str(bundle["timestamp"])[:10],
+        settings=config,
+    )
+
+
+def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
+    reward = _number(path, number, "reward", row["reward"])
+    details = row.get("scoring_details") or {}
+    category = details.get("error_category")
+    target, problem = str(row["expected_answer"]), row["problem_idx"]
+    if not isinstance(problem, int):
+        raise BadInput(f"{path}:{number}: problem_idx is {problem!r}, which is no whole number")
+    error = f"{category}: {details.get('error', '')}" if category in NOT_MEASURED else None
+    return Row(
+        number,
+        (problem, row.get("repeat", 0)),
+        f"problem {problem}",  # the prompt is not there; another target is another sample all the same
+        target,
+        _text(row.get("extracted_answer")),
+        _text(row.get("model_response")),
+        {"reward": reward},
+        error,
+        seconds=float(row.get("latency_ms") or 0.0) / 1000.0,
+    )
+
+
+def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | None) -> TaskLog:
+    results = path.with_name("byob_results.json")
+    if not results.is_file():
+        raise BadInput(
+            f"{path}: has no byob_results.json beside it, which tells the benchmark; import its whole folder"
+        )
+    tasks = _summary(results)["tasks"]
+    if len(tasks) != 1:
+        raise BadInput(f"{results}: has {len(tasks)} tasks, and not one")
+    ((task, content),) = tasks.items()
+    scores = content["metrics"]["pass@1"]["scores"]
+    rows = [_byob_row(path, number, row) for number, row in read_table(path)]
+    _check_keys(path, rows)
+    names = sorted(scores)
+    if metric is None and len(names) > 1:
+        raise BadInput(f"{path}: has the metrics {', '.join(names)}; choose one with --metric")
+    chosen = names[0] if metric is None else metric
+    if chosen not in scores:
+        raise BadInput(f"{path}: has no metric {chosen!r}; there are {', '.join(names)}")
+    values = [row.scores[chosen] for row in rows if row.error is None and chosen in row.scores]
+    stats = scores[chosen]["stats"]
+    if len(values) != stats["count"]:
+        raise BadInput(
+            f"{path}: {len(values)} lines have a score {chosen}, but {results.name} counts {stats['count']}; some are "
+            "missing"
+        )
+    mean = math.fsum(values) / len(values)
+    if round(mean, DIGITS) != stats["mean"] and not math.isclose(mean, stats["mean"], abs_tol=0.6 * 10**-DIGITS):
+        raise BadInput(
+            f"{path}: the samples' mean of {chosen} is {mean:.10g}, but {results.name} reports {stats['mean']:.10g}; "
+            "samples are missing or were changed"
+        )
+    failed = len(rows) - len(values)
+    return _task_log(
+        path,
+        rows,
+        chosen,
+        scale_of(chosen, (), scale, str(path)),
+        model=model or _model_of(path),
+        task=task,
+        reported=None,
+        note=f"{failed} samples were not scored, which its mean leaves out"
+        if failed
+        else "its mean is rounded there, and agrees",
+        tool="NeMo Evaluator BYOB",
+        date="",
+        settings={},
+    )
+
+
+def _byob_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
+    scores = row["scores"] if row["status"] == "scored" else {}
+    about = row.get("metadata") or {}
+    numbers = {
+        name: _number(path, number, name, value)
+        for name, value in scores.items()
+        if isinstance(value, (bool, int, float))
+    }
+    return Row(
+        number,
+        (row["sample_id"], int(about.get("_repeat", 0))),
+        str(row["prompt"]),
+        str(row["target"]),
+        None,
+        _text(row["response"]),
+        numbers,
+        None if row["status"] == "scored" else str(row.get("error") or row["status"]),
+    )
+
+
+def _model_of(path: Path) -> str | None:
+    """The model that the results.yml above BYOB's folder names; None without one."""
+    for folder in (path.parent, path.parent.parent):
+        file = folder / "results.yml"
+        if file.is_file():
+            import yaml
+
+            try:
+                name = yaml.safe_load(read_plain(file, LARGEST))["target"]["api_endpoint"]["model_id"]
+            except (yaml.YAMLError, *MALFORMED) as error:
+                raise BadInput(f"{file}: cannot be read: {error}; name the model with --model") from error
+            return str(name)
+    return None
+
+
+def _task_log(
+    path: Path,
+    rows: Sequence[Row],
+    metric: str,
+    scale: float,
+    *,
+    model: str | None,
+    task: str,
+    reported: float | None,
+    note: str,
+    tool: str,
+    date: str,
+    settings: Mapping[str, Any],
+) -> TaskLog:
+    if not model:
+        raise BadInput(f"{path}: nothing beside it names the model; name it with --model")
+    ids, prompts = _ids(task, rows), {}
+    records = []
+    for row, id_ in zip(rows, ids, strict=True):
+        score = None if row.error is not None else row.scores.get(metric)
+        error = row.error or (f"it has no score {metric}" if score is None else None)
+        points = None if score is None or error is not None else score * scale
+        records.append(
+            Record(
+                id_, row.key[1], points, row.target, row.answer, row.reply, None, None, row.tokens, row.seconds, error
+            )
+        )
+        prompts[id_] = row.prompt
+    generation = {key: settings[key] for key in ("temperature", "max_tokens", "top_p", "seed") if key in settings}
+    return TaskLog(
+        model=str(model),
+        task=str(task),
+        metric=metric,
+        tool=tool,
+        source=path,
+        records=tuple(records),
+        prompts=prompts,
+        scale=scale,
+        reported=reported,
+        note=note,
+        fingerprint=harness_fingerprint(str(task), metric, "nemo", generation),
+        date=date,
+    )
+
+
+def _ids(task: str, rows: Sequence[Row]) -> list[str]:
+    """The id of each line: identical problems of one repeat count from 0, and every repeat of a problem has one id."""
+    seen: Counter[tuple[str, str, int]] = Counter()
+    ids = []
+    for row in sorted(rows, key=lambda row: (row.key[1], row.key[0])):
+        place = (row.prompt, row.target, row.key[1])
+        ids.append((row.number, sample_id(task, row.prompt, row.target, seen[place])))
+        seen[place] += 1
+    by_line = dict(ids)
+    return [by_line[row.number] for row in rows]
+
+
+def _check_keys(path: Path, rows: Sequence[Row]) -> None:
+    if not rows:
+        raise BadInput(f"{path}: holds no samples")
+    twice = [key for key, count in Counter(row.key for row in rows).items() if count > 1]
+    if twice:
+        raise BadInput(f"{path}: holds sample {twice[0][0]}, repeat {twice[0][1]}, twice; import the file it wrote")
+    counts = Counter(row.key[1] for row in rows)
+    if len(set(counts.values())) > 1:
+        raise BadInput(
+            f"{path}: its repeats have {min(counts.values())} to {max(counts.values())} samples, not as many each"
+        )
+
+
+def _summary(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(read_plain(path, LARGEST))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{path}: cannot be read as JSON: {error}; import the folder that NeMo Evaluator wrote"
+        ) from error
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}: is no JSON object; import the folder that NeMo Evaluator wrote")
+    return content
+
+
+def _number(path: Path, number: int, name: str, value: Any) -> float:
+    if not isinstance(value, (bool, int, float)) or not math.isfinite(value):
+        raise BadInput(f"{path}:{number}: {name} is {value!r}, which is no score; a missing score is no wrong answer")
+    return float(value)
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

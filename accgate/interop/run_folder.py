@@ -1,0 +1,156 @@
+"""A finished run as other tools take it: each check's figures, the samples it was decided on, and their settings."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accgate.errors import BadInput
+from accgate.records import codes_of, paths_of, read_gzip_lines, settings_of_run
+from accgate.report import Sides, read_result, sides_of
+from accgate.result import NAME, EngineInfo, Result
+from accgate.stats import cluster_robust_error
+from accgate.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """One check of a run.
+
+    `samples` are those that it was decided on; in their place stands why there are none, as where there is no
+    reference. `settings` are the model's and the task's, with their digests; empty without samples.
+    """
+
+    verdict: Verdict
+    samples: Sides | str
+    prompts: Mapping[str, str]
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Model and task."""
+        return f"{self.verdict.model} / {self.verdict.task}"
+
+    @property
+    def mean_error(self) -> float | None:
+        """Standard error of the candidate's mean, points, by clusters where there are any; None where it has none."""
+        if isinstance(self.samples, str) or self.verdict.statistic is not None or len(self.samples.ids) < 2:
+            return None
+        values = self.samples.candidate
+        if np.isnan(values).any():
+            return None
+        if self.samples.clusters is not None:
+            return cluster_robust_error(values, codes_of(self.samples.clusters))
+        return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The check's numbers by name, points where they are scores; those that do not exist are left out."""
+        v = self.verdict
+        low, high = (None, None) if v.interval is None else v.interval.two_sided
+        numbers: dict[str, float | None] = {
+            "mean": v.candidate.mean,
+            "standard_error": self.mean_error,
+            "n": v.n,
+            "errors": v.candidate.errors,
+            "reference_mean": v.reference.mean,
+            "difference": v.difference,
+            "interval_low": low,
+            "interval_high": high,
+            "bound": None if v.interval is None else v.interval.one_sided,
+            "gamma": v.gamma,
+            "theta": v.theta,
+            "alpha": v.alpha,
+            "beta": v.beta,
+            "p_value": v.p_value,
+            "p_adjusted": v.p_adjusted,
+            "discordance": v.discordance,
+            "lost": v.lost,
+            "gained": v.gained,
+        }
+        return {name: float(value) for name, value in numbers.items() if value is not None and math.isfinite(value)}
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What tells this task from another of the same name: digests of its dataset, prompt, metric and so on."""
+        return {key.removeprefix("task "): str(v) for key, v in self.settings.items() if key.startswith("task ")}
+
+    @property
+    def variant(self) -> dict[str, Any]:
+        """What the configuration says that was run: dtype, quantisation and the like."""
+        variant = self.settings.get("variant")
+        return dict(variant) if isinstance(variant, dict) else {}
+
+    def whole_samples(self) -> Sides:
+        """The samples, each of which has a score.
+
+        Raises
+        ------
+        BadInput
+            When there are none, or some have no score: a target for scores cannot hold that.
+        """
+        if isinstance(self.samples, str):
+            raise BadInput(f"{self.name}: has no scores to export: {self.samples}")
+        failed = int(np.isnan(self.samples.candidate).sum())
+        if failed:
+            raise BadInput(f"{self.name}: {failed} of {self.verdict.n} samples have no score; evaluate them again")
+        return self.samples
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run: its result, its checks, the file they come from and that file's SHA-256."""
+
+    path: Path
+    sha256: str
+    result: Result
+    checks: tuple[CheckRun, ...]
+
+    @property
+    def models(self) -> dict[str, tuple[CheckRun, ...]]:
+        """The checks of each model."""
+        names = dict.fromkeys(str(check.verdict.model) for check in self.checks)
+        return {name: tuple(check for check in self.checks if check.verdict.model == name) for name in names}
+
+    def engine(self, model: str) -> EngineInfo | None:
+        """What the model ran on."""
+        return self.result.engines.get(model)
+
+
+def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:
+    """A finished run, from its folder or its accgate.json; only checks of these tasks where some are named.
+
+    Raises
+    ------
+    BadInput
+        When the result cannot be read, is no run's, or the records beside it are of another run or damaged.
+    """
+    path = path / NAME if path.is_dir() else path
+    result = read_result(path)
+    if not result.checks or any(check.model is None or check.task is None for check in result.checks):
+        raise BadInput(f"{path}: is no run, but a comparison of two files; name an accgate.json that `run` wrote")
+    if unknown := sorted(set(tasks) - {str(check.task) for check in result.checks}):
+        raise BadInput(f"{path}: has no task {unknown[0]!r}; its tasks: {_names(result)}")
+    checks = [_check_run(check, path, result.seed) for check in result.checks if not tasks or check.task in tasks]
+    return RunFolder(path, hashlib.sha256(path.read_bytes()).hexdigest(), result, tuple(checks))
+
+
+def _names(result: Result) -> str:
+    return ", ".join(dict.fromkeys(str(check.task) for check in result.checks))
+
+
+def _check_run(verdict: Verdict, path: Path, seed: int) -> CheckRun:
+    samples = sides_of(verdict, path.parent, seed)
+    if isinstance(samples, str):
+        if verdict.n and verdict.verdict not in ("error", "no-reference"):
+            raise BadInput(f"{path}: {verdict.model} / {verdict.task}: {samples}; export the folder that the run wrote")
+        return CheckRun(verdict, samples, {}, {})
+    paths = paths_of(path.parent, str(verdict.model), str(verdict.task))
+    prompts = {row["id"]: row["prompt"] or "" for row in read_gzip_lines(paths.prompts, "prompt")}
+    return CheckRun(verdict, samples, prompts, settings_of_run(paths))

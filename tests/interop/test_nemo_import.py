@@ -1,0 +1,136 @@
+"""NeMo Evaluator's bundles, as its engine/artifacts.py writes them, and what is not in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.interop.nemo import import_nemo, nemo_files
+
+Row = dict[str, Any]
+
+
+def rows(wrong: int, repeats: int = 2, n: int = 20) -> list[Row]:
+    return [
+        {
+            "problem_idx": i, "repeat": repeat, "reward": float(i >= wrong), "scorer_rewards": {},
+            "model_response": f"It is {i}.", "extracted_answer": str(i), "expected_answer": str(i),
+            "scoring_details": {"method": "exact"}, "metadata": {}, "tokens": 9, "latency_ms": 12.5,
+        }
+        for repeat in range(repeats) for i in range(n)
+    ]  # fmt: skip
+
+
+def bundle(folder: Path, results: list[Row], **changes: Any) -> Path:
+    """A folder as `write_all` leaves it."""
+    folder.mkdir(parents=True)
+    rewards = [row["reward"] for row in results]
+    content = {
+        "run_id": "eval-20261122T120000Z-gsm8k", "config_hash": "sha256:0", "sdk_version": "0.4.0",
+        "timestamp": "2026-11-22T12:00:00+00:00", "config": {"model": "org/m", "temperature": 0.0, "repeats": 2},
+        "benchmark": {
+            "name": "gsm8k", "samples": 20, "repeats": 2,
+            "scores": {"summary": {"mean": sum(rewards) / len(rewards), "n": len(rewards)}},
+        },
+        "n_results": len(results),
+    }  # fmt: skip
+    (folder / f"{content['run_id']}.json").write_text(json.dumps(content | changes))
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in results))
+    return folder / "results.jsonl"
+
+
+def test_a_bundle_has_its_scores_its_repeats_and_the_mean_that_it_reports(tmp_path: Path) -> None:
+    log = import_nemo(bundle(tmp_path / "a", rows(5)), scale=100.0)
+    assert (log.model, log.task, log.metric, log.tool) == ("org/m", "gsm8k", "reward", "NeMo Evaluator 0.4.0")
+    assert (log.samples, len(log.records), log.mean, log.reported) == (20, 40, 75.0, 75.0)
+    assert {record.repeat for record in log.records} == {0, 1}
+    first = log.records[0]
+    assert (first.reply, first.answer, first.target, first.seconds) == ("It is 0.", "0", "0", 0.0125)
+
+
+def test_two_bundles_are_paired_by_problem_and_a_changed_target_is_another_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = [row | ({"expected_answer": "9"} if row["problem_idx"] == 3 else {}) for row in rows(14)]
+    for name, results in (("before", rows(5)), ("now", rows(14)), ("other", changed)):
+        bundle(tmp_path / name, results)
+        command = ["import", "nemo", str(tmp_path / name), "--scale", "100", "--model", "m"]
+        assert main([*command, "--out", str(tmp_path / "out" / name)]) == 0
+    files = {name: str(tmp_path / "out" / name / "m" / "gsm8k.jsonl") for name in ("before", "now", "other")}
+    capsys.readouterr()
+    assert main(["compare", files["before"], files["now"], "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert (verdict["difference"], verdict["n"], verdict["lost"]) == (-45.0, 20, 9)
+    assert main(["compare", files["before"], files["other"]]) == 2
+
+
+def test_a_problem_that_was_not_measured_is_no_wrong_answer(tmp_path: Path) -> None:
+    results = rows(5)
+    for row in results[:1]:
+        row["scoring_details"] = {"error_category": "infra_error", "error": "no route to host"}
+    log = import_nemo(bundle(tmp_path / "a", results), scale=100.0)
+    assert (log.records[0].score, log.records[0].error) == (None, "infra_error: no route to host")
+    assert log.reported is None
+    assert "1 problems were not measured" in log.note
+
+
+def nothing(_: list[Row]) -> None: ...
+
+
+FAULTS: tuple[tuple[Callable[[list[Row]], Any], Row, str], ...] = (
+    (lambda all_: [all_.pop(39), all_.pop(19)], {"n_results": 40}, "holds 38 lines, but eval-.*json says 40"),
+    (lambda all_: all_.append(dict(all_[0])), {}, "holds sample 0, repeat 0, twice"),
+    (lambda all_: all_.pop(), {}, "19 to 20 samples, not as many each"),
+    (lambda all_: [all_.pop(20), all_.pop(0)], {}, "holds 19 problems, but eval-.*json says 20"),
+    (lambda all_: all_[0].update(reward=None), {}, ":1: reward is None, which is no score"),
+    (lambda all_: all_[0].update(reward=float("nan")), {}, ":1: reward is nan"),
+    (lambda all_: all_[0].update(reward="1"), {}, ":1: reward is '1'"),
+    (lambda all_: all_[0].update(problem_idx="0"), {}, "problem_idx is '0'"),
+    (lambda all_: all_[0].pop("expected_answer"), {}, "is not as NeMo Evaluator writes it"),
+    (lambda all_: all_.clear(), {}, "holds no samples"),
+    (nothing, {"config": {}}, "name it with --model"),
+    (nothing, {"benchmark": None}, "is not as NeMo Evaluator writes it"),
+)
+
+
+def test_what_is_missing_doubled_or_unreadable_is_an_error(tmp_path: Path) -> None:
+    for number, (change, changes, fault) in enumerate(FAULTS):
+        results = rows(5)
+        path = bundle(tmp_path / str(number), results)
+        change(results)
+        (file,) = path.parent.glob("eval-*.json")
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"n_results": len(results)} | changes))
+        path.write_text("".join(json.dumps(row) + "\n" for row in results))
+        with pytest.raises(BadInput, match=fault):
+            import_nemo(path, scale=100.0)
+
+
+def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
+    path = bundle(tmp_path / "a", rows(5))
+    with pytest.raises(BadInput, match="is reward a fraction or in points"):
+        import_nemo(path)
+    with pytest.raises(BadInput, match="has the metric reward alone"):
+        import_nemo(path, scale=100.0, metric="acc")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(6)))
+    with pytest.raises(BadInput, match="the samples' mean of reward is"):
+        import_nemo(path, scale=100.0)
+    (path.parent / "eval-2.json").write_text("{}")
+    with pytest.raises(BadInput, match="has 2 eval-"):
+        import_nemo(path, scale=100.0)
+
+
+def test_means_alone_are_not_enough(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"holds no results\.jsonl and no byob_predictions\.jsonl; samples cannot"):
+        nemo_files([tmp_path])
+    (tmp_path / "results.yml").write_text("results: {}\n")
+    with pytest.raises(BadInput, match=r"results\.yml there holds means alone"):
+        nemo_files([tmp_path])
+    (tmp_path / "samples_gsm8k_2026-11-22T12-00-00.000000.jsonl").write_text("{}\n")
+    with pytest.raises(BadInput, match="use `accgate import lm-eval"):
+        nemo_files([tmp_path])

@@ -1,0 +1,165 @@
+"""Runs as other tools take them: the figures are the result's, and what claims more than the run shows is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.interop.every_eval_ever import export_every_eval_ever
+from accgate.interop.hub import export_hub, read_benchmark
+from accgate.interop.run_folder import RunFolder, read_run
+from tests.gates import N, Project, right_but
+
+HUB = {"sums": "org/sums:default@" + 40 * "a"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole run of 200 samples, of which 10 got worse and 2 better."""
+    project = Project(tmp_path_factory.mktemp("run"), theta=8.0, num_samples=N)
+    project.models["m"]["variant"] = {"quant": "fp8"}
+    project.write()
+    assert project.record(right_but(20)) == 0
+    assert project.run(right_but(28, start=2)) == 1
+    return project.out
+
+
+def everything(run: RunFolder, out: Path, **changes: Any) -> list[Path]:
+    options: dict[str, Any] = {"organisation": "us", "relationship": "other", "metric": "accuracy", "datasets": {}}
+    return export_every_eval_ever(run, out, **options | {"model_ids": {"m": "org/m"}} | changes)
+
+
+def hub(run: RunFolder, out: Path, **changes: Any) -> list[Path]:
+    return export_hub(run, out, **{"benchmarks": HUB, "fractions": False, "source": None} | changes)
+
+
+def changed(folder: Path, out: Path, **figures: Any) -> Path:
+    """The same run with other figures in its only check."""
+    result = json.loads((folder / "accgate.json").read_bytes())
+    result["checks"][0] |= figures
+    out.mkdir()
+    (out / "accgate.json").write_text(json.dumps(result))
+    (out / "m").symlink_to(folder / "m")
+    return out
+
+
+def test_the_figures_of_a_check_are_those_of_its_result_with_the_standard_error_of_its_scores(folder: Path) -> None:
+    (check,) = read_run(folder).checks
+    written = json.loads((folder / "accgate.json").read_bytes())["checks"][0]
+    figures = check.figures
+    for name in ("difference", "gamma", "theta", "p_value", "n", "alpha"):
+        assert figures[name] == written[name], name
+    assert (figures["mean"], figures["reference_mean"]) == (86.0, 90.0)
+    assert [figures["interval_low"], figures["interval_high"]] == written["interval"]["two_sided"]
+    assert figures["standard_error"] == pytest.approx(100 * math.sqrt(0.86 * 0.14 / (N - 1)))
+    assert set(check.digests) == {"dataset", "prompt", "extract", "metric", "reply"}
+    assert check.variant == {"quant": "fp8"}
+
+
+def test_records_of_another_run_or_none_at_all_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="of another run"):
+        read_run(changed(folder, tmp_path / "other", candidate={"mean": 99.0, "n": N, "errors": 0}))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "accgate.json").write_bytes((folder / "accgate.json").read_bytes())
+    with pytest.raises(BadInput, match="records are not beside"):
+        read_run(bare)
+    with pytest.raises(BadInput, match="has no task 'sum'; its tasks: sums"):
+        read_run(folder, tasks=["sum"])
+    (bare / "accgate.json").write_text(json.dumps(json.loads((folder / "accgate.json").read_bytes())["checks"][0]))
+    with pytest.raises(BadInput, match="there is no result"):
+        read_run(tmp_path)
+
+
+def test_a_score_for_the_hub_is_what_its_own_code_reads(folder: Path, tmp_path: Path) -> None:
+    entries = pytest.importorskip("huggingface_hub").parse_eval_result_entries
+    (path,) = hub(read_run(folder), tmp_path, source="https://example.org/run?a='b'")
+    assert path.relative_to(tmp_path).as_posix() == "m/.eval_results/sums.yaml"
+    (entry,) = entries(yaml.safe_load(path.read_bytes()))
+    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("org/sums", "default", 40 * "a")
+    assert (entry.value, entry.source_url) == (86.0, "https://example.org/run?a='b'")
+    assert entry.notes.startswith("200 samples, standard error 2.46 points, quant: fp8, accgate ")
+    (path,) = hub(read_run(folder), tmp_path, fractions=True)
+    assert entries(yaml.safe_load(path.read_bytes()))[0].value == 0.86
+
+
+def test_a_score_that_claims_more_than_the_run_shows_does_not_go_to_the_hub(folder: Path, tmp_path: Path) -> None:
+    run = read_run(folder)
+    (check,) = run.checks
+    early = replace(check, verdict=replace(check.verdict, n_max=1000, stop="futility"))
+    with pytest.raises(BadInput, match="stopped early, after 200 of 1,000 samples"):
+        hub(replace(run, checks=(early,)), tmp_path)
+    with pytest.raises(BadInput, match="no scores to export: nothing there"):
+        hub(replace(run, checks=(replace(check, samples="nothing there"),)), tmp_path)
+    with pytest.raises(BadInput, match="has no task 'sum'"):
+        hub(run, tmp_path, benchmarks={"sum": "org/sums"})
+    with pytest.raises(BadInput, match="name each with --dataset"):
+        hub(run, tmp_path, benchmarks={})
+    for text in ("sums", "org/sums@main", "org/../x", "a/b:c d", "org/sums:", ""):
+        with pytest.raises(BadInput, match="is no dataset of the Hub"):
+            read_benchmark(text)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> RunFolder:
+    """A run in which a sample failed."""
+    (tmp_path / "p").mkdir()
+    project = Project(tmp_path / "p", num_samples=N)
+    project.write(max_failed=0.5)
+    assert project.record(right_but(20)) == 0
+    rows = [json.loads(line) for line in project.answer(right_but(20)).read_text().splitlines()]
+    rows[0] = {"id": rows[0]["id"], "score": None, "error": "the server hung up"}
+    project.scores.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    project.run()
+    return read_run(project.out)
+
+
+def test_samples_without_a_score_are_no_scores_of_a_benchmark(failing: RunFolder, tmp_path: Path) -> None:
+    for export in (everything, hub):
+        with pytest.raises(BadInput, match="1 of 200 samples have no score"):
+            export(failing, tmp_path / "out")
+    assert failing.checks[0].mean_error is None
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_every_eval_ever_cannot_hold_is_refused(folder: Path, tmp_path: Path) -> None:
+    run = read_run(folder)
+    for ids in ({}, {"m": "m"}, {"m": "../m"}, {"m": "org/.."}):
+        with pytest.raises(BadInput, match="give --model-id m=ORG/NAME"):
+            everything(run, tmp_path, model_ids=ids)
+    (check,) = run.checks
+    with pytest.raises(BadInput, match="200 of 200 samples have no prompt"):
+        everything(replace(run, checks=(replace(check, prompts={}),)), tmp_path)
+    assert not isinstance(check.samples, str)
+    records = tuple(replace(record, score=101.0) for record in check.samples.records)
+    high = replace(check, samples=replace(check.samples, records=records))
+    with pytest.raises(BadInput, match=r"101\.00 points, but accuracy goes from 0 to 1"):
+        everything(replace(run, checks=(high,)), tmp_path)
+    assert everything(replace(run, checks=(high,)), tmp_path, metric="perplexity")
+
+
+def test_the_same_run_gives_the_same_files(folder: Path, tmp_path: Path) -> None:
+    (first,) = everything(read_run(folder), tmp_path / "a")
+    (second,) = everything(read_run(folder), tmp_path / "b")
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_tracker_that_is_not_installed_says_how_to(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, called in (("mlflow", "MLflow"), ("wandb", "wandb")):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+        assert main(["export", name, str(folder), "--out", str(tmp_path)]) == 2
+        assert f"needs {called}; install accgate[{name}]" in capsys.readouterr().err
+    assert main(["export", "hf", str(folder), "--dataset", "sums"]) == 2
+    assert "write --dataset TASK=ORG/NAME:TASK_ID" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""Virtual environments with other people's packages, installed once into a folder that stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Sequence
+
+import pytest
+
+from tests.runner import KEPT, ROOT
+
+INSTALL_SECONDS = 1800
+BUILDING = ("plugin", ["hatchling==1.28.0"])  # for `python_with`: what builds a wheel of this tree
+
+
+def python_with(name: str, *installs: Sequence[str], accgate: bool = False) -> str:
+    """A Python in which each of `installs`, arguments of pip install, was done; skips where pip cannot.
+
+    With `accgate` it also has accgate and what that needs, from here.
+    """
+    folder = KEPT / name
+    python, mark = folder / "bin" / "python", folder / "installed.json"
+    wanted = json.loads(json.dumps([sys.version, installs, str(ROOT) if accgate else ""]))
+    if not mark.exists() or json.loads(mark.read_text()) != wanted:
+        venv.create(folder, clear=True, with_pip=True)
+        if accgate:
+            (site,) = (folder / "lib").glob("python*/site-packages")
+            (site / "ours.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
+        for install in installs:
+            command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *install]
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
+                    env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"pip did not install {install} in {INSTALL_SECONDS} s")
+            if done.returncode:
+                pytest.skip(f"pip cannot install {install}: {done.stderr[-300:]}")
+        mark.write_text(json.dumps(wanted))
+    return str(python)
