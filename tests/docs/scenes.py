@@ -13,6 +13,7 @@ from accgate.tasks.task import load_task
 from tests.docs.blocks import ROOT
 from tests.gates import Project, right_but, write_lines
 from tests.interop.lm_eval_logs import generated, write_log
+from tests.interop.test_nemo_import import bundle
 
 TRTLLM = """\
 meta-llama/Llama-3.1-8B-Instruct:
@@ -87,14 +88,13 @@ def suite(folder: Path) -> None:
 
 
 def nemo(folder: Path) -> None:
-    """Two result folders as `nel eval run` leaves them: a line per problem and repeat."""
+    """Two result folders as `nel eval run` leaves them."""
     for name, wrong in (("baseline", 40), ("candidate", 43)):
         rows = [
-            {"problem_idx": i, "repeat": 0, "reward": score / 100.0, "expected_answer": str(i)}
+            {"problem_idx": i, "repeat": 0, "prompt": f"{i}?", "reward": score / 100.0, "expected_answer": str(i)}
             for i, score in enumerate(right_but(wrong, 400))
         ]
-        (folder / "results" / name / "gsm8k").mkdir(parents=True)
-        write_lines(folder / "results" / name / "gsm8k" / "results.jsonl", rows)
+        bundle(folder / "results" / name / "gsm8k", rows)
 
 
 def quickstart(folder: Path) -> None:

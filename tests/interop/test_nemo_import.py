@@ -35,7 +35,8 @@ def bundle(folder: Path, results: list[Row], **changes: Any) -> Path:
         "run_id": "eval-20261122T120000Z-gsm8k", "config_hash": "sha256:0", "sdk_version": "0.4.0",
         "timestamp": "2026-11-22T12:00:00+00:00", "config": {"model": "org/m", "temperature": 0.0, "repeats": 2},
         "benchmark": {
-            "name": "gsm8k", "samples": 20, "repeats": 2,
+            "name": "gsm8k",
+            "samples": len({row["problem_idx"] for row in results}), "repeats": max(r["repeat"] for r in results) + 1,
             "scores": {"summary": {"mean": sum(rewards) / len(rewards), "n": len(rewards)}},
         },
         "n_results": len(results),
