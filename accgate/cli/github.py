@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import names_of
+from accgate.cli.common import RESULT, names_of
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
 
@@ -57,7 +57,9 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
-    command.add_argument("--dry-run", action="store_true", help="print the comment instead of publishing it")
+    command.add_argument(
+        "--dry-run", action="store_true", help="print the comment instead of publishing it; needs nothing of GitHub's"
+    )
 
 
 def respond_options(command: argparse.ArgumentParser) -> None:
@@ -99,6 +101,8 @@ def publish(arguments: argparse.Namespace) -> int:
     environ = os.environ
     if arguments.start:
         return _start(arguments, environ)
+    if arguments.result is None and arguments.dry_run:
+        arguments.result = RESULT
     if arguments.result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
     options = github.publication.Options(

@@ -137,7 +137,9 @@ COMMANDS = (  # in the order of `accgate --help`
         compare.sigma_options,
         compare.sigma,
     ),
-    Command("report", "write a result as Markdown, HTML or JUnit XML", report.report_options, report.report),
+    Command(
+        "report", "print a result, or write it as Markdown, HTML or JUnit XML", report.report_options, report.report
+    ),
     Command("explain", "explain in words how a check got its verdict", report.explain_options, report.explain),
     Command(
         "publish",
