@@ -25,6 +25,7 @@ from accgate.cli import (
     start,
     trials,
     verify,
+    view,
 )
 from accgate.cli.parser import Command, Parser, add_commands
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
@@ -140,6 +141,7 @@ COMMANDS = (  # in the order of `accgate --help`
     Command(
         "report", "print a result, or write it as Markdown, HTML or JUnit XML", report.report_options, report.report
     ),
+    Command("view", "open a run in a browser, and follow one that goes on", view.view_options, view.view),
     Command("explain", "explain in words how a check got its verdict", report.explain_options, report.explain),
     Command(
         "publish",

@@ -312,7 +312,8 @@ def _all_samples(
     config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
 ) -> tuple[Task, tuple[str, ...]]:
     """The task with every sample there is, and a note where they were not read."""
-    source, recorded, size = draft.source, draft.recorded, draft.source.definition.content.num_samples
+    source, recorded = draft.source, draft.recorded
+    size = source.definition.content.num_samples or source.settings.num_samples
     if stored and (isinstance(draft.reference, Scores) or not source.is_local):
         return source.stored_task(config, recorded, sizing.wanted() or size), ()
     try:

@@ -19,7 +19,8 @@ VERSION = "/v1"
 class Answer:
     """What one request for a server's models gave.
 
-    `fault` is None where it answered. `better` is the URL with `/v1`, where only that one has the list.
+    `fault` is None where it answered. `better` is the URL with `/v1` where only that one has the list; then it is
+    that list.
     """
 
     url: str
@@ -67,7 +68,7 @@ async def _ask(url: str, key: str) -> Answer:
         other = await _listing(client, url + VERSION)
         if not other.models:
             return answer
-        return Answer(url, answer.listing, answer.fault or "it lists no models", other.url)
+        return Answer(url, other.listing, answer.fault or "it lists no models", other.url)
     finally:
         await client.close()
 
