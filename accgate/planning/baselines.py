@@ -28,7 +28,7 @@ def is_recordable(baseline: str, labels: set[str]) -> bool:
 
 def _names(label: str) -> set[str]:
     model, _, variant = label.partition("@")
-    values = ",".join(part.partition("=")[2] for part in variant.split(",")) if variant else ""
+    values = ",".join(sorted(part.partition("=")[2] for part in variant.split(",")))
     return {label, model, f"{model}@{values}"}
 
 
@@ -49,10 +49,11 @@ def refuse_unknown_baselines(config: Config) -> None:
 def _faults(config: Config) -> Iterator[tuple[Key, str]]:
     labels = labels_of(config)
     for name, model in config.models.items():
-        if model.baseline is None or is_recordable(model.baseline, labels):
+        baseline = baseline_of(name, model.variant, model.baseline)  # the variant in its own order
+        if model.baseline is None or is_recordable(baseline, labels):
             continue
         tasks = [task for each, task in config.pairs() if each == name]
-        if any(_is_recorded(config, model.baseline, task) for task in tasks):
+        if any(_is_recorded(config, baseline, task) for task in tasks):
             continue
         recorded = {folder.name for folder in config.references.glob("*") if folder.is_dir()}
         own = {baseline_of(name, model.variant, None)}

