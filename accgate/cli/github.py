@@ -34,13 +34,18 @@ def publish_options(command: argparse.ArgumentParser) -> None:
         help="only pull requests to these branches set the check of that very name (the default branch)",
     )
     command.add_argument(
-        "--fork-environment", default="", metavar="NAME", help="with --start: whose approved runs of forks may go on"
+        "--fork-environment",
+        default="",
+        metavar="NAME",
+        help="with --start: whose approved runs of forks may go on (none)",
     )
-    command.add_argument("--config", default="accuracy.toml", metavar="PATH", help="accuracy.toml in the repository")
+    command.add_argument(
+        "--config", default="accuracy.toml", metavar="PATH", help="the config in the repository (accuracy.toml)"
+    )
     command.add_argument("--head", type=Path, default=Path(), metavar="DIR", help="files of the head commit (.)")
     command.add_argument("--base", type=Path, metavar="DIR", help="files of the base commit, for the guard")
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
-        command.add_argument(option, default="", metavar="NAMES", help=f"the run was for these {what} alone")
+        command.add_argument(option, default="", metavar="NAMES", help=f"the run was for these {what} alone (all)")
     command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
     command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
     command.add_argument(

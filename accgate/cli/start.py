@@ -70,12 +70,12 @@ def init_options(command: argparse.ArgumentParser) -> None:
 
 def completion_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `completion`."""
-    command.add_argument("shell", choices=["bash", "zsh", "fish"])
+    command.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell that is to complete")
 
 
 def schema_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `schema`."""
-    command.add_argument("what", choices=["config", "result"])
+    command.add_argument("what", choices=["config", "result"], help="accuracy.toml, or accgate.json")
 
 
 def init(arguments: argparse.Namespace) -> int:
