@@ -272,6 +272,7 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
         reasoning=answers.reasoning,
         api_key_env=answers.api_key_env,
         own=None if own is None else own.name,
+        asks_all=own is not None and own.asks_all,
     )
     if own is None:  # whose file is not written yet
         config_of(parsed_toml(Path(CONFIG_FILE), text))

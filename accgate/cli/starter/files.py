@@ -37,11 +37,13 @@ CONFIG = """\
 alpha = 0.05                # how often a healthy change may fail
 beta = 0.2                  # how often a drop of theta may pass
 references = "references"   # commit this folder: a pull request then shows what changed
-
+{early}
 [{table}]
 engine = "{engine}"
 model = {model}
 {extra}{sampling}{tasks}"""
+
+EARLY = "early_stopping = false      # few questions show a smaller drop when all of them are asked\n"
 
 SAMPLING = """
 [{table}.sampling]
@@ -63,7 +65,12 @@ reasoning = "strip"         # the answer is what follows the thought
 ROOM, ROOM_TO_REASON = 8192, 40960  # tokens of context
 EXTRA = {
     "openai": "\n[{table}.options]\nbase_url = {base_url}\n{key}",
-    "llamacpp": "\n[{table}.options]\nn_parallel = {slots}\nn_ctx = {room}\n",
+    "llamacpp": """
+[{table}.options]
+n_parallel = {slots}
+n_ctx = {room}
+# cache_type_k = "q8_0"     # a change to try: the keys of the cache in 8 bits
+""",
     "vllm": "\n[{table}.options]\nmax_model_len = {room}    # vLLM's own options; docs/config.md\n",
     "ray": """
 [{table}.options]
@@ -86,10 +93,12 @@ def config_text(
     reasoning: bool = False,
     api_key_env: str | None = None,
     own: str | None = None,
+    asks_all: bool = False,
 ) -> str:
     """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
-    `own` names the one that is no task of the library: its file stands beside, and is named after it.
+    `own` names the one that is no task of the library: its file stands beside, and is named after it. With `asks_all`
+    no run stops early.
     With `reasoning` it is for a model that thinks before it answers: drawn several times, with room for its thoughts.
 
     Raises
@@ -116,7 +125,10 @@ def config_text(
         + (REPEATED.format(repeats=4 if task == own else repeats_of(task)) if reasoning else "")
         for task, theta in tasks.items()
     )
-    return CONFIG.format(table=table, engine=engine, model=_quoted(model), extra=extra, sampling=sampling, tasks=tables)
+    early = EARLY if asks_all else ""
+    return CONFIG.format(
+        early=early, table=table, engine=engine, model=_quoted(model), extra=extra, sampling=sampling, tasks=tables
+    )
 
 
 def schema_text() -> str:

@@ -21,6 +21,7 @@ ANSWERS = (
 )
 NUMBER = r"[-+]?[$€£]?\s*\d[\d,]*(\.\d+)?\s*%?"
 FEW_LABELS, FEW_WORDS = 12, 5
+USUAL_THETA = 4.0  # points
 LOOKED_AT = 1000  # rows, to guess from
 SHOWN = 60  # characters of a value
 
@@ -29,13 +30,14 @@ SHOWN = 60  # characters of a value
 class OwnTask:
     """A task over a file of rows: its name, its fields, and the metric with what is extracted for it.
 
-    `about` says in words what was guessed and how replies are scored.
+    With `asks_all` a run does not stop early: so few rows show a smaller drop then. `about` says in words what was
+    guessed and how replies are scored.
     """
 
     name: str
-    rows: int
     text: str
     theta: float
+    asks_all: bool
     about: tuple[str, ...]
 
 
@@ -57,6 +59,7 @@ def own_task(
     BadInput
         Where a field is missing or empty in a row, none can be guessed, or the metric does not exist.
     """
+    from accgate.planning import plan
     from accgate.tasks import read_rows
 
     rows = read_rows(data)
@@ -66,13 +69,18 @@ def own_task(
         _refuse_gaps(data, rows, field, option)
     scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _named(metric)
     task = _name_of(data)
-    about = (
+    about: tuple[str, ...] = (
         f"{shown or data}: {len(rows):,} rows",
         f"prompt: the field {prompt!r}, as in {_short(rows[0][prompt])}",
         f"answer: the field {answer!r}, as in {_short(rows[0][answer])}",
         f"scored by {scoring.metric}: {scoring.why}",
     )
-    return OwnTask(task, len(rows), _task_text(data, home, prompt, answer, scoring), _theta_of(len(rows)), about)
+    theta, asks_all = _theta_of(len(rows))
+    many = plan(USUAL_THETA, test="paired").n
+    if theta > USUAL_THETA:
+        shows = f"a drop of {theta:g} points or more; one of {USUAL_THETA:g} would take about {many:,}"
+        about = (*about, f"{len(rows):,} questions show {shows}")
+    return OwnTask(task, _task_text(data, home, prompt, answer, scoring), theta, asks_all, about)
 
 
 @dataclass(frozen=True)
@@ -205,12 +213,14 @@ def _name_of(data: Path) -> str:
     return "own" if name in ("", "overall") else name
 
 
-def _theta_of(rows: int) -> float:
-    """A drop in points that so many rows can show, with early stopping: 4 or more."""
+def _theta_of(rows: int) -> tuple[float, bool]:
+    """A drop in points that so many rows can show, 4 or more, and whether only where all of them are asked."""
     from accgate.planning import plan
 
-    sizes = (4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0)
-    return next((theta for theta in sizes if plan(theta, test="gsprt").n <= rows), 100.0)
+    if plan(USUAL_THETA, test="gsprt").n <= rows:
+        return USUAL_THETA, False
+    sizes = (half / 2.0 for half in range(int(2 * USUAL_THETA), 200))
+    return next((theta for theta in sizes if plan(theta, test="paired").n <= rows), 100.0), True
 
 
 def _short(value: Any) -> str:
