@@ -58,7 +58,9 @@ def _faults(config: Config) -> Iterator[tuple[Key, str]]:
         recorded = {folder.name for folder in config.references.glob("*") if folder.is_dir()}
         own = {baseline_of(name, model.variant, None)}
         fault = f"is {model.baseline!r}, which is neither recorded in {config.references} nor a model of this file"
-        yield (name, "baseline"), f"{fault}; {nearest(model.baseline, (labels | recorded) - own)}"
+        others = (labels | recorded) - own
+        fix = nearest(model.baseline, others) if others else "record it, or import it, first"
+        yield (name, "baseline"), f"{fault}; {fix}"
 
 
 def _is_recorded(config: Config, baseline: str, task: str) -> bool:
