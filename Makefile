@@ -59,7 +59,6 @@ test-short: $(VENV)/.dev
 	$(PYTEST) -n auto $(SHORT)
 
 test-parts: $(VENV)/.dev
-	@echo "The parts that need a browser, Docker, npm, vLLM or Ray: about an hour on two cores"
 	$(PYTEST) -n 2 $(COVER) -m "($(PARTS)) and not long"
 
 coverage:

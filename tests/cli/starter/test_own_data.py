@@ -131,3 +131,17 @@ def test_data_outside_the_repository_and_flags_without_data_are_refused(
         assert main(["init", "--no-probe", *arguments]) == 2
         assert message in said(capsys)
     assert [path.name for path in inner.iterdir()] == [".git"]
+
+
+def test_few_questions_are_planned_for_a_drop_that_they_can_show(folder: Path, capsys) -> None:
+    for n, theta, asks_all in ((20, 31.5, True), (100, 8.5, True), (700, 4.0, False)):
+        write_lines(folder / "rows.jsonl", [{"question": f"{i}?", "answer": i} for i in range(n)])
+        assert main(["init", "--no-probe", "--no-workflow", "--force", "--data", "rows.jsonl"]) == 0
+        assert ("questions show a drop of" in capsys.readouterr().out) == asks_all
+        content = tomllib.loads((folder / "accuracy.toml").read_text())
+        assert content["tasks"]["rows"]["theta"] == theta
+        assert content["gate"].get("early_stopping", True) is not asks_all
+        assert main(["plan", "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["theta"] <= row["theta_target"] == theta
+        assert not [note for note in row["notes"] if "detecting" in note]
