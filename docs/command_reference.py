@@ -50,7 +50,8 @@ def _command(name: str, parser: argparse.ArgumentParser) -> list[str]:
     rows = [_row(parser, action) for action in actions if action not in inner]
     lines = [f"{'#' * min(name.count(' ') + 1, 3)} {name}", "", _cell(parser.description or ""), ""]
     if parser.epilog:
-        lines += ["```text", *parser.epilog.strip().splitlines(), "```", ""]
+        word, _, example = parser.epilog.partition(": ")
+        lines += [f"{word}: `{example}`", ""]
     if rows:
         lines += ["| argument | meaning |", "|---|---|", *rows, ""]
     return lines

@@ -70,7 +70,7 @@ def test_what_a_metric_needs_and_is_not_installed_is_said_before_anything_is_ask
     for keys, words in (
         (
             {**CODE, "metric_options": {"packages": ["nosuch"]}},
-            "packages names nosuch, which is not installed; pip ins",
+            "packages names 'nosuch', which is not installed; ",
         ),
         ({"prompt": "{{ name }}", "target": "{{ value }}", "metric": "math"}, "pip install 'accgate[math]'"),
     ):

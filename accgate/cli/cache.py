@@ -24,7 +24,7 @@ BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def cache_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `cache`."""
-    command.add_argument("action", choices=["info", "prune"])
+    command.add_argument("action", choices=["info", "prune"], help="show what the cache holds, or make it smaller")
     command.add_argument("--cache", metavar="DIR", help=f"the cache folder (${FOLDER})")
     command.add_argument("--older-than", type=age, metavar="AGE", help="prune what no run used for this long: 30d, 12h")
     command.add_argument("--max-size", type=size, metavar="SIZE", help="prune the least recently used down to this")

@@ -16,7 +16,12 @@ def compare_options(command: argparse.ArgumentParser) -> None:
         "reference", type=Path, metavar="REFERENCE", help="JSONL or CSV with id, score and perhaps cluster"
     )
     command.add_argument("candidate", type=Path, metavar="CANDIDATE", help="the same of the run to decide on")
-    command.add_argument("--test", default="auto", choices=[test for test in TESTS if test != "target"], help="(auto)")
+    command.add_argument(
+        "--test",
+        default="auto",
+        choices=[test for test in TESTS if test != "target"],
+        help="the test to decide by (auto)",
+    )
     rate_options(command)
     command.add_argument("--sigma", type=float, help="standard deviation of one score in points, for two-sample")
     command.add_argument("--theta", type=float, help="drop in points that must be detectable")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import names_of
+from accgate.cli.common import RESULT, names_of
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
 
@@ -34,13 +34,18 @@ def publish_options(command: argparse.ArgumentParser) -> None:
         help="only pull requests to these branches set the check of that very name (the default branch)",
     )
     command.add_argument(
-        "--fork-environment", default="", metavar="NAME", help="with --start: whose approved runs of forks may go on"
+        "--fork-environment",
+        default="",
+        metavar="NAME",
+        help="with --start: whose approved runs of forks may go on (none)",
     )
-    command.add_argument("--config", default="accuracy.toml", metavar="PATH", help="accuracy.toml in the repository")
+    command.add_argument(
+        "--config", default="accuracy.toml", metavar="PATH", help="the config in the repository (accuracy.toml)"
+    )
     command.add_argument("--head", type=Path, default=Path(), metavar="DIR", help="files of the head commit (.)")
     command.add_argument("--base", type=Path, metavar="DIR", help="files of the base commit, for the guard")
     for option, what in (("--models", "models"), ("--tasks", "tasks, by name or tag")):
-        command.add_argument(option, default="", metavar="NAMES", help=f"the run was for these {what} alone")
+        command.add_argument(option, default="", metavar="NAMES", help=f"the run was for these {what} alone (all)")
     command.add_argument("--exit-code", type=int, metavar="N", help="exit code of the run; the result must agree")
     command.add_argument("--log", type=Path, metavar="FILE", help="output of the run, shown if there is no result")
     command.add_argument(
@@ -57,7 +62,9 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--cancelled", action="store_true", help="the job was cancelled: close its check run")
     command.add_argument("--untrusted", action="store_true", help="anybody may have written the result: advisory only")
-    command.add_argument("--dry-run", action="store_true", help="print the comment instead of publishing it")
+    command.add_argument(
+        "--dry-run", action="store_true", help="print the comment instead of publishing it; needs nothing of GitHub's"
+    )
 
 
 def respond_options(command: argparse.ArgumentParser) -> None:
@@ -99,6 +106,8 @@ def publish(arguments: argparse.Namespace) -> int:
     environ = os.environ
     if arguments.start:
         return _start(arguments, environ)
+    if arguments.result is None and arguments.dry_run:
+        arguments.result = RESULT
     if arguments.result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
     options = github.publication.Options(

@@ -53,7 +53,7 @@ def _push_options(command: argparse.ArgumentParser) -> None:
 
 def _html_options(command: argparse.ArgumentParser) -> None:
     _history_options(command)
-    command.add_argument("--out", default="-", metavar="FILE", help="file to write; - is standard output, the default")
+    command.add_argument("--out", default="-", metavar="FILE", help="file to write; - is standard output (-)")
 
 
 def _badge_options(command: argparse.ArgumentParser) -> None:

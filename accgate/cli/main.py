@@ -26,6 +26,7 @@ from accgate.cli import (
     start,
     trials,
     verify,
+    view,
 )
 from accgate.cli.parser import Command, Parser, add_commands
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
@@ -138,7 +139,10 @@ COMMANDS = (  # in the order of `accgate --help`
         compare.sigma_options,
         compare.sigma,
     ),
-    Command("report", "write a result as Markdown, HTML or JUnit XML", report.report_options, report.report),
+    Command(
+        "report", "print a result, or write it as Markdown, HTML or JUnit XML", report.report_options, report.report
+    ),
+    Command("view", "open a run in a browser, and follow one that goes on", view.view_options, view.view),
     Command("explain", "explain in words how a check got its verdict", report.explain_options, report.explain),
     Command(
         "publish",

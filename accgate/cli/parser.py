@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from accgate.cli.examples import EXAMPLES
 from accgate.errors import BAD_INPUT
 from accgate.text import nearest
 
@@ -69,6 +70,8 @@ def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], m
     for command in commands:
         text = command.help
         made = parsers.add_parser(command.name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if example := EXAMPLES.get(made.prog):
+            made.epilog = f"Example: {example}"
         # Without SUPPRESS the inner of two commands would reset what the outer one was given.
         made.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"

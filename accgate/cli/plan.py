@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from accgate.config import Config
     from accgate.planning import Check, Estimate
 
-validate_options = config_options
+
+def validate_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of `validate`."""
+    config_options(command)
+    command.add_argument(
+        "--probe", action="store_true", help="ask each server once whether it answers and has the model"
+    )
 
 
 def plan_options(command: argparse.ArgumentParser) -> None:
@@ -39,7 +45,7 @@ def validate(arguments: argparse.Namespace) -> int:
     from accgate import planning
 
     config = config_of(arguments)
-    return _print_checks(arguments, config, planning.validate(config), table=False)
+    return _print_checks(arguments, config, planning.validate(config, probe=arguments.probe), table=False)
 
 
 def plan(arguments: argparse.Namespace) -> int:
@@ -49,7 +55,7 @@ def plan(arguments: argparse.Namespace) -> int:
     if arguments.margin is not None:
         return _plan_annotation(arguments)
     config = config_of(arguments)
-    checks = plan_checks(config)
+    checks = plan_checks(config, known_sizes=True)
     runs = arguments.runs or [path for path in (from_start(OUT),) if path.is_dir()]
     return _print_checks(arguments, config, checks, table=True, costs=estimates(checks, runs, hardware_here))
 

@@ -19,7 +19,7 @@ def report_options(command: argparse.ArgumentParser) -> None:
         metavar="accgate.json",
         help=f"a result, or a verdict of compare --json ({RESULT})",
     )
-    command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output, the default")
+    command.add_argument("--markdown", metavar="FILE", help="write Markdown; - is standard output")
     command.add_argument("--junit", metavar="FILE", help="write JUnit XML; - is standard output")
     command.add_argument("--ctrf", metavar="FILE", help="write a CTRF report (JSON); - is standard output")
     command.add_argument("--html", metavar="FILE", help="write one HTML file; - is standard output")
@@ -36,10 +36,15 @@ def explain_options(command: argparse.ArgumentParser) -> None:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Write a result in the forms that are asked for."""
+    """Print a result for the terminal, or write it in the forms that are asked for."""
     from accgate.report import flips_of_result, read_result
 
     result = read_result(arguments.result)
+    if {arguments.markdown, arguments.junit, arguments.ctrf, arguments.html} == {None}:
+        from accgate.report import print_result
+
+        print_result(console(), result, flips_of_result(result, arguments.result.parent))
+        return PASSED
     if arguments.junit is not None:
         from accgate.report import junit_xml
 
@@ -53,10 +58,10 @@ def report(arguments: argparse.Namespace) -> int:
         from accgate.report import html_report
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
-    if arguments.markdown is not None or {arguments.junit, arguments.ctrf, arguments.html} == {None}:
+    if arguments.markdown is not None:
         from accgate.report import render_markdown
 
-        write(arguments.markdown or "-", render_markdown(result, flips))
+        write(arguments.markdown, render_markdown(result, flips))
     return PASSED
 
 

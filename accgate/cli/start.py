@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,13 @@ from accgate.cli.common import names_of, print_note
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
-    from accgate.cli.starter import Answers
+    from accgate.cli.starter import Answers, OwnTask
 
-FLAGS = ("name", "engine", "model", "base_url", "tasks", "theta", "reasoning", "workflow")
+FLAGS = (
+    *("name", "engine", "model", "base_url", "api_key_env", "tasks", "theta", "reasoning", "workflow"),
+    *("data", "prompt_field", "answer_field", "metric"),
+)
+OF_DATA = ("prompt_field", "answer_field", "metric")
 NOTHING = "nothing was written"
 
 
@@ -32,6 +36,15 @@ def init_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--base-url", metavar="URL", help="address of the server, for openai (http://127.0.0.1:8000/v1)"
     )
+    command.add_argument("--api-key-env", metavar="NAME", help="environment variable with the server's key (none)")
+    command.add_argument(
+        "--data", metavar="FILE", help="questions of your own: JSONL, CSV or Parquet, in place of --tasks"
+    )
+    command.add_argument("--prompt-field", metavar="NAME", help="with --data: the field to ask (guessed)")
+    command.add_argument(
+        "--answer-field", metavar="NAME", help="with --data: the field with the right answer (guessed)"
+    )
+    command.add_argument("--metric", metavar="NAME", help="with --data: how replies are scored (guessed)")
     command.add_argument(
         "--tasks", "--task", metavar="NAMES", help="tasks of the library, commas between them (arithmetic)"
     )
@@ -48,18 +61,21 @@ def init_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--workflow", action=argparse.BooleanOptionalAction, default=None, help="write the GitHub workflow too (yes)"
     )
+    command.add_argument(
+        "--probe", action=argparse.BooleanOptionalAction, default=True, help="ask the server once for its models (yes)"
+    )
     command.add_argument("--yes", action="store_true", help="ask nothing; take the defaults")
     command.add_argument("--force", action="store_true", help="replace files that exist")
 
 
 def completion_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `completion`."""
-    command.add_argument("shell", choices=["bash", "zsh", "fish"])
+    command.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell that is to complete")
 
 
 def schema_options(command: argparse.ArgumentParser) -> None:
     """Add the options of `schema`."""
-    command.add_argument("what", choices=["config", "result"])
+    command.add_argument("what", choices=["config", "result"], help="accuracy.toml, or accgate.json")
 
 
 def init(arguments: argparse.Namespace) -> int:
@@ -70,30 +86,45 @@ def init(arguments: argparse.Namespace) -> int:
     repository = repository_of(folder)
     workflow = Path(WORKFLOW_FILE) if repository == folder else repository / WORKFLOW_FILE
     if arguments.yes or any(getattr(arguments, flag) is not None for flag in FLAGS) or not sys.stdin.isatty():
-        answers = _answers_of(arguments)
+        answers, about_server = _answers_of(arguments)
     else:
         if config.exists():  # before anything is asked
             _refuse_to_replace([config, schema, workflow], force=arguments.force)
-        try:
-            answers = _ask()
-        except EOFError:
-            print()  # the cursor stands behind the question
-            raise BadInput(f"the questions were not answered; {NOTHING}") from None
-        except KeyboardInterrupt:
-            print(file=sys.stderr)
-            print_note(f"interrupted; {NOTHING}")
+        typed, about_server = _typed_answers(probe=arguments.probe), ""
+        if typed is None:
             return INTERRUPTED
-    files = {config: _config_text(answers), schema: schema_text()}
+        answers = typed
+    own = None if answers.data is None else _own_task(answers, repository)
+    files = {config: _config_text(answers, own), schema: schema_text()}
+    if own is not None:
+        files[Path(f"{own.name}.toml")] = own.text
     if answers.workflow:
         inside = (folder.relative_to(repository) / config).as_posix()
         files[workflow] = workflow_text(inside, answers.engine, answers.model)
     _refuse_to_replace(files, force=arguments.force)
+    for line in () if own is None else own.about:
+        print(line)
     for path, content in files.items():
         _write(path, content)
         print(f"wrote {path}")
     if (repository / ".git").exists():
         _ignore_runs(Path() if repository == folder else repository)
+    if about_server:
+        print_note(about_server)
     return _validate(config)
+
+
+def _typed_answers(*, probe: bool) -> Answers | None:
+    """The answers of somebody at the terminal; None where Ctrl-C came."""
+    try:
+        return _ask(probe=probe)
+    except EOFError:
+        print()  # the cursor stands behind the question
+        raise BadInput(f"the questions were not answered; {NOTHING}") from None
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        print_note(f"interrupted; {NOTHING}")
+        return None
 
 
 def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
@@ -102,14 +133,68 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
         raise BadInput(f"{' and '.join(present)} exist; {NOTHING}. --force replaces them")
 
 
-def _ask() -> Answers:
+def _own_task(answers: Answers, repository: Path) -> OwnTask:
+    """The task of a file of the user's own, which must lie in the repository: a gate's rules do not leave it."""
+    from accgate.cli.starter import own_task
+
+    assert answers.data is not None
+    data, here = Path(answers.data), Path.cwd()
+    if not data.is_file():
+        raise BadInput(f"--data {data}: there is no such file in {here}; {NOTHING}")
+    if not data.resolve().is_relative_to(repository.resolve()):
+        raise BadInput(f"--data {data} lies outside {repository}; copy it here first: cp {data} .")
+    return own_task(
+        data.resolve(),
+        here.resolve(),
+        shown=str(data),
+        prompt=answers.prompt_field,
+        answer=answers.answer_field,
+        metric=answers.metric,
+    )
+
+
+def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[str], str]:
+    """Where a server answers, which may be the URL with /v1; the models that it has; and both in words."""
+    from accgate.engines import ask_server
+
+    if not probe:
+        return url, (), f"{url} was not asked"
+    try:
+        answer = ask_server(url, key)
+    except AccgateError as error:
+        return url, (), str(error)
+    if answer.better is not None:
+        return answer.better, answer.models, f"{answer.better} answers, and {url} does not: it is taken"
+    return url, answer.models, answer.text()
+
+
+def _ask(*, probe: bool) -> Answers:
     import shutil
 
     from accgate.cli.starter import ask_answers
     from accgate.tasks import library_names
 
     width = shutil.get_terminal_size().columns
-    return ask_answers(input, print, library_names(), missing=_fault_of_file, width=width)
+    return ask_answers(
+        input,
+        print,
+        library_names(),
+        missing=_fault_of_file,
+        reads=_fault_of_rows,
+        serves=lambda url: _server(url, None, probe=probe),
+        width=width,
+    )
+
+
+def _fault_of_rows(name: str) -> str | None:
+    """What is wrong with a file of one's own rows; None where they make a task."""
+    from accgate.cli.starter import Answers, repository_of
+
+    try:
+        _own_task(Answers(data=name), repository_of(Path.cwd()))
+    except AccgateError as error:
+        return str(error).removeprefix("--data ")
+    return None
 
 
 def _fault_of_file(engine: str, model: str) -> str | None:
@@ -124,8 +209,8 @@ def _fault_of_file(engine: str, model: str) -> str | None:
     return None
 
 
-def _answers_of(arguments: argparse.Namespace) -> Answers:
-    """The answers that the options give, and the defaults for the others."""
+def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
+    """The answers that the options give, with the defaults for the others, and what the server said."""
     from accgate.cli.starter import MODELS, REASONING, Answers, name_fault
     from accgate.engines import url_fault
 
@@ -138,15 +223,28 @@ def _answers_of(arguments: argparse.Namespace) -> Answers:
         raise BadInput(*faults)
     if arguments.reasoning and engine == "recorded":
         raise BadInput("--reasoning is for an engine that asks a model, and recorded reads its answers from a file")
+    if arguments.data is None and (alone := [flag for flag in OF_DATA if getattr(arguments, flag) is not None]):
+        raise BadInput(f"--{alone[0].replace('_', '-')} is for --data FILE; give that too, or leave it out")
+    if arguments.data is not None and arguments.tasks is not None:
+        raise BadInput("--data and --tasks are two sources of questions; write one, and add the other to the file")
     values = {flag: value for flag in FLAGS if (value := getattr(arguments, flag)) is not None}
-    if arguments.tasks is not None:
+    about = ""
+    if engine == "openai":
+        base_url, models, about = _server(
+            values.get("base_url", Answers.base_url), arguments.api_key_env, probe=arguments.probe
+        )
+        values["base_url"] = base_url
+        values.setdefault("model", models[0] if models else MODELS[engine])
+    if arguments.data is not None:
+        values["tasks"] = ()
+    elif arguments.tasks is not None:
         values["tasks"] = names_of(arguments.tasks)
     elif arguments.reasoning:
         values["tasks"] = tuple(REASONING)
-    return Answers(**{"model": MODELS[engine]} | values)
+    return Answers(**{"model": MODELS[engine]} | values), about
 
 
-def _config_text(answers: Answers) -> str:
+def _config_text(answers: Answers, own: OwnTask | None) -> str:
     """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
     from accgate.cli.starter import CONFIG_FILE, REASONING, config_text, reasoning_fault, theta_of
     from accgate.config import config_of
@@ -157,22 +255,27 @@ def _config_text(answers: Answers) -> str:
     library = library_names()
     if unknown := [task for task in answers.tasks if task not in library]:
         raise BadInput(*(f"no task {task!r} in the library; {nearest(task, library)}" for task in unknown))
-    if not answers.tasks:
+    if not answers.tasks and own is None:
         raise BadInput("--tasks names none; give a task of the library, such as arithmetic")
     if answers.reasoning and (faults := [fault for task in answers.tasks if (fault := reasoning_fault(task))]):
         raise BadInput(*faults)
-    usual = REASONING if answers.reasoning else {}
+    usual = {**(REASONING if answers.reasoning else {}), **({} if own is None else {own.name: own.theta})}
     text = config_text(
         name=answers.name,
         engine=answers.engine,
         model=answers.model,
         base_url=answers.base_url,
         tasks={
-            task: usual.get(task, theta_of(task)) if answers.theta is None else answers.theta for task in answers.tasks
+            task: (usual[task] if task in usual else theta_of(task)) if answers.theta is None else answers.theta
+            for task in (answers.tasks if own is None else (own.name,))
         },
         reasoning=answers.reasoning,
+        api_key_env=answers.api_key_env,
+        own=None if own is None else own.name,
+        asks_all=own is not None and own.asks_all,
     )
-    config_of(parsed_toml(Path(CONFIG_FILE), text))
+    if own is None:  # whose file is not written yet
+        config_of(parsed_toml(Path(CONFIG_FILE), text))
     return text
 
 

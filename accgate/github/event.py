@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from accgate.github.api import Client
 
 
+LOCAL = "local"  # the name of what is no event: a dry run on a machine of one's own
+
+
 @dataclass(frozen=True)
 class Event:
     """The event of a run and the commit it is about.
@@ -48,11 +51,38 @@ class Event:
     server_url: str
 
     @property
-    def run_url(self) -> str:
-        """The page of this run."""
+    def run_url(self) -> str | None:
+        """The page of this run; None on a machine of one's own."""
+        if self.name == LOCAL:
+            return None
         if not self.run_id:
             return f"{self.server_url}/{self.repository}/actions"
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}/attempts/{self.run_attempt}"
+
+
+def local_event(head_sha: str) -> Event:
+    """What stands for an event where a comment is only shown, on a machine without GitHub's variables."""
+    return Event(
+        name=LOCAL,
+        action=None,
+        repository="",
+        head_sha=head_sha,
+        base_sha=None,
+        number=None,
+        author=None,
+        is_fork=False,
+        head_repository=None,
+        head_branch=None,
+        base_branch=None,
+        default_branch=None,
+        run_id=0,
+        run_attempt=1,
+        source_run_id=0,
+        source_run_attempt=1,
+        api_url="",
+        graphql_url="",
+        server_url="",
+    )
 
 
 def check_run_name(event: Event, name: str, *, branches: Collection[str] = (), advisory: bool = False) -> str:
@@ -69,6 +99,8 @@ def check_run_name(event: Event, name: str, *, branches: Collection[str] = (), a
     """
     if advisory:
         return f"{name} (advisory)"
+    if event.name == LOCAL:
+        return name
     if not event.name.startswith("pull_request") and event.name != "merge_group":
         return f"{name} ({event.name})"
     required = branches or ([event.default_branch] if event.default_branch else [])

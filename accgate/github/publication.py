@@ -16,7 +16,7 @@ from accgate.github.api import CannotPublish, CannotRead, Client
 from accgate.github.approvals import find_approval, fork_is_allowed
 from accgate.github.check_runs import Annotation, Conclusion, finish_check_run, open_check_run
 from accgate.github.comments import State, When, comment_key, put_comment
-from accgate.github.event import Event, check_run_name, find_pull_request, read_event
+from accgate.github.event import LOCAL, Event, check_run_name, find_pull_request, local_event, read_event
 from accgate.github.outcome import (
     FAIL_ON,
     TITLE,
@@ -33,6 +33,7 @@ from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.guard import Guard, Selection
+from accgate.references import commit_of
 from accgate.report import About, flips_of_result, render_comment
 from accgate.text import clip
 
@@ -122,7 +123,7 @@ def publish(
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = _body(options, event, outcome, guard, troubles)
     if options.dry_run:
-        say(inert(body))
+        say(body if event.name == LOCAL else inert(body))
     elif client is not None:
         _tell(options, event, client, outcome, guard, title, body, troubles)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
@@ -136,7 +137,9 @@ def publish(
         }
         write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
     for text in troubles:
-        say(trouble(text))
+        say(text if event.name == LOCAL else trouble(text))
+    if event.name == LOCAL:
+        return final_exit_code(outcome, guard, options.fail_on)
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     said = "\n".join([title, *_reasons(outcome, guard)])
     say(command("notice" if ended in ("success", "neutral") else "error", said, title=options.check_name))
@@ -168,6 +171,14 @@ def _connected(
     options: Options, environ: Mapping[str, str], connect: Callable[[Event], Client]
 ) -> tuple[Event, Client | None, list[str]]:
     """The event, with the pull request of a `workflow_run`; the client, if any; and what went wrong."""
+    if options.dry_run and "GITHUB_EVENT_NAME" not in environ:
+        for path, fix in (
+            (options.result, "run `accgate run` first, or name a run's accgate.json"),
+            (options.trees.head_config, "name the repository's folder with --head, and --config in it"),
+        ):
+            if not path.is_file():
+                raise BadInput(f"{path}: there is no such file; {fix}")
+        return local_event(commit_of(options.trees.head)), None, []
     event = read_event(environ)
     try:
         client = connect(event)
@@ -199,7 +210,8 @@ def _verified(options: Options, outcome: Outcome) -> Outcome:
 
 def _guard(options: Options, event: Event, client: Client | None, outcome: Outcome) -> Guard | None:
     """The guard of a pull request; None for other events. A merge queue's changes passed it as pull requests."""
-    if not event.name.startswith("pull_request") or options.untrusted or outcome.cancelled:
+    is_shown = event.name == LOCAL and options.trees.base is not None
+    if not (event.name.startswith("pull_request") or is_shown) or options.untrusted or outcome.cancelled:
         return None
 
     def approval() -> str | None:

@@ -7,6 +7,7 @@ import math
 from typing import Literal
 
 from accgate.metrics.metric import Entry, Metric
+from accgate.text import closest
 
 Per = Literal["token", "word", "byte"]
 
@@ -59,7 +60,10 @@ def _check_limits(timeout: float, memory: int, packages: tuple[str, ...]) -> Non
         try:
             importlib.metadata.distribution(package)
         except importlib.metadata.PackageNotFoundError as error:
-            raise ImportError(f"packages names {package}, which is not installed; pip install {package}") from error
+            names = {str(each.metadata["Name"]) for each in importlib.metadata.distributions()}
+            near = f"did you mean {other!r}? " if (other := closest(package, names)) else ""
+            advice = f"{near}Check its name before you install it beside accgate"
+            raise ImportError(f"packages names {package!r}, which is not installed; {advice}") from error
         except ValueError as error:  # an empty name
             raise ValueError(f"packages names {package!r}; write names of installed packages") from error
 

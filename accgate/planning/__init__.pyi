@@ -1,11 +1,12 @@
 from .annotation import AnnotationPlan, annotation_plan
-from .checks import Check, as_rows, plan_checks, split_of, split_of_pairs, validate
+from .checks import Check, as_rows, plan_checks, split_of, split_of_pairs
 from .cost import Cost, Estimate, estimates, hardware_here
 from .design import planned_model
 from .model import PlannedModel
 from .noise import Noise, noise_of
 from .overall import AlphaSplit, alpha_split
 from .samples import ASSUMED_DISCORDANCE, Plan, plan
+from .validation import validate
 
 __all__ = [
     "ASSUMED_DISCORDANCE",

@@ -12,14 +12,15 @@ import numpy as np
 
 from accgate.config import Config, Gate, TaskSettings
 from accgate.design import Design, Mean, Target, allowed_points, choose_test, oriented, sequential_test
-from accgate.errors import BadInput, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, KeyFaults
+from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
-from accgate.planning.model import PlannedModel, check_engines
+from accgate.planning.model import PlannedModel
 from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
 from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error, usual_test
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
-from accgate.references import Reference, baseline_of, find_reference, missing_reference
+from accgate.references import Reference, baseline_of, find_reference
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, quantile
 from accgate.tasks import Task
 
@@ -81,13 +82,19 @@ class Check:
 
 
 def plan_checks(
-    config: Config, *, recording: bool = False, stored: bool = False, split: AlphaSplit | None = None
+    config: Config,
+    *,
+    recording: bool = False,
+    stored: bool = False,
+    known_sizes: bool = False,
+    split: AlphaSplit | None = None,
 ) -> tuple[Check, ...]:
     """Every check of a config, with tasks loaded and references matched.
 
     `recording` looks for no reference, and sizes the samples for all checks of the file: later runs have them all.
     `stored` takes the samples of a check from its reference, where it has scores: such a check can be decided on
     records and not be evaluated, and neither a dataset is read for it nor a user's code loaded.
+    `known_sizes` plans a dataset that cannot be had here for the samples that its task says it has, with a note.
     `split` is that of the whole run where these are only some of its checks.
 
     Raises
@@ -107,7 +114,9 @@ def plan_checks(
         try:
             with config.source.locating(("tasks", draft.source.name)):
                 alpha = split.of_check(draft.design.alpha)
-                checks.append(_plan_check(config, draft, alpha, recording=recording, stored=stored))
+                checks.append(
+                    _plan_check(config, draft, alpha, recording=recording, stored=stored, known_sizes=known_sizes)
+                )
         except BadInput as error:
             faults.update(dict.fromkeys(error.messages))
     if faults:
@@ -170,29 +179,6 @@ def _split_of_file(config: Config) -> AlphaSplit:
     """The split that a later run of the whole file may have, for which references are recorded."""
     pooled = ("any",) if config.gate.overall and config.pools_in_file else ()
     return AlphaSplit(config.gate.correction, config.checks_in_file, pooled)
-
-
-def validate(config: Config) -> tuple[Check, ...]:
-    """The planned checks, with the options and files of every engine checked, judges' too; nothing is started.
-
-    An engine that is not installed here is no fault of the file: its checks carry a note.
-
-    Raises
-    ------
-    BadInput
-        With every fault of the engines, or what `plan_checks` finds.
-    """
-    models = [planned_model(config, name) for name in config.models]
-    notes = check_engines([*models, *(planned_judge(config, name) for name in config.judges)])
-    return tuple(
-        replace(check, notes=(*check.notes, *(notes[key] for key in _engines_of(check) if key in notes)))
-        for check in plan_checks(config)
-    )
-
-
-def _engines_of(check: Check) -> list[tuple[str, str]]:
-    models = [check.planned_model] if check.judge is None else [check.planned_model, check.judge]
-    return [(model.table, model.name) for model in models]
 
 
 def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
@@ -267,7 +253,9 @@ def _allowed_points(
     return allowed_points(settings.allowed_drop, None if recorded is None else recorded.about.mean)
 
 
-def _plan_check(config: Config, draft: _Draft, alpha: float, *, recording: bool, stored: bool) -> Check:
+def _plan_check(
+    config: Config, draft: _Draft, alpha: float, *, recording: bool, stored: bool, known_sizes: bool
+) -> Check:
     """The check of a draft, decided at this alpha where no other check is rejected.
 
     Raises
@@ -284,16 +272,15 @@ def _plan_check(config: Config, draft: _Draft, alpha: float, *, recording: bool,
     about = None if recorded is None else recorded.about
     sizing = Sizing(settings, definition.content, design, draft.test, reference, alpha, about)
     _refuse_theta(source, sizing.theta_fault())
-    if stored and (isinstance(reference, Scores) or not source.is_local):
-        whole = source.stored_task(config, recorded, sizing.wanted() or definition.content.num_samples)
-    else:
-        whole = source.task(config, sizing.wanted(), loaded=not stored)
-        _refuse_theta(source, sizing.theta_fault(len(whole.samples)))
+    whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
     _refuse_out_of_range(reference, recorded, settings, task)
-    notes = notes_on_samples(task, sizing)
+    notes = (*unread, *notes_on_samples(task, sizing))
     if not recording and reference is None:
-        notes = (_missing_reference(config, model, draft.baseline, source.name),)
+        notes = (
+            *unread,
+            missing_note(config, model, draft.baseline, source.name),
+        )
     test = draft.test
     if test == "unconditional" and settings.test == "auto" and any(each.cluster is not None for each in task.samples):
         test = "paired"
@@ -319,6 +306,25 @@ def _plan_check(config: Config, draft: _Draft, alpha: float, *, recording: bool,
     )
     check = _with_expectations(check, sizing)
     return replace(check, notes=(*check.notes, *_chance_notes(check)))
+
+
+def _all_samples(
+    config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
+) -> tuple[Task, tuple[str, ...]]:
+    """The task with every sample there is, and a note where they were not read."""
+    source, recorded = draft.source, draft.recorded
+    size = source.definition.content.num_samples or source.settings.num_samples
+    if stored and (isinstance(draft.reference, Scores) or not source.is_local):
+        return source.stored_task(config, recorded, sizing.wanted() or size), ()
+    try:
+        whole = source.task(config, sizing.wanted(), loaded=not stored)
+    except CannotEvaluate as error:
+        if not known_sizes or source.is_local or size is None:
+            raise
+        note = f"the dataset was not read, so this is planned for the {size:,} samples that the task has: {error}"
+        return source.stored_task(config, recorded, size), (note,)
+    _refuse_theta(source, sizing.theta_fault(len(whole.samples)))
+    return whole, ()
 
 
 def _refuse_theta(source: TaskSource, fault: str | None) -> None:
@@ -361,14 +367,6 @@ def _refuse_out_of_range(
 def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
     """The reference, of which recorded scores are those of the task's samples."""
     return reference.take([sample.id for sample in task.samples]) if isinstance(reference, Scores) else reference
-
-
-def _missing_reference(config: Config, model: PlannedModel, baseline: str, task: str) -> str:
-    """Why there is no reference, and how to record one."""
-    names = {baseline_of(name, each.variant, None) for name, each in config.models.items()}
-    recordable = any(baseline in (name, name.partition("@")[0]) for name in names)
-    own = baseline_of(model.name, model.variant, None)
-    return missing_reference(config.references, baseline, task, own=own, recordable=recordable)
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Model
-from accgate.engines import Engine, ModelTable, check_options, create
+from accgate.engines import Engine, ModelTable, check_options, create, probe
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs import TomlFile
 
@@ -64,6 +64,19 @@ class PlannedModel:
         except CannotEvaluate as error:
             return str(error)
         return None
+
+    def probe(self) -> None:
+        """Ask the model's servers once whether they answer and have it.
+
+        Raises
+        ------
+        BadInput
+            When a URL or the model's name is wrong.
+        CannotEvaluate
+            When a server does not answer.
+        """
+        with self.locating():
+            probe(self.settings.engine, self._engine_table())
 
     def _engine_table(self) -> ModelTable:
         of = self.settings

@@ -1,3 +1,4 @@
+from . import live
 from .bisection import print_bisection, print_chances
 from .cause import blame_markdown, blame_sentences, print_blame
 from .comment import About, Failure, render_comment
@@ -47,6 +48,7 @@ __all__ = [
     "html_report",
     "interrupted_report",
     "junit_xml",
+    "live",
     "policy_hash",
     "print_ab",
     "print_annotation",

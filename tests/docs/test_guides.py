@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from accgate.cli.main import main
 from accgate.inputs.toml import tomllib
+from accgate.records import file_name
 from accgate.tasks.lm_eval.task import LmEvalOptions
 from tests.docs.blocks import Block, blocks
 from tests.gates import write_lines
@@ -43,6 +44,8 @@ def test_a_config_of_a_guide_makes_a_plan(
             TypeAdapter(LmEvalOptions).validate_python(task.pop("options"))
         task["dataset"] = f"{name}.jsonl"
         task["few_shot_dataset"] = f"solved-{name}.jsonl"
+    for model in found["models"].values():  # what the guide imports before
+        (tmp_path / "references" / file_name(model.get("baseline", "other"))).mkdir(parents=True, exist_ok=True)
     (tmp_path / "accuracy.toml").write_text(tomli_w.dumps(found), encoding="utf-8")
     assert main(["validate"]) == 0
     capsys.readouterr()

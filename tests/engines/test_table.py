@@ -22,7 +22,8 @@ from accgate.engines.recording import RecordedEngine
 from accgate.engines.vllm import options as vllm_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
-from accgate.planning.checks import planned_model, validate
+from accgate.planning.design import planned_model
+from accgate.planning.validation import validate
 from tests.engines import planned
 
 URL = "http://127.0.0.1:8000/v1"
@@ -77,7 +78,7 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
         ("recorded", "accuracy.toml", "scales = 1", "4: models.m.options.scales: unknown key; did you mean 'scale'?"),
         ("llamacpp", "no.gguf", "", "3: models.m.model: there is no file 'no.gguf' in "),
         ("llamacpp", "package://no-such-package-here/a.gguf", "", "3: models.m.model: package 'no-such-package-here' "),
-        ("llamacpp", "package://", "", "3: models.m.model: package '' is not installed; pip install"),
+        ("llamacpp", "package://", "", "3: models.m.model: package '' is not installed; Check its name"),
         ("llamacpp", "package://pytest/a.gguf", "", "3: models.m.model: package pytest holds no file 'a.gguf'"),
         (
             "llamacpp",

@@ -28,7 +28,7 @@ from accgate.engines.vllm.process import Log
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
-from accgate.planning.checks import validate
+from accgate.planning.validation import validate
 
 
 class Backend(enum.Enum):

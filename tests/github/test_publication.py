@@ -1,12 +1,14 @@
 """What a pull request's author and its checks see, from a run's files to a GitHub with storage."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from accgate.cli.main import main
 from accgate.github.api.client import Client
 from tests.gates import right_but, write_task
 from tests.github.server import SECONDARY, TOKEN, GitHub
@@ -365,6 +367,34 @@ def test_a_dry_run_prints_the_comment_and_tells_github_nothing(gate: Gate, capsy
     assert "No accuracy regression found" in capsys.readouterr().out
     assert gate.hub.store.check_runs == {}
     assert gate.hub.comments(NUMBER) == []
+
+
+def test_a_dry_run_at_home_shows_the_comment_without_githubs_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("GITHUB_", "ACCGATE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    pull = PullRequest(tmp_path)
+    here = ("publish", "--dry-run", "--head", str(pull.head.folder))
+    pull.head.answer(right_but(20))
+    assert main(["publish", "--dry-run"]) == 2  # nothing was run: that is no pass
+    assert "accgate-out/accgate.json: there is no such file; run `accgate run` first" in capsys.readouterr().err
+    assert pull.head.run() == 1
+    assert main([*here, str(pull.head.out / "accgate.json")]) == 1
+    printed = capsys.readouterr().out
+    assert "❌" in printed
+    assert "sums" in printed
+    assert "::" not in printed.replace("&#58;", ":")
+    assert "github.com" not in printed
+    pull.head.answer(right_but(0))
+    pull.head.write(alpha=0.0001)  # with the base's files the guard is shown too
+    assert pull.run() == 0
+    assert main([*here, str(pull.head.out / "accgate.json"), "--base", str(pull.base.folder)]) == 4
+    assert "alpha" in capsys.readouterr().out
+    with pytest.raises(SystemExit):  # and it publishes nothing without --dry-run
+        main(["publish", "--publish"])
+    assert main(["publish", str(pull.head.out / "accgate.json")]) == 2
 
 
 def test_a_foreign_copy_of_our_marker_is_left_alone(gate: Gate) -> None:

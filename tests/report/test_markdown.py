@@ -160,7 +160,7 @@ def test_one_verdict_of_compare_is_reported(tmp_path: Path, capsys) -> None:
         write_lines(tmp_path / side, [{"id": f"<{i}>", "score": s} for i, s in enumerate(right_but(wrong, 100))])
     assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 1
     (tmp_path / "verdict.json").write_text(capsys.readouterr().out)
-    assert main(["report", str(tmp_path / "verdict.json")]) == 0
+    assert main(["report", str(tmp_path / "verdict.json"), "--markdown", "-"]) == 0
     page = page_of(capsys.readouterr().out)
     assert_inert(page)
     assert page.tables[0][1][3:6] == ["100.00", "70.00", "-30.00"]

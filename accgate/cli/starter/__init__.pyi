@@ -13,6 +13,7 @@ from .files import (
     schema_text,
     theta_of,
 )
+from .own_data import OwnTask, own_task
 from .questions import Answers, ask_answers
 from .workflow import WORKFLOW_FILE, workflow_text
 
@@ -25,10 +26,12 @@ __all__ = [
     "SCHEMA_FILE",
     "WORKFLOW_FILE",
     "Answers",
+    "OwnTask",
     "add_ignored",
     "ask_answers",
     "config_text",
     "name_fault",
+    "own_task",
     "reasoning_fault",
     "repository_of",
     "schema_text",

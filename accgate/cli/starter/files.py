@@ -37,11 +37,13 @@ CONFIG = """\
 alpha = 0.05                # how often a healthy change may fail
 beta = 0.2                  # how often a drop of theta may pass
 references = "references"   # commit this folder: a pull request then shows what changed
-
+{early}
 [{table}]
 engine = "{engine}"
 model = {model}
 {extra}{sampling}{tasks}"""
+
+EARLY = "early_stopping = false      # few questions show a smaller drop when all of them are asked\n"
 
 SAMPLING = """
 [{table}.sampling]
@@ -52,7 +54,7 @@ max_tokens = 32768          # thought and answer together
 
 TASK = """
 [tasks.{task}]
-theta = {theta}                 # the drop in points that must be detected; the plan finds the number of samples
+{file}theta = {theta}                 # the drop in points that must be detected; the plan finds the number of samples
 """
 
 REPEATED = """\
@@ -62,8 +64,13 @@ reasoning = "strip"         # the answer is what follows the thought
 
 ROOM, ROOM_TO_REASON = 8192, 40960  # tokens of context
 EXTRA = {
-    "openai": '\n[{table}.options]\nbase_url = {base_url}\n# api_key_env = "OPENAI_API_KEY"\n',
-    "llamacpp": "\n[{table}.options]\nn_parallel = {slots}\nn_ctx = {room}\n",
+    "openai": "\n[{table}.options]\nbase_url = {base_url}\n{key}",
+    "llamacpp": """
+[{table}.options]
+n_parallel = {slots}
+n_ctx = {room}
+# cache_type_k = "q8_0"     # a change to try: the keys of the cache in 8 bits
+""",
     "vllm": "\n[{table}.options]\nmax_model_len = {room}    # vLLM's own options; docs/config.md\n",
     "ray": """
 [{table}.options]
@@ -77,10 +84,21 @@ options = {{ max_model_len = {room} }}
 
 
 def config_text(
-    *, name: str, engine: str, model: str, tasks: Mapping[str, float], base_url: str, reasoning: bool = False
+    *,
+    name: str,
+    engine: str,
+    model: str,
+    tasks: Mapping[str, float],
+    base_url: str,
+    reasoning: bool = False,
+    api_key_env: str | None = None,
+    own: str | None = None,
+    asks_all: bool = False,
 ) -> str:
     """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
+    `own` names the one that is no task of the library: its file stands beside, and is named after it. With `asks_all`
+    no run stops early.
     With `reasoning` it is for a model that thinks before it answers: drawn several times, with room for its thoughts.
 
     Raises
@@ -99,13 +117,18 @@ def config_text(
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
     table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
     slots, room = (1, ROOM_TO_REASON) if reasoning else (8, ROOM)
-    extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url), slots=slots, room=room)
+    key = '# api_key_env = "OPENAI_API_KEY"\n' if api_key_env is None else f"api_key_env = {_quoted(api_key_env)}\n"
+    extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url), key=key, slots=slots, room=room)
     sampling = SAMPLING.format(table=table) if reasoning else ""
     tables = "".join(
-        TASK.format(task=task, theta=f"{theta:g}") + (REPEATED.format(repeats=repeats_of(task)) if reasoning else "")
+        TASK.format(task=task, theta=f"{theta:g}", file=f'file = "{task}.toml"\n' if task == own else "")
+        + (REPEATED.format(repeats=4 if task == own else repeats_of(task)) if reasoning else "")
         for task, theta in tasks.items()
     )
-    return CONFIG.format(table=table, engine=engine, model=_quoted(model), extra=extra, sampling=sampling, tasks=tables)
+    early = EARLY if asks_all else ""
+    return CONFIG.format(
+        early=early, table=table, engine=engine, model=_quoted(model), extra=extra, sampling=sampling, tasks=tables
+    )
 
 
 def schema_text() -> str:

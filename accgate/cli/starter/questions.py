@@ -9,6 +9,7 @@ from textwrap import TextWrapper
 
 from accgate.cli.common import names_of
 from accgate.cli.starter.files import LARGEST, MODELS, THETA
+from accgate.tasks import ENDINGS
 from accgate.text import nearest
 
 BASE_URL = "http://127.0.0.1:8000/v1"
@@ -27,7 +28,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Answers:
-    """What a starter is made of; `theta` is a drop in points, None for each task's own."""
+    """What a starter is made of; `theta` is a drop in points, None for each task's own.
+
+    `data` is a file with rows of one's own, in the place of tasks of the library; the fields of its rows and the metric
+    are guessed where they are None.
+    """
 
     engine: str = "openai"
     model: str = MODELS["openai"]
@@ -37,15 +42,29 @@ class Answers:
     workflow: bool = True
     name: str = "model"
     reasoning: bool = False
+    api_key_env: str | None = None
+    data: str | None = None
+    prompt_field: str | None = None
+    answer_field: str | None = None
+    metric: str | None = None
 
 
 def ask_answers(
-    ask: Ask, say: Say, library: Sequence[str], *, missing: Callable[[str, str], str | None], width: int = 80
+    ask: Ask,
+    say: Say,
+    library: Sequence[str],
+    *,
+    missing: Callable[[str, str], str | None],
+    reads: Callable[[str], str | None],
+    serves: Callable[[str], tuple[str, Sequence[str], str]],
+    width: int = 80,
 ) -> Answers:
     """Ask somebody at a terminal; a question comes again until its answer can be used.
 
     `ask` shows a question and returns the line that is typed, `say` shows a line of up to `width` characters.
-    `missing` says what is wrong with an engine's model, None if nothing is. EOFError of `ask` is passed on.
+    `missing` says what is wrong with an engine's model, None if nothing is; `reads` says
+    what is wrong with a file of one's own rows, `serves` where a server answers, with which models, and that in words.
+    EOFError of `ask` is passed on.
     """
     engines = "\n".join(f"  {engine:9} {about}" for engine, about in ENGINES.items())
     say("A few questions. Enter takes the answer in brackets; ? lists the choices.")
@@ -55,20 +74,33 @@ def ask_answers(
         return engines.removeprefix("  ") if text == "?" else _choice_fault(text, tuple(ENGINES), "engine")
 
     engine = _ask(ask, say, "Engine", "openai", engine_fault)
-    model = _ask(ask, say, "Model", MODELS[engine], lambda text: _text_fault(text) or missing(engine, text))
     base_url = _ask(ask, say, "Address of the server", BASE_URL, _address_fault) if engine == "openai" else BASE_URL
+    usual = MODELS[engine]
+    if engine == "openai":
+        base_url, models, about = serves(base_url)
+        say(f"  {about}")
+        usual = models[0] if models else usual
+    model = _ask(ask, say, "Model", usual, lambda text: _text_fault(text) or missing(engine, text))
 
     def tasks_fault(text: str) -> str | None:
         if text == "?":
             return list_names(library, width).removeprefix("  ")
+        if text.lower().endswith(ENDINGS):
+            return reads(text)
         tasks = names_of(text)
         faults = [fault for task in tasks if (fault := _choice_fault(task, library, "task"))]
         return "; ".join(faults) or (None if tasks else "name a task")
 
-    tasks = _ask(ask, say, f"Tasks, with commas between them (? lists all {len(library)})", TASK, tasks_fault)
+    question = f"A JSONL or CSV file of your own, or tasks with commas between them (? lists all {len(library)})"
+    tasks = _ask(ask, say, question, TASK, tasks_fault)
+    data = tasks if tasks.lower().endswith(ENDINGS) else None
+    workflow = "Write a GitHub workflow, y or n"
+    if data is not None:
+        with_workflow = _ask(ask, say, workflow, "y", _yes_no_fault)
+        return Answers(engine, model, base_url, (), None, with_workflow.lower().startswith("y"), data=data)
     theta = _ask(ask, say, "Drop in points that must be detected", f"{THETA:g}", _theta_fault)
-    workflow = _ask(ask, say, "Write a GitHub workflow, y or n", "y", _yes_no_fault)
-    return Answers(engine, model, base_url, names_of(tasks), float(theta), workflow.lower().startswith("y"))
+    with_workflow = _ask(ask, say, workflow, "y", _yes_no_fault)
+    return Answers(engine, model, base_url, names_of(tasks), float(theta), with_workflow.lower().startswith("y"))
 
 
 def list_names(names: Sequence[str], width: int) -> str:

@@ -29,6 +29,7 @@ FATAL = {
     404: "no such model or path; check `model`, and that options.base_url ends in /v1",
     405: "the path takes no POST; check that options.base_url ends in /v1",
 }
+REFUSED = frozenset({401, 403})
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 5.0
 LARGEST = 64 * 2**20  # bytes of an answer
@@ -138,8 +139,10 @@ class Client:
             raise CannotEvaluate(f"{text}; {FATAL[status]}")
         raise RequestFailed(text + field_hint(body))
 
-    async def listing(self, base: str) -> Listing | Fault:
+    async def listing(self, base: str, *, strict: bool = False) -> Listing | Fault:
         """What a server says it serves; a fault where it cannot be reached, or still loads.
+
+        With `strict` a refused key is a fault too: a server may refuse the list alone.
 
         Raises
         ------
@@ -151,10 +154,8 @@ class Client:
         limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
         try:
             async with self._session.get(base + "/models", timeout=limit, proxy=self._proxy_of(base)) as response:
-                if response.status >= 500:  # still loading, as llama.cpp and vLLM say it
-                    return Fault(f"HTTP {response.status}", kind="refused")
-                if response.status in BUSY:
-                    return Fault(f"HTTP {response.status}", kind="busy")
+                if fault := listing_fault(response.status, strict=strict):
+                    return fault
                 raw = await body_of(response, base)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise CannotEvaluate(f"options.base_url {base!r} is not a URL") from error
@@ -206,6 +207,15 @@ class Client:
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
+
+
+def listing_fault(status: int, *, strict: bool) -> Fault | None:
+    """Why a server with this status gives no list of its models; None where it may give one."""
+    if status >= 500:  # still loading, as llama.cpp and vLLM say it
+        return Fault(f"HTTP {status}", kind="refused")
+    if status in BUSY:
+        return Fault(f"HTTP {status}", kind="busy")
+    return Fault(f"HTTP {status}: {FATAL[status]}") if strict and status in REFUSED else None
 
 
 async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:

@@ -17,6 +17,7 @@ from accgate.engines.openai.client import Client, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of
+from accgate.engines.openai.probe import probe
 from accgate.engines.openai.server import CannotStart, Server, free_port
 from accgate.engines.silence import Stalled
 from accgate.engines.wire import MalformedReply, body_of, reply_of
@@ -65,6 +66,19 @@ class OpenAIEngine:
         if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
             raise KeyFaults(*faults)
         return cls(table.model, options, folder=table.folder)
+
+    def probe(self) -> None:
+        """Ask each server once for its models.
+
+        Raises
+        ------
+        KeyFaults
+            When its URL lacks `/v1`, or it does not have the model.
+        CannotEvaluate
+            When it does not answer.
+        """
+        if faults := list(probe(self._model, self._options)):
+            raise KeyFaults(*faults)
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""

@@ -1,0 +1,102 @@
+"""One question to a server before a run: whether anything answers there, and which models it has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from accgate.engines.openai.client import Client, Fault, key_of
+from accgate.engines.openai.listing import Listing, faults_of
+from accgate.engines.openai.options import Options
+from accgate.errors import CannotEvaluate, Key
+
+SECONDS = 5.0  # that a server may take for its list of models
+VERSION = "/v1"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one request for a server's models gave.
+
+    `fault` is None where it answered. `better` is the URL with `/v1` where only that one has the list; then it is
+    that list.
+    """
+
+    url: str
+    listing: Listing = field(default_factory=Listing)
+    fault: str | None = None
+    better: str | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the server's models, where it lists them."""
+        return self.listing.models
+
+    def text(self) -> str:
+        """The answer in a sentence, with the fix where there is a fault.
+
+        >>> Answer("http://h:1/v1", fault="it said nothing for 5 s").text()
+        'http://h:1/v1: it said nothing for 5 s; is the server up, and options.base_url right?'
+        """
+        if self.better is not None:
+            return f'{self.url}: {self.fault}, but {self.better} answers; write base_url = "{self.better}"'
+        if self.fault is not None:
+            return f"{self.url}: {self.fault}; is the server up, and options.base_url right?"
+        return f"{self.url} answers" + (f" and has {', '.join(self.models)}" if self.models else "")
+
+
+def ask_server(url: str, api_key_env: str | None = None) -> Answer:
+    """Ask a server once for its models, and where it gives none the same URL with `/v1`.
+
+    Raises
+    ------
+    BadInput
+        When the environment has no key under the name.
+    CannotEvaluate
+        When the URL cannot be used.
+    """
+    return asyncio.run(_ask(url.rstrip("/"), "" if api_key_env is None else key_of(api_key_env)))
+
+
+async def _ask(url: str, key: str) -> Answer:
+    client = Client(connections=2, timeout=SECONDS, key=key)
+    try:
+        answer = await _listing(client, url)
+        if answer.models or url.endswith(VERSION):
+            return answer
+        other = await _listing(client, url + VERSION)
+        if not other.models:
+            return answer
+        return Answer(url, other.listing, answer.fault or "it lists no models", other.url)
+    finally:
+        await client.close()
+
+
+async def _listing(client: Client, url: str) -> Answer:
+    try:
+        listing = await asyncio.wait_for(client.listing(url, strict=True), SECONDS)
+    except asyncio.TimeoutError:
+        return Answer(url, fault=f"it said nothing for {SECONDS:g} s")
+    return Answer(url, fault=client.without_key(listing.text)) if isinstance(listing, Fault) else Answer(url, listing)
+
+
+def probe(model: str, options: Options) -> Iterator[tuple[Key, str]]:
+    """Ask every server of a model once; what is wrong with them, with the key of the model's table.
+
+    A command of `serve` is not started, and nothing is asked.
+
+    Raises
+    ------
+    CannotEvaluate
+        When a server does not answer.
+    """
+    if options.serve:
+        return
+    answers = [ask_server(url, options.api_key_env) for url in options.urls]
+    for answer in answers:
+        if answer.better is not None:
+            yield ("options", "base_url"), answer.text()
+        elif answer.fault is not None:
+            raise CannotEvaluate(answer.text())
+    yield from faults_of(model, {answer.url: answer.listing for answer in answers})

@@ -1,0 +1,77 @@
+"""The references that models are held against, by name: which there can be, and why one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from accgate.config import Config
+from accgate.errors import BadInput, Key, KeyFaults
+from accgate.planning.model import PlannedModel
+from accgate.references import baseline_of, folder_of, missing_reference
+from accgate.text import nearest
+
+
+def labels_of(config: Config) -> set[str]:
+    """The names under which the models of a config are recorded, with their variants."""
+    return {baseline_of(name, each.variant, None) for name, each in config.models.items()}
+
+
+def is_recordable(baseline: str, labels: set[str]) -> bool:
+    """Whether some model is recorded under a baseline's name, which may leave the variant out or give its values alone.
+
+    >>> labels = {"m@quant=bf16"}
+    >>> [is_recordable(name, labels) for name in ("m@quant=bf16", "m@bf16", "m", "m@fp8", "n")]
+    [True, True, True, False, False]
+    """
+    return any(baseline in _names(label) for label in labels)
+
+
+def _names(label: str) -> set[str]:
+    model, _, variant = label.partition("@")
+    values = ",".join(sorted(part.partition("=")[2] for part in variant.split(",")))
+    return {label, model, f"{model}@{values}"}
+
+
+def refuse_unknown_baselines(config: Config) -> None:
+    """Refuse a `baseline` that names neither a recorded reference nor a model of the file: it can never have one.
+
+    Raises
+    ------
+    BadInput
+        With every such name, its place, and the nearest that there is.
+    """
+    faults = list(_faults(config))
+    if faults:
+        with config.models_file.locating(("models",)):
+            raise KeyFaults(*faults)
+
+
+def _faults(config: Config) -> Iterator[tuple[Key, str]]:
+    labels = labels_of(config)
+    for name, model in config.models.items():
+        baseline = baseline_of(name, model.variant, model.baseline)  # the variant in its own order
+        if model.baseline is None or is_recordable(baseline, labels):
+            continue
+        tasks = [task for each, task in config.pairs() if each == name]
+        if any(_is_recorded(config, baseline, task) for task in tasks):
+            continue
+        recorded = {folder.name for folder in config.references.glob("*") if folder.is_dir()}
+        own = {baseline_of(name, model.variant, None)}
+        fault = f"is {model.baseline!r}, which is neither recorded in {config.references} nor a model of this file"
+        others = (labels | recorded) - own
+        fix = nearest(model.baseline, others) if others else "record it, or import it, first"
+        yield (name, "baseline"), f"{fault}; {fix}"
+
+
+def _is_recorded(config: Config, baseline: str, task: str) -> bool:
+    try:
+        return folder_of(config.references, baseline, task).is_dir()
+    except BadInput:  # it fits several, which the plan says
+        return True
+
+
+def missing_note(config: Config, model: PlannedModel, baseline: str, task: str) -> str:
+    """Why there is no reference, and how to record one."""
+    own = baseline_of(model.name, model.variant, None)
+    recordable = is_recordable(baseline, labels_of(config))
+    return missing_reference(config.references, baseline, task, own=own, recordable=recordable)

@@ -1,0 +1,4 @@
+from .progress import Follower, checks_of
+from .server import Viewer
+
+__all__ = ["Follower", "Viewer", "checks_of"]

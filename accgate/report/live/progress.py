@@ -1,0 +1,124 @@
+"""How far a run is, from the records that it appends to: nothing is asked of the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from accgate.errors import AccgateError
+from accgate.planning import Check
+from accgate.records import Record, Scores, new_records, paths_of
+from accgate.result import NAME
+from accgate.text import signed, visible
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A check so far: answers of `total` (None unknown), and its difference to the reference in points, as text.
+
+    The difference is that of the first `first` samples of the fixed random order: which replies come first depends on
+    their length, and a mean over those alone would mislead.
+    """
+
+    name: str
+    done: int
+    total: int | None
+    failed: int
+    unread: int
+    first: int
+    difference: str | None
+
+
+class Follower:
+    """Reads what is new in a run's folder at each look; `checks` are its plan, empty where that is not known."""
+
+    def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
+        self.folder = folder
+        self._checks: dict[tuple[str, str], Check | None] = {(check.model, check.task.name): check for check in checks}
+        self._offsets: dict[tuple[str, str], int] = {}
+        self._records: dict[tuple[str, str], dict[tuple[str, int], Record]] = {}
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run is decided."""
+        return (self.folder / NAME).is_file()
+
+    def look(self) -> list[Standing]:
+        """Where each check stands now.
+
+        Raises
+        ------
+        BadInput
+            When a record is damaged.
+        """
+        pairs = dict(self._checks) or dict.fromkeys(self._pairs_there())
+        return [self._standing(pair, check) for pair, check in pairs.items()]
+
+    def _pairs_there(self) -> list[tuple[str, str]]:
+        files = sorted(self.folder.glob("*/*.jsonl"))
+        pairs = [(unquote(file.parent.name), unquote(file.stem)) for file in files]
+        return [pair for pair in pairs if paths_of(self.folder, *pair).settings.is_file()]
+
+    def _standing(self, pair: tuple[str, str], check: Check | None) -> Standing:
+        records = self._read(pair)
+        first, difference = (0, None) if check is None else _difference(check, records)
+        return Standing(
+            name=visible(" / ".join(pair)),
+            done=len(records),
+            total=None if check is None else check.n * check.repeats,
+            failed=sum(record.score is None for record in records.values()),
+            unread=sum(record.is_unread for record in records.values()),
+            first=first,
+            difference=None if difference is None else signed(difference),
+        )
+
+    def _read(self, pair: tuple[str, str]) -> Mapping[tuple[str, int], Record]:
+        path, offset = paths_of(self.folder, *pair).records, self._offsets.get(pair, 0)
+        records = self._records.setdefault(pair, {})
+        try:
+            if path.stat().st_size < offset:  # the run began again
+                offset = 0
+                records.clear()
+            new, self._offsets[pair] = new_records(path, offset)
+        except OSError:  # there is none yet
+            return records
+        records.update((record.key, record) for record in new)
+        return records
+
+
+def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tuple[int, float | None]:
+    """The samples that are done in the fixed order without a gap, and their mean difference to the reference."""
+    reference = check.reference
+    if reference is None or check.task.aggregate is not None:
+        return 0, None
+    before: Mapping[str, float] | float = (
+        dict(zip(reference.ids, map(float, reference.means()), strict=True))
+        if isinstance(reference, Scores)
+        else reference.mean
+    )
+    first, differences = 0, []
+    for sample in check.task.samples:
+        answers = [records.get((sample.id, repeat)) for repeat in range(check.repeats)]
+        if any(answer is None for answer in answers):
+            break
+        first += 1
+        scores = [answer.score for answer in answers if answer is not None and answer.score is not None]
+        mean = before.get(sample.id) if isinstance(before, Mapping) else before
+        if scores and mean is not None:
+            differences.append(sum(scores) / len(scores) - mean)
+    return first, sum(differences) / len(differences) if differences else None
+
+
+def checks_of(
+    config: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()
+) -> tuple[Sequence[Check], str | None]:
+    """The plan of a run's config, without reading what its references hold; and why there is none."""
+    from accgate.config import load_config, select
+    from accgate.planning import plan_checks
+
+    try:
+        return plan_checks(select(load_config(config), tuple(models), tuple(tasks)), stored=True), None
+    except AccgateError as error:
+        return (), str(error)

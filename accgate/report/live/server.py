@@ -1,0 +1,181 @@
+"""A server on this machine alone that shows one run to whoever has its token, and ends by itself."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from accgate.errors import AccgateError
+from accgate.report.live.progress import Follower
+from accgate.text import message_line
+
+HOME = "127.0.0.1"
+GONE = 180.0  # seconds without a request of the page, which asks every two: a tab in the background asks once a minute
+TICK = 0.2  # seconds between two looks at whether to end
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",  # the address holds the token
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Viewer:
+    """Serves a run at `url` until it is closed, or nobody looks any more.
+
+    Parameters
+    ----------
+    idle : float
+        Seconds without a request after which it ends once the run is decided, or where no browser came.
+    """
+
+    def __init__(self, follower: Follower, *, idle: float = 600.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.follower = follower
+        self.token = secrets.token_urlsafe(24)
+        self._idle, self._clock = idle, clock
+        self._last, self._visited = clock(), False
+        self._reading = threading.Lock()  # a follower remembers what it has read
+        self._report: tuple[int, bytes] | None = None
+        self._server = _Server(self)
+        self.hosts = frozenset(f"{name}:{self._server.server_port}" for name in (HOME, "localhost"))
+
+    @property
+    def url(self) -> str:
+        """The page's address, with the token."""
+        return f"http://{HOME}:{self._server.server_port}/{self.token}/"
+
+    def serve(self) -> None:
+        """Serve until nobody looks any more."""
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": TICK}, daemon=True)
+        thread.start()
+        try:
+            while self._clock() - self._last < self._patience():
+                thread.join(TICK)
+        finally:
+            self._server.shutdown()
+            self.close()
+
+    def close(self) -> None:
+        """Give the address back."""
+        self._server.server_close()
+
+    def _patience(self) -> float:
+        is_followed = self._visited and not self.follower.is_finished
+        return min(GONE, self._idle) if is_followed else self._idle
+
+    def note_visit(self) -> None:
+        """Somebody with the token looks."""
+        self._last, self._visited = self._clock(), True
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows: where each check stands, whether the run is decided, or what cannot be read."""
+        with self._reading:
+            try:
+                checks = [asdict(standing) for standing in self.follower.look()]
+                return {"finished": self.follower.is_finished, "checks": checks, "fault": None}
+            except AccgateError as error:
+                return {"finished": False, "checks": [], "fault": message_line(str(error))}
+
+    def report(self) -> bytes | None:
+        """The run's report as HTML; None before it is decided.
+
+        Raises
+        ------
+        AccgateError
+            When the run's files are damaged.
+        """
+        from accgate.report.flips import flips_of_result
+        from accgate.report.html import html_report
+        from accgate.report.result_file import read_result
+        from accgate.result import NAME
+
+        path = self.follower.folder / NAME
+        with self._reading:
+            if not path.is_file():
+                return None
+            written = path.stat().st_mtime_ns
+            if self._report is None or self._report[0] != written:
+                result = read_result(path)
+                page = html_report(result, flips_of_result(result, path.parent), path.parent)
+                self._report = written, page.encode("utf-8", "replace")
+            return self._report[1]
+
+    def page(self) -> tuple[bytes, str]:
+        """The page that follows the run, and the policy under which its script and style alone may run."""
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        environment = Environment(
+            loader=PackageLoader("accgate.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
+        nonce = secrets.token_urlsafe(12)
+        html = environment.get_template("live.html.j2").render(nonce=nonce, folder=str(self.follower.folder))
+        policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
+        return html.encode("utf-8", "replace"), f"{policy}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+class _Server(ThreadingHTTPServer):
+    """The server of one viewer."""
+
+    daemon_threads = True
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        super().__init__((HOME, 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET for three addresses under the token; no path names a file."""
+
+    server: _Server
+    server_version, sys_version = "accgate", ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Answer the page, its state, or the report."""
+        viewer = self.server.viewer
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if host not in viewer.hosts or origin not in (None, f"http://{host}"):
+            return self._refuse(HTTPStatus.FORBIDDEN, "this address is for a browser of its own machine")
+        _, token, *rest = [*self.path.split("/"), ""]
+        if not secrets.compare_digest(token.encode(), viewer.token.encode()):
+            return self._refuse(HTTPStatus.FORBIDDEN, "the address lacks its token; copy all of it from the terminal")
+        viewer.note_visit()
+        try:
+            return self._answer(viewer, "/".join(rest).rstrip("/"))
+        except AccgateError as error:
+            return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, message_line(str(error)))
+
+    def _answer(self, viewer: Viewer, name: str) -> None:
+        if name == "state":
+            return self._send("application/json", json.dumps(viewer.state()).encode())
+        report = viewer.report() if name in ("", "report") else None
+        if report is not None:
+            return self._send("text/html; charset=utf-8", report, "frame-ancestors 'none'")
+        if name == "":
+            return self._send("text/html; charset=utf-8", *viewer.page())
+        return self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        self._send("text/plain; charset=utf-8", f"{text}\n".encode(), status=status)
+
+    def _send(
+        self, kind: str, content: bytes, policy: str = "default-src 'none'", *, status: HTTPStatus = HTTPStatus.OK
+    ) -> None:
+        self.send_response(status)
+        headers = {"Content-Type": kind, "Content-Length": str(len(content)), "Content-Security-Policy": policy}
+        for name, value in (headers | HEADERS).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing: an address holds the token."""

@@ -1,0 +1,147 @@
+"""`accgate init --data`: what is guessed of rows of one's own, and a gate on them that passes and fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.cli.starter.own_data import own_task
+from accgate.errors import BadInput
+from accgate.inputs.toml import tomllib
+from accgate.tasks.task import load_task
+from tests.gates import said, write_lines
+from tests.servers import Server
+
+WORDS = "a long answer in full sentences, which no reply repeats word for word"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def guessed(folder: Path, rows: Sequence[dict[str, Any]], **keys: str) -> dict[str, Any]:
+    """The task's file that is written for these rows; it must load, and its samples have a prompt and a target."""
+    task = own_task(write_lines(folder / "rows.jsonl", rows), folder, **keys)
+    (folder / "rows.toml").write_text(task.text)
+    loaded = load_task("rows", file=folder / "rows.toml")
+    assert len(loaded.samples) == len(rows)
+    assert all(sample.prompt for sample in loaded.samples)
+    return tomllib.loads(task.text)
+
+
+def test_fields_and_metric_are_guessed_from_what_the_rows_look_like(folder: Path) -> None:
+    for rows, metric, expected in (
+        ([{"question": f"{i} + 1?", "answer": i + 1} for i in range(9)], "numeric_match", ("question", "answer")),
+        ([{"prompt": "p", "target": f"${i},000.5"} for i in range(9)], "numeric_match", ("prompt", "target")),
+        ([{"id": i, "input": "p", "label": "AB"[i % 2]} for i in range(9)], "multiple_choice", ("input", "label")),
+        ([{"text": "t", "label": ["good", "bad"][i % 2]} for i in range(9)], "classification", ("text", "label")),
+        ([{"Question": f"{i}", "Answer": f"city {i}"} for i in range(9)], "contains", ("Question", "Answer")),
+        ([{"q": "x", "a": f"{i} {WORDS}"} for i in range(9)], "rouge_l", ("q", "a")),
+        ([{"query": "x", "expected": {"n": i}} for i in range(9)], "json_match", ("query", "expected")),
+        ([{"query": "x", "answer": True, "expected_x": i} for i in range(9)], "classification", ("query", "answer")),
+    ):
+        content = guessed(folder, rows)
+        assert content["metric"] == metric, rows[0]
+        assert content["prompt"] == f"{{{{ {expected[0]} }}}}"
+        assert expected[1] in content["target"]
+    several = guessed(folder, [{"question": "x", "answer": ["a b", f"c {i}"]} for i in range(4)])
+    assert (several["metric"], several["targets"]) == ("contains", "{{ answer | tojson }}")
+
+
+def test_replies_are_read_as_the_guess_says(folder: Path) -> None:
+    from accgate.metrics import get
+    from accgate.tasks import by_regex
+
+    for answers, reply, wrong in (
+        (["A", "B", "C", "B"], "A dog? No: B.", "Therefore (C)"),
+        (["positive", "very positive", "positive", "very positive"] * 2, "Not negative: Positive!", "Very positive."),
+    ):
+        content = guessed(folder, [{"question": str(i), "answer": a} for i, a in enumerate(answers)])
+        read = [by_regex(text, content["extract"]["regex"], content["extract"]["which"]) for text in (reply, wrong)]
+        right = "B" if "B" in answers else "positive"
+        assert [get(content["metric"])(text or "", right) for text in read] == [100.0, 0.0]
+
+
+def test_fields_with_any_name_and_of_ones_own_choice(folder: Path) -> None:
+    rows = [{"My question?": f"{i}", 'It\'s "right"': f"w{i}", "class": "x"} for i in range(4)]
+    content = guessed(folder, rows, prompt="My question?", answer='It\'s "right"', metric="exact_match")
+    assert (content["prompt"], content["metric"]) == ("{{ row['My question?'] }}", "exact_match")
+    assert guessed(folder, rows, prompt="class", answer="My question?")["prompt"] == "{{ row['class'] }}"
+
+
+def test_rows_that_make_no_task_are_refused_with_the_place_and_the_fix(folder: Path) -> None:
+    good = [{"question": "q", "answer": "a"}]
+    for rows, keys, message in (
+        ([{"x": "q", "y": "a"}], {}, "name them with --prompt-field and --answer-field: there are 'x', 'y'"),
+        ([{"question": "q", "z": "a"}], {}, "name them with --answer-field: there are 'question', 'z'"),
+        (good, {"prompt": "qestion"}, "did you mean 'question'?"),
+        (good, {"metric": "exct_match"}, "did you mean 'exact_match'?"),
+        ([*good, {"question": "", "answer": "a"}], {}, "row 2 has nothing in 'question'"),
+        ([*good, {"question": "q", "answer": " "}], {}, "row 2 has nothing in 'answer'"),
+        ([*good, *good * 1000, {"question": "q"}], {}, "row 1,002 has nothing in 'answer'"),
+        ([{"question": "q", "answer": [1]}], {"answer": "answer"}, "has '[1]' in 'answer'; write text"),
+        ([], {}, "holds no rows"),
+    ):
+        with pytest.raises(BadInput) as caught:
+            own_task(write_lines(folder / "rows.jsonl", rows), folder, **keys)
+        assert message in str(caught.value)
+
+
+def test_from_a_jsonl_to_a_gate_that_passes_and_fails_with_nothing_written_by_hand(folder: Path, capsys) -> None:
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    write_lines(folder / "My sums.jsonl", [{"q": f"What is {i} + {i + 1}?", "a": 2 * i + 1} for i in range(50)])
+    with Server() as server:
+        base = server.url.removesuffix("/v1")
+        assert main(["init", "--base-url", base, "--data", "My sums.jsonl"]) == 0
+        out, err = capsys.readouterr()
+        assert f"{server.url} answers, and {base} does not: it is taken" in err
+        assert "scored by numeric_match: the answers are numbers; the last number of a reply is compared" in out
+        assert "valid: accuracy.toml: 1 check" in out
+        assert (folder / ".github/workflows/accuracy.yml").is_file()
+        assert 'model = "toy"' in (folder / "accuracy.toml").read_text()
+        for command in ("validate", "plan", "record", "run"):
+            assert main([command]) == 0, (command, said(capsys))
+        server.answer = lambda _: "I do not know: 0"
+        assert main(["run", "--no-cache"]) == 1
+    (check,) = json.loads((folder / "accgate-out/accgate.json").read_text())["checks"]
+    assert (check["task"], check["verdict"]) == ("my_sums", "regression")
+
+
+def test_data_outside_the_repository_and_flags_without_data_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    inner = folder / "repository"
+    (inner / ".git").mkdir(parents=True)
+    write_lines(folder / "rows.jsonl", [{"question": "q", "answer": "a"}])
+    monkeypatch.chdir(inner)
+    for arguments, message in (
+        (["--data", "../rows.jsonl"], "copy it here first: cp ../rows.jsonl ."),
+        (["--data", "gone.jsonl"], "there is no such file"),
+        (["--metric", "contains"], "--metric is for --data FILE"),
+        (["--data", "../rows.jsonl", "--tasks", "gsm8k"], "two sources of questions"),
+    ):
+        assert main(["init", "--no-probe", *arguments]) == 2
+        assert message in said(capsys)
+    assert [path.name for path in inner.iterdir()] == [".git"]
+
+
+def test_few_questions_are_planned_for_a_drop_that_they_can_show(folder: Path, capsys) -> None:
+    for n, theta, asks_all in ((20, 31.5, True), (100, 8.5, True), (700, 4.0, False)):
+        write_lines(folder / "rows.jsonl", [{"question": f"{i}?", "answer": i} for i in range(n)])
+        assert main(["init", "--no-probe", "--no-workflow", "--force", "--data", "rows.jsonl"]) == 0
+        assert ("questions show a drop of" in capsys.readouterr().out) == asks_all
+        content = tomllib.loads((folder / "accuracy.toml").read_text())
+        assert content["tasks"]["rows"]["theta"] == theta
+        assert content["gate"].get("early_stopping", True) is not asks_all
+        assert main(["plan", "--json"]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["theta"] <= row["theta_target"] == theta
+        assert not [note for note in row["notes"] if "detecting" in note]

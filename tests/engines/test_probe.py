@@ -1,0 +1,70 @@
+"""`accgate validate --probe`: each server is asked once, and what is wrong with its URL is said at once."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.engines.openai import probe
+from accgate.engines.openai.probe import ask_server
+from tests.gates import said, toml
+from tests.servers import Fault, Server
+
+
+def validated(folder: Path, model: str = "toy", **options: object) -> int:
+    path = folder / "accuracy.toml"
+    path.write_text(
+        f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n[tasks.arithmetic]\n'
+    )
+    return main(["validate", "--probe", str(path)])
+
+
+def test_a_server_that_has_the_model_is_valid_and_was_asked_nothing_else(tmp_path: Path, capsys) -> None:
+    with Server() as server:
+        assert validated(tmp_path, base_url=server.url) == 0, said(capsys)
+        assert ask_server(server.url).models == ("toy",)
+        assert server.seen == []
+
+
+def test_a_url_without_v1_is_a_fault_with_the_right_one_beside_it(tmp_path: Path, capsys) -> None:
+    with Server() as server:
+        for written in (server.url.removesuffix("/v1"), server.url.removesuffix("/v1") + "/"):
+            assert validated(tmp_path, base_url=written) == 2
+            told = said(capsys)
+            assert f'but {server.url} answers; write base_url = "{server.url}"' in told
+            assert "accuracy.toml:4: models.m.options.base_url: " in told
+
+
+def test_a_model_that_a_strict_server_lacks_is_a_fault_with_the_nearest(tmp_path: Path, capsys) -> None:
+    with Server() as server:
+        server.models = {"data": [{"id": "qwen3-8b", "owned_by": "vllm"}]}
+        assert validated(tmp_path, model="qwen3-8", base_url=server.url) == 2
+        assert "did you mean 'qwen3-8b'?" in said(capsys)
+
+
+def test_a_server_that_is_not_there_refuses_or_says_nothing_is_said_in_seconds(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "SECONDS", 0.3)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        assert validated(tmp_path, base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1") == 3
+        assert "it said nothing for 0.3 s; is the server up, and options.base_url right?" in said(capsys)
+        port = silent.getsockname()[1]
+    assert validated(tmp_path, base_url=f"http://127.0.0.1:{port}/v1") == 3
+    assert "is the server up" in said(capsys)
+    assert main(["validate", str(tmp_path / "accuracy.toml")]) == 0  # without --probe nothing is reached
+
+
+def test_a_refused_key_is_said_and_the_key_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
+    monkeypatch.setenv("TOY_KEY", "sesame")
+    with Server() as server:
+        server.models = Fault(401, {"error": {"message": "Bearer sesame"}})
+        assert validated(tmp_path, base_url=server.url, api_key_env="TOY_KEY") == 3
+    told = said(capsys)
+    assert "HTTP 401: the key is refused; check the variable that options.api_key_env names" in told
+    assert "sesame" not in told

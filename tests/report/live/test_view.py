@@ -1,0 +1,214 @@
+"""`accgate view`: a run that goes on, followed by a real HTTP client, and who is refused."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from accgate.cli.main import main
+from accgate.report.live import Follower, Viewer
+from tests.gates import Project, questions, recorded_project, right_but, said, write_task
+from tests.servers import Server
+
+N = 40
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Viewer]:
+    """A viewer of a folder in which nothing happened yet."""
+    viewer = Viewer(Follower(tmp_path), clock=(clock := Clock()))
+    thread = threading.Thread(target=viewer.serve, daemon=True)
+    thread.start()
+    yield viewer
+    clock.now = 1e9
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def until(what, seconds: float = 60.0):
+    """What a function gives once it gives something."""
+    end = time.monotonic() + seconds
+    while not (value := what()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return value
+
+
+def test_a_run_is_followed_to_its_report(tmp_path: Path) -> None:
+    write_task(tmp_path, "sums", questions(N))
+    with Server(lambda prompt: str(2 * int(re.findall(r"\d+", prompt)[0]))) as server:
+        config = tmp_path / "accuracy.toml"
+        config.write_text(
+            "[gate]\nearly_stopping = false\n"
+            '[models.m]\nengine = "openai"\nmodel = "toy"\n'
+            f'options = {{ base_url = "{server.url}", concurrency = 1 }}\n'
+            '[tasks.sums]\nfile = "sums.toml"\n'
+        )
+        out = tmp_path / "out"
+        assert main(["record", str(config), "--out", str(tmp_path / "record"), "--quiet"]) == 0
+        server.answer = lambda _: "0"
+        server.hold_after = len(server.seen) + 10
+        command = [sys.executable, "-m", "accgate"]
+        run = subprocess.Popen([*command, "run", str(config), "--out", str(out), "--quiet"], stdout=subprocess.DEVNULL)
+        until(lambda: list(out.glob("m/sums.jsonl")))
+        view = subprocess.Popen(
+            [*command, "view", str(out), "--config", str(config), "--no-browser"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with run, view:
+            assert view.stdout is not None
+            url = view.stdout.readline().strip()
+            assert "Not yet decided." in requests.get(url, timeout=30).text
+            state = until(
+                lambda: (s := requests.get(f"{url}state", timeout=30).json())["checks"][0]["done"] == 10 and s
+            )
+            (check,) = state["checks"]
+            assert state["finished"] is False
+            assert (check["name"], check["total"], check["difference"]) == ("m / sums", N, "-100.00")
+            assert 0 < check["first"] <= 10
+            assert requests.get(f"{url}report", timeout=30).status_code == 404
+            server.hold_after = None
+            assert run.wait(120) == 1
+            assert requests.get(f"{url}state", timeout=30).json()["finished"] is True
+            report = requests.get(url, timeout=30)
+            assert report.text == requests.get(f"{url}report", timeout=30).text
+            assert "sums" in report.text
+            assert "Not yet decided." not in report.text
+            view.send_signal(signal.SIGINT)
+            assert view.wait(30) == 0
+
+
+def test_without_token_from_another_host_or_origin_and_by_other_paths_nothing_is_shown(served: Viewer) -> None:
+    (served.follower.folder / "secret.txt").write_text("sesame")
+    port = urlsplit(served.url).port
+    base = f"http://127.0.0.1:{port}"
+    session = requests.Session()
+    for url, headers, status in (
+        (f"{base}/", {}, 403),
+        (f"{base}/state", {}, 403),
+        (f"{base}/{served.token[:-1]}/", {}, 403),
+        (f"{base}/{served.token}x/state", {}, 403),
+        (served.url, {"Host": f"evil.example:{port}"}, 403),
+        (served.url, {"Host": "127.0.0.1"}, 403),
+        (served.url, {"Origin": "http://evil.example"}, 403),
+        (served.url, {"Origin": "null"}, 403),
+        (f"{served.url}secret.txt", {}, 404),
+        (f"{served.url}../secret.txt", {}, 404),
+        (f"{served.url}%2e%2e/%2e%2e/etc/passwd", {}, 404),
+        (f"{base}/{served.token}//etc/passwd", {}, 404),
+        (f"{base}/../../etc/passwd", {}, 403),
+    ):
+        request = requests.Request("GET", url, headers=headers).prepare()
+        request.url = url  # as it is written: requests would resolve the dots
+        answer = session.send(request, timeout=30)
+        assert answer.status_code == status, (url, headers)
+        assert "sesame" not in answer.text
+        assert "root:" not in answer.text
+        assert served.token not in answer.text
+    assert requests.post(served.url, timeout=30).status_code == 501
+    assert requests.get(served.url.replace("127.0.0.1", "localhost"), timeout=30).status_code == 200
+
+
+def test_what_is_shown_may_be_kept_framed_and_read_by_nobody_else(served: Viewer) -> None:
+    answer = requests.get(served.url, timeout=30)
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    nonce = re.search(r"script-src 'nonce-([^']+)'", policy)
+    assert nonce
+    assert answer.text.count(f'nonce="{nonce[1]}"') == 2
+    assert "unsafe" not in policy
+    assert (answer.headers["Referrer-Policy"], answer.headers["Cache-Control"]) == ("no-referrer", "no-store")
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_it_ends_by_itself_when_nobody_looks_and_later_where_the_run_is_over(tmp_path: Path) -> None:
+    def ended_after(seconds: float, *, visited: bool, finished: bool) -> bool:
+        clock = Clock()
+        viewer = Viewer(Follower(tmp_path), idle=600.0, clock=clock)
+        (tmp_path / "accgate.json").unlink(missing_ok=True)
+        if finished:
+            (tmp_path / "accgate.json").write_text("{}")
+        if visited:
+            viewer.note_visit()
+        clock.now = seconds
+        thread = threading.Thread(target=viewer.serve, daemon=True)
+        thread.start()
+        thread.join(0.6)
+        ended = not thread.is_alive()
+        clock.now = 1e9
+        thread.join(30)
+        return ended
+
+    for seconds, visited, finished, expected in (
+        (200.0, True, False, True),  # the browser has gone
+        (200.0, False, False, False),  # nobody has opened it yet
+        (200.0, True, True, False),  # the report is being read
+        (700.0, False, False, True),
+        (700.0, True, True, True),
+    ):
+        assert ended_after(seconds, visited=visited, finished=finished) is expected, (seconds, visited, finished)
+
+
+def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path, capsys) -> None:
+    project = recorded_project(tmp_path, N)
+    assert project.run(right_but(10, N)) == 0
+    (project.out / "accgate.json").unlink()
+    follower = Follower(project.out)
+    (standing,) = follower.look()
+    assert (standing.name, standing.done, standing.total, standing.difference) == ("m / sums", N, None, None)
+    viewer = Viewer(follower)
+    with (project.out / "m/sums.jsonl").open("a") as file:
+        file.write('{"id": "<script>"}\n')
+    state = viewer.state()
+    viewer.close()
+    assert "is not a run record" in state["fault"]
+    assert state["finished"] is False
+    assert main(["view", str(tmp_path / "gone")]) == 2
+    assert "start a run, or name the folder" in said(capsys)
+    assert main(["view", str(project.out), "--minutes", "0"]) == 2
+
+
+def test_the_difference_is_that_of_the_fixed_order_without_gaps(tmp_path: Path) -> None:
+    from accgate.report.live import checks_of
+
+    project = recorded_project(tmp_path, N)
+    ids = project.ids()
+    checks, fault = checks_of(project.config)
+    assert fault is None
+    assert project.run(right_but(20, N)) == 1
+    path = project.out / "m/sums.jsonl"
+    lines = {id_: line for line in path.read_text().splitlines() for id_ in ids if f'"{id_}"' in line}
+    path.write_text("".join(f"{lines[id_]}\n" for id_ in [*ids[:12], *ids[30:]]))
+    (standing,) = Follower(project.out, checks).look()
+    assert (standing.done, standing.total, standing.first) == (22, N, 12)
+    assert standing.difference == "-16.67"  # 2 of the first 12 were right before
+
+
+def test_a_run_that_begins_again_is_read_from_its_beginning(tmp_path: Path) -> None:
+    project: Project = recorded_project(tmp_path, N)
+    assert project.run(right_but(10, N)) == 0
+    follower = Follower(project.out)
+    assert follower.look()[0].done == N
+    path = project.out / "m/sums.jsonl"
+    path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines()[:3]))
+    assert follower.look()[0].done == 3
