@@ -16,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from accgate.stats.power import quantile
-from accgate.stats.result import Interval, TestResult
+from accgate.stats.odds import Limits
+from accgate.stats.result import TestResult
 from accgate.stats.walk import Floats, Ints, Outcome
 
 NEGLIGIBLE = 1e-280  # masses under it are dropped: tilted limits far out still see the ends
 CERTAIN = 1.0 - 1e-12
-FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
 
 
 @dataclass(frozen=True)
@@ -348,103 +347,3 @@ def _variance_alone(repeats: Repeats) -> float:
     runs = repeats.before.shape[1] + repeats.now.shape[1]
     share = total / (runs * repeats.sizes)
     return float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of the difference around a `centre` (points), from the tilted walk that ended after these many units."""
-
-    repeats: Repeats
-    units: int
-    outcome: Outcome
-    centre: float
-
-    def interval(self, alpha: float, *, rejected: bool) -> Interval:
-        """The one-sided and two-sided limits; the upper one is below 0 exactly where H0 is rejected."""
-        n = int(self.repeats.sizes[: self.units].sum())
-        if not self.outcome.event:
-            unseen = 100.0 * -math.expm1(math.log(alpha) / self.units)
-            return Interval(unseen, (-unseen, unseen))
-        high, low = self._limit(alpha, n, 1.0), self._limit(1.0 - alpha, n, -1.0)
-        high = min(high, math.nextafter(0.0, -1.0)) if rejected else max(high, 0.0)
-        return Interval(high, (min(low, high), high))
-
-    def estimate(self) -> float:
-        """The difference at which an outcome this extreme is as likely as not: median-unbiased after a stop, points."""
-        if not self.outcome.event:
-            return 0.0
-        totals = sum(self._differences(self._tilt(0.5, beyond=beyond))[0] for beyond in (False, True))
-        return 0.5 * totals / int(self.repeats.sizes[: self.units].sum())
-
-    def _limit(self, level: float, n: int, side: float) -> float:
-        total, squares = self._differences(self._tilt(level))
-        width = max(side * (total / n - self.centre), 0.0)
-        m, units, z2 = self.outcome.event, self.units, quantile(min(level, 1.0 - level)) ** 2
-        share = m / units  # Wilson's upper limit of the share of units that differ
-        half = math.sqrt(z2 * (share * (1.0 - share) + z2 / (4.0 * units)) / units)
-        upper = (share + z2 / (2.0 * units) + half) / (1.0 + z2 / units)
-        between = math.sqrt(squares / m) * (upper - share) * units / n
-        return min(max(self.centre + side * math.hypot(width, between), -100.0), 100.0)
-
-    @cached_property
-    def _telling(self) -> tuple[tuple[Kind, ...], Ints]:
-        """The kinds, and that of each event up to the stop."""
-        kinds, kind = self.repeats.kinds
-        return kinds, kind[self.repeats.events[: self.outcome.event]]
-
-    @cached_property
-    def _log_masses(self) -> Floats:
-        """Logarithms of the kinds' null masses, shape (kinds, sums)."""
-        kinds, _ = self._telling
-        logs = np.full((len(kinds), max(len(each.masses) for each in kinds)), -np.inf)
-        for row, each in zip(logs, kinds, strict=True):
-            np.log(each.masses, out=row[: len(each.masses)], where=each.masses > 0.0)
-        return logs
-
-    def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Log of the mean of exp(tilt w) under H0 of each kind, and the masses of w at this tilt."""
-        exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
-        top = exponent.max(axis=1, keepdims=True)
-        weight = np.exp(exponent - top)
-        total = weight.sum(axis=1, keepdims=True)
-        return (top + np.log(total))[:, 0], weight / total
-
-    def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum of the expected differences of the events at this tilt, and of their squares, in points."""
-        kinds, kind = self._telling
-        _, masses = self._tilted(tilt)
-        lost = masses @ np.arange(masses.shape[1])
-        expected = np.array(
-            [self.repeats.difference(each.most, mean, each.right) for each, mean in zip(kinds, lost, strict=True)]
-        )
-        counts = np.bincount(kind, minlength=len(kinds))
-        return float(counts @ expected), float(counts @ expected**2)
-
-    def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """The log odds of a loss at which an outcome this extreme, or one `beyond`, has this probability."""
-        kinds, kind = self._telling
-        events, sums, masses = self.outcome.exits
-        alive, alive_mass = self.outcome.alive
-        beyond = level > 0.5 if beyond is None else beyond
-        ahead = alive > self.outcome.position if beyond else alive >= self.outcome.position
-        event = np.concatenate([events, np.full(int(ahead.sum()), self.outcome.event)]).astype(np.int64)
-        lost, mass = np.concatenate([sums, alive[ahead]]), np.concatenate([masses, alive_mass[ahead]])
-        event, lost, log_mass = event[mass > 0.0], lost[mass > 0.0], np.log(mass[mass > 0.0])
-        if not len(event):
-            return FURTHEST if beyond else -FURTHEST
-        counts = np.bincount(kind, minlength=len(kinds))
-        last = int(event.min()) == self.outcome.event  # of one stage the order of the events does not matter
-
-        def probability(tilt: float) -> float:
-            growth = self._tilted(tilt)[0]
-            log_norm = counts @ growth if last else np.concatenate([[0.0], np.cumsum(growth[kind])])[event]
-            return float(np.sum(np.exp(np.minimum(log_mass + tilt * lost - log_norm, 0.0))))
-
-        side, reach = (1.0 if probability(0.0) < level else -1.0), 0.01
-        while reach < FURTHEST and (probability(side * reach) < level) == (side > 0.0):
-            reach *= 2.0  # from 0 outwards: far tilts lean on masses that were dropped
-        low, high = sorted((0.0, side * reach))
-        for _ in range(40):
-            tilt = 0.5 * (low + high)
-            low, high = (tilt, high) if probability(tilt) < level else (low, tilt)
-        return 0.5 * (low + high)

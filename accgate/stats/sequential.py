@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.stats.mcnemar import mcnemar_theta
-from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
+from accgate.stats.noise import wilson
+from accgate.stats.power import paired_binary_effect, quantile_sum
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.walk import Floats, Ints, Outcome, Stop
 
@@ -196,22 +197,17 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     if not outcome.event:
         unseen = 100.0 * -math.expm1(math.log(alpha) / n)
         return Interval(unseen, (-unseen, unseen))
-    least, most = _changed_limits(outcome.event, n, alpha)
+    least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
 
     def limit(level: float, side: float) -> float:
         excess = _excess_limit(outcome, level)
         worst = least if side * excess > 0.0 else most  # of a run that stops, both are taken at their worst
         return min(max(worst * excess, -100.0), 100.0)
 
-    low, high = limit(alpha, 1.0), limit(1.0 - alpha, -1.0)
-    return Interval(-low, (min(-high, -low), -low))
-
-
-def _changed_limits(changed: int, n: int, alpha: float) -> tuple[float, float]:
-    """Wilson's limits of the share of samples that change, in percent."""
-    share, z2 = changed / n, quantile(alpha) ** 2
-    middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-    return 100.0 * (middle - half) / (1 + z2 / n), 100.0 * (middle + half) / (1 + z2 / n)
+    high, low = -limit(alpha, 1.0), -limit(1.0 - alpha, -1.0)
+    if outcome.stop != "regression":  # the limits of a walk without its passes are narrower than its test
+        high = max(high, 0.0)
+    return Interval(high, (min(low, high), high))
 
 
 def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None) -> float:
