@@ -164,7 +164,7 @@ def result_at(
         n_max=units.n_max,
         stop=outcome.stop,
         open=outcome.at_end and not ended,
-        estimate=_estimate(outcome, n),
+        estimate=median_difference(outcome, n),
     )
 
 
@@ -186,9 +186,12 @@ def include(difference: float, interval: Interval) -> Interval:
     return Interval(high, (min(low, difference), high))
 
 
-def _estimate(outcome: Outcome, n: int) -> float:
-    """The difference, points, at which an outcome further in the walk's order is as likely as one less far."""
-    least, most = _excess_limit(outcome, 0.5), _excess_limit(outcome, 0.5, beyond=True)
+def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
+    """The difference, points, at which an outcome further in the walk's order is as likely as one less far.
+
+    The masses are those of fair signs, or of losses with odds exp(2 tilt).
+    """
+    least, most = (_excess_limit(outcome, 0.5, beyond=beyond, start=tilt) for beyond in (False, True))
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
@@ -210,11 +213,11 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     return Interval(high, (min(low, high), high))
 
 
-def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None) -> float:
+def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None, start: float = 0.0) -> float:
     """Share of what is lost less that of what is gained at which an outcome this extreme has the probability `level`.
 
     `beyond` asks for outcomes more extreme, as levels above 1/2 do. The signs are tilted: a change is a loss with odds
-    exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt.
+    exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt. `start` is that of the masses.
     """
     exits, sums, masses = outcome.exits
     alive, alive_mass = outcome.alive
@@ -230,8 +233,8 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None)
         return 1.0 if beyond else -1.0
     for _ in range(50):
         tilt = 0.5 * (low + high)
-        growth = float(np.logaddexp(tilt, -tilt)) - math.log(2.0)
-        log_probability = log_mass + tilt * excess - growth * events
+        growth = float(np.logaddexp(tilt, -tilt) - np.logaddexp(start, -start))
+        log_probability = log_mass + (tilt - start) * excess - growth * events
         probability = float(np.sum(np.exp(np.minimum(log_probability, 0.0))))
         low, high = (tilt, high) if probability < level else (low, tilt)
     return math.tanh(0.5 * (low + high))

@@ -138,6 +138,16 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
     return replace(outcome, exits=_exits(exits), alive=(np.arange(base, base + len(mass)), mass))
 
 
+def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats) -> Outcome:
+    """Where a walk stands after so many changes, for an estimate alone.
+
+    `exits` are earlier rejections: the change, the least sum lost and the masses from it on; `alive[i]` is the mass of
+    the walks that got as far with the sum i.
+    """
+    sums = np.arange(len(alive))
+    return Outcome(event, "end", True, position, None, 1.0, 0.0, _exits(exits), (sums, alive))
+
+
 def _take_step(mass: Floats, step: int) -> Floats:
     """The mass after a change of this size that is lost or gained with equal chance."""
     new = np.zeros(len(mass) + step)
