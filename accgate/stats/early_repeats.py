@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
 from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
-from accgate.stats.repeats import Repeats, detectable_drop, reasons_of, spread_of, sum_at
+from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
 from accgate.stats.result import Interval
 from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
@@ -99,7 +100,7 @@ def repeats_sequential(
 
     Examples
     --------
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
@@ -156,7 +157,7 @@ def repeats_boundaries(
     --------
     Without any answer that differs a run passes at its end:
 
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = repeats_of(np.full((91, 4), 100.0), np.full((91, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
     Boundaries(fails=(), passes=((91.0, 0.0),))
@@ -182,7 +183,7 @@ def repeats_boundaries(
 def visible_drop(repeats: Repeats, discordance: float | None, *, alpha: float, beta: float) -> float:
     """The drop in points to look for where no target is set: what a whole run detects at this discordance.
 
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1000, 4), 100.0)
     >>> round(visible_drop(repeats_of(same, same[:, :1]), None, alpha=0.05, beta=0.2), 2)
     1.9

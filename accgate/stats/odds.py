@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accgate.stats.answers import Kind, Repeats
 from accgate.stats.noise import wilson
 from accgate.stats.result import Interval
 from accgate.stats.walk import Floats, Ints, Outcome
-
-if TYPE_CHECKING:
-    from accgate.stats.repeats import Kind, Repeats
 
 BELOW = math.nextafter(0.0, -1.0)
 FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite

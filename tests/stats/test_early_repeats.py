@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from accgate.stats.answers import Repeats, repeats_of
 from accgate.stats.early_repeats import repeats_boundaries, repeats_sequential, visible_drop
-from accgate.stats.repeats import Repeats, repeats_of
 from tests.cases import each
 
 RATES = {"alpha": 0.05, "beta": 0.2}
