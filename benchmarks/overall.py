@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
+from accgate.stats.answers import Repeats, repeats_of
 from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.pooled import Series, pooled_test
-from accgate.stats.repeats import Repeats, repeats_exact, repeats_of
+from accgate.stats.repeats import repeats_exact
 from accgate.stats.sequential import units_of
 
 Floats = npt.NDArray[np.float64]

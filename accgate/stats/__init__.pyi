@@ -1,4 +1,5 @@
 from .agreement import krippendorff_alpha
+from .answers import Repeats, repeats_of
 from .betting import betting_path, confidence_sequence
 from .bootstrap import weighted_bootstrap
 from .bounds import (
@@ -58,7 +59,7 @@ from .power import (
     share_of_alpha,
     two_sample_n,
 )
-from .repeats import Repeats, repeats_exact, repeats_of
+from .repeats import repeats_exact
 from .resampling import choose_paired_test, sign_flip
 from .result import Interval, TestResult, move
 from .sequential import TYPICAL, Boundaries, SequentialResult, Units, include, units_of

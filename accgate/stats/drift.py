@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from accgate.stats.repeats import repeats_of, sum_masses
+from accgate.stats.answers import repeats_of
+from accgate.stats.repeats import sum_masses
 from accgate.stats.walk import Floats
 
 RESOLUTION = 100.0

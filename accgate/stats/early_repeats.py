@@ -12,8 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accgate.stats.answers import Repeats
+from accgate.stats.betting import confidence_sequence
+from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
-from accgate.stats.repeats import Limits, Repeats, detectable_drop, reasons_of, spread_of, sum_at
+from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
+from accgate.stats.result import Interval
 from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
@@ -83,9 +87,20 @@ def repeats_sequential(
     discordance : float, optional
         Share of samples expected to differ between two single runs: it shapes how error is spent, no error rate.
 
+    Notes
+    -----
+    The upper limit of the interval inverts the walk, so that it is below 0 exactly where H0 is rejected. The lower one
+    is by betting: a run passes because few answers differed, so given how many did, a drop of theta looks less likely
+    than it is (of runs with one, 9% excluded it at 95% confidence). A bet on the differences takes nothing as given,
+    and its limit holds wherever the run stops.
+
+    References
+    ----------
+    Wang 1993, Statistica Sinica 3 (the walk's steps); Waudby-Smith and Ramdas 2024, JRSS B 86; Ville 1939 (betting).
+
     Examples
     --------
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
     >>> r = repeats_sequential(repeats_of(same, same[:, :1]), theta=2.0, alpha=0.05, beta=0.2)
     >>> r.stop, r.n
@@ -102,7 +117,8 @@ def repeats_sequential(
     n, rejected = int(beginning.sizes.sum()), outcome.stop == "regression"
     difference = float(beginning.totals.sum()) / n
     estimate = Limits(repeats, unit + 1, outcome, difference).estimate()
-    interval = Limits(repeats, unit + 1, outcome, estimate).interval(alpha, rejected=rejected)
+    upper = Limits(repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
+    lower = min(_lower_limit(repeats, unit + 1, theta, alpha), estimate, difference, upper)
     seen = None if rejected else theta
     if outcome.at_end:
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
@@ -114,7 +130,7 @@ def repeats_sequential(
         threshold=threshold,
         theta=seen,
         sigma=spread_of(beginning),
-        interval=interval,
+        interval=Interval(upper, (lower, upper)),
         reasons=reasons_of(beginning, outcome.event),
         n=n,
         n_max=repeats.n_max,
@@ -122,6 +138,14 @@ def repeats_sequential(
         open=outcome.at_end and not _is_over(repeats, plan),
         estimate=estimate,
     )
+
+
+def _lower_limit(repeats: Repeats, units: int, theta: float, alpha: float) -> float:
+    """The lower limit of the difference after these many units, points, whatever made the run stop there."""
+    left = repeats.n_max - int(repeats.sizes.sum())
+    planned = np.append(repeats.sizes, left) if left > 0 else repeats.sizes
+    limits = confidence_sequence(repeats.totals, planned, bound=100.0, alpha=alpha, stop=units, theta=theta)
+    return limits.two_sided[0]
 
 
 def repeats_boundaries(
@@ -133,7 +157,7 @@ def repeats_boundaries(
     --------
     Without any answer that differs a run passes at its end:
 
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = repeats_of(np.full((91, 4), 100.0), np.full((91, 1), 100.0), n_max=1319)
     >>> repeats_boundaries(same, theta=2.0, alpha=0.05, beta=0.2)
     Boundaries(fails=(), passes=((91.0, 0.0),))
@@ -159,7 +183,7 @@ def repeats_boundaries(
 def visible_drop(repeats: Repeats, discordance: float | None, *, alpha: float, beta: float) -> float:
     """The drop in points to look for where no target is set: what a whole run detects at this discordance.
 
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1000, 4), 100.0)
     >>> round(visible_drop(repeats_of(same, same[:, :1]), None, alpha=0.05, beta=0.2), 2)
     1.9

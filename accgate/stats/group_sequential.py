@@ -22,7 +22,7 @@ from accgate.stats.sequential import (
     open_result,
     result_at,
 )
-from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
+from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk, without_passes
 
 LOOKS = 20  # more hardly stop earlier: they cost 2% of the maximum and save less than 1% of the mean
 DISCRETENESS = 1.02  # samples that counts cost, which leave some of alpha unspent, times the normal approximation's
@@ -206,23 +206,23 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> tupl
     passing[looks.unit < units.earliest] = NONE
     early = int(np.sum(looks.unit < len(units.totals) - 1)) if _is_over(units) else len(looks.unit)
 
-    def outcome_of(count: int) -> Outcome:
+    def outcome_of(count: int) -> tuple[Outcome, Ints]:
         cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
         for look in range(count):
             event = int(changed[look])
             cuts[event] = max(cuts[event], passing[look])
             if event:
                 allowed[event - 1] = spent[look]
-        return fair_walk(steps, lost, allowed, cuts, alpha=alpha, binding=False)
+        return fair_walk(steps, lost, allowed, cuts, alpha=alpha, binding=False), cuts
 
-    outcome = outcome_of(early)
+    outcome, cuts = outcome_of(early)
     unit = len(units.totals) - 1
     if not outcome.at_end:  # of the looks with so many changes, the first that allows it
         allows = spent >= outcome.p_value if outcome.stop == "regression" else passing >= outcome.position
         look = int(np.argmax((changed == outcome.event) & allows))
         unit = int(looks.unit[look])
-        outcome = outcome_of(look + 1)  # as if later looks with no further change were not there
-    return outcome, unit, looks
+        outcome, cuts = outcome_of(look + 1)  # as if later looks with no further change were not there
+    return without_passes(outcome, steps, lost, cuts), unit, looks
 
 
 def _is_over(units: Units) -> bool:

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from accgate.stats.brownian import median_sum
 from accgate.stats.difference import (
     NUISANCE,
     REACH,
@@ -23,8 +22,8 @@ from accgate.stats.mcnemar import Floats
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.sequential import SequentialResult, Units, open_result
-from accgate.stats.walk import Stop
+from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result
+from accgate.stats.walk import Stop, walk_at
 
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
 ALPHA_SHARES = (0.03, 0.07, 0.15, 0.75)  # of alpha, by look: their sum is 1
@@ -225,26 +224,38 @@ def margin_looks(
 def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, beta: float) -> float:
     """The median-unbiased difference, points, of a run that stopped at the look after `n` samples.
 
-    Given how many changed by each look, their signs make a walk. `beta` 0 says that looks pass by their share of alpha.
+    Given how many changed by each look, their signs make a walk, whose masses at the looks are exact: by the share of
+    losses that was seen, so that none is too small a number. `beta` 0 says that looks pass by their share of alpha.
     """
     ends = [math.ceil(share * units.n_max) for share in LOOKS]
-    ends = ends[: ends.index(n) + 1]
-    changed, lows, highs = np.array([int(np.count_nonzero(units.totals[:end])) for end in ends]), [], []
-    for end, m, alpha_share, beta_share in zip(ends[:-1], changed.tolist(), ALPHA_SHARES, BETA_SHARES, strict=False):
-        level = beta * beta_share or alpha * alpha_share
-        low, high = -1, m  # the most losses that pass
+    at, total = ends.index(n), int(np.count_nonzero(units.totals[:n]))
+    lost = int(np.count_nonzero(units.totals[:n] < 0.0))
+    share = (lost + 0.5) / (total + 1.0)
+    mass, before = np.ones(1), 0
+    exits: list[tuple[int, int, Floats]] = []
+    for end, alpha_share, beta_share in zip(ends[:at], ALPHA_SHARES, BETA_SHARES, strict=False):
+        changed, level = int(np.count_nonzero(units.totals[:end])), beta * beta_share or alpha * alpha_share
+        mass, before = np.convolve(mass, _loss_masses(changed - before, share)), changed
+        low, high = -1, changed  # the most losses that pass
         while low < high:
             middle = (low + high + 1) // 2
-            passes = excludes_drop(middle, m - middle, end, margin + theta, level)
+            passes = excludes_drop(middle, changed - middle, end, margin + theta, level)
             low, high = (middle, high) if passes else (low, middle - 1)
-        critical = _MarginTest(end, m, margin, alpha * alpha_share).critical()
-        lows.append(-math.inf if critical > m else 100.0 * (m - 2 * critical + 1))  # halfway to the next sum
-        highs.append(math.inf if low < 0 else 100.0 * (m - 2 * low - 1))
-    start = int(np.count_nonzero(changed == 0))
-    if start == len(changed):
-        return 0.0
-    bounds = np.array([*lows, -math.inf])[start:], np.array([*highs, math.inf])[start:]
-    return median_sum(1e4 * changed[start:], *bounds, float(units.totals[:n].sum())) / n
+        critical = _MarginTest(end, changed, margin, alpha * alpha_share).critical()
+        exits.append((changed, critical, mass[critical:].copy()))
+        mass[critical:] = 0.0
+        mass[: low + 1] = 0.0
+    mass = np.convolve(mass, _loss_masses(total - before, share))
+    outcome = walk_at(total, lost, exits, mass)
+    return median_difference(outcome, n, tilt=0.5 * math.log(share / (1.0 - share)))
+
+
+def _loss_masses(changed: int, share: float) -> Floats:
+    """Chances of 0, 1, 2 and so on losses among so many changes."""
+    lost = np.arange(changed + 1.0)
+    choose = gammaln(changed + 1.0) - gammaln(lost + 1.0) - gammaln(changed - lost + 1.0)
+    masses: Floats = np.exp(choose + xlogy(lost, share) + xlog1py(changed - lost, -share))
+    return masses
 
 
 @lru_cache(maxsize=1024)

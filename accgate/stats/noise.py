@@ -61,6 +61,21 @@ def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float
     return low, high
 
 
+def wilson(count: float, n: float, alpha: float) -> tuple[float, float]:
+    """Wilson's limits of a share, from `count` of `n`, each with the error alpha.
+
+    References
+    ----------
+    Wilson 1927, JASA 22.
+
+    >>> [round(limit, 4) for limit in wilson(4, 40, 0.025)]
+    [0.0396, 0.2305]
+    """
+    share, z2 = count / n, quantile(alpha) ** 2
+    middle, half = share + z2 / (2.0 * n), math.sqrt(z2 * (share * (1.0 - share) + z2 / (4.0 * n)) / n)
+    return (middle - half) / (1.0 + z2 / n), (middle + half) / (1.0 + z2 / n)
+
+
 def estimate_sigma(scores: Floats, *, confidence: float = 0.95) -> Estimate:
     """Standard deviation of one score, in points.
 

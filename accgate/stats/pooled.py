@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from accgate.stats.repeats import Repeats, sum_masses
+from accgate.stats.answers import Repeats
+from accgate.stats.repeats import sum_masses
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.signs import Bools, common_step
 from accgate.stats.walk import Floats
@@ -71,7 +72,7 @@ def pooled_test(series: Sequence[Series], *, alpha: float) -> PooledResult:
 
     Examples
     --------
-    >>> from accgate.stats.repeats import repeats_of
+    >>> from accgate.stats.answers import repeats_of
     >>> before, now = np.repeat([[100.0, 0.0], [0.0, 100.0], [0.0, 0.0]], [40, 20, 340], axis=0).T[:, :, None]
     >>> one = Series(repeats_of(before, now))
     >>> round(pooled_test([one], alpha=0.01).p_value, 4), round(pooled_test([one, one], alpha=0.01).p_value, 5)

@@ -9,147 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
-from accgate.stats.power import quantile
-from accgate.stats.result import Interval, TestResult
+from accgate.stats.answers import Kind, Repeats
+from accgate.stats.odds import Limits
+from accgate.stats.result import TestResult
 from accgate.stats.walk import Floats, Ints, Outcome
 
 NEGLIGIBLE = 1e-280  # masses under it are dropped: tilted limits far out still see the ends
 CERTAIN = 1.0 - 1e-12
-FURTHEST = 40.0  # tilt past which an odds ratio is as good as infinite
-
-
-@dataclass(frozen=True)
-class Kind:
-    """The units whose K + R runs hold the same numbers of right answers, in whatever order.
-
-    `most` is what a unit of the kind can have right at most in the candidate's runs, `right` in all runs together, and
-    `masses[w]` is the chance under H0 that the candidate has w less than the most.
-    """
-
-    most: int
-    right: int
-    masses: Floats
-
-    @property
-    def variance(self) -> float:
-        """Variance under H0 of what is lost of the most."""
-        lost = np.arange(len(self.masses))
-        return float(self.masses @ (lost - self.masses @ lost) ** 2)
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """Right answers in each run, by unit (a sample, or a whole cluster), in the order in which they are looked at.
-
-    `before` has shape (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and
-    of the candidate, higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run:
-    where there are more than in `sizes`, these are its beginning.
-    """
-
-    before: Ints
-    now: Ints
-    sizes: Ints
-    n_max: int
-
-    @property
-    def samples(self) -> Ints:
-        """Samples up to and with each unit."""
-        return np.cumsum(self.sizes)
-
-    @cached_property
-    def rate(self) -> float:
-        """What one more right answer of the candidate adds to the sum of differences, given all runs together."""
-        return float(1.0 / self.now.shape[1] + 1.0 / self.before.shape[1])
-
-    @property
-    def totals(self) -> Floats:
-        """Sum of candidate - reference over each unit, averaged over the runs, in points."""
-        totals: Floats = 100.0 * (self.now.mean(axis=1) - self.before.mean(axis=1))
-        return totals
-
-    @cached_property
-    def kinds(self) -> tuple[tuple[Kind, ...], Ints]:
-        """The kinds of units, and the kind of each unit."""
-        runs = np.sort(np.concatenate([self.before, self.now], axis=1), axis=1)
-        base = int(runs.max(initial=0)) + 1
-        fits = base ** runs.shape[1] < 2**62  # one number a row: much faster than comparing rows
-        rows = runs @ base ** np.arange(runs.shape[1]) if fits else runs
-        _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        return tuple(_kind(row, self.now.shape[1]) for row in runs[first]), kind.reshape(-1)
-
-    @cached_property
-    def events(self) -> Ints:
-        """Indices of the units that tell something: their runs differ."""
-        kinds, kind = self.kinds
-        tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
-        return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
-
-    @cached_property
-    def lost(self) -> Ints:
-        """What each unit lost of the most right answers that the candidate could have had."""
-        kinds, kind = self.kinds
-        lost: Ints = np.array([each.most for each in kinds], dtype=np.int64)[kind] - self.now.sum(axis=1)
-        return lost
-
-    @cached_property
-    def variances(self) -> Floats:
-        """Null variance of each unit's difference, in squared shares of one sample."""
-        kinds, kind = self.kinds
-        variances: Floats = self.rate**2 * np.array([each.variance for each in kinds])[kind]
-        return variances
-
-    def first(self, count: int) -> Repeats:
-        """The beginning of so many units of the same run."""
-        return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
-
-    def difference(self, most: float, lost: float, right: float) -> float:
-        """Sum of differences in points of units that lost so much of the most right answers, of `right` in all runs."""
-        return float(100.0 * (self.rate * (most - lost) - right / self.before.shape[1]))
-
-    def whole_loss(self, block: int = 1) -> Kind:
-        """The kind of so many samples, right in all runs of the reference and wrong in all of the candidate."""
-        row = np.repeat([0, block], [self.now.shape[1], self.before.shape[1]])
-        return _kind(row, self.now.shape[1])
-
-
-def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, *, n_max: int | None = None) -> Repeats:
-    """Right answers by unit, from scores of 0 and 100 of shapes (n, K) and (n, R), higher better.
-
-    `codes` of shape (n,) name the cluster of each sample: clusters stand in the order in which they first appear.
-
-    >>> repeats_of(np.array([[100.0, 0.0]]), np.array([[0.0]])).totals.tolist()
-    [-50.0]
-    """
-    left, right = np.rint(before / 100.0).astype(np.int64), np.rint(now / 100.0).astype(np.int64)
-    n = len(right) if n_max is None else n_max
-    if codes is None:
-        return Repeats(left, right, np.ones(len(right), np.int64), n)
-    _, first, inverse = np.unique(np.asarray(codes), return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    unit = place[inverse]
-    sums = [np.zeros((len(first), side.shape[1]), np.int64) for side in (left, right)]
-    for total, side in zip(sums, (left, right), strict=True):
-        np.add.at(total, unit, side)
-    return Repeats(sums[0], sums[1], np.bincount(unit), n)
-
-
-def _kind(row: Ints, runs: int) -> Kind:
-    """The kind of a unit from the right answers in its runs, of which the candidate has so many."""
-    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
-    ways[0, 0] = 1.0
-    for value in row.tolist():
-        ways[1:, value:] += ways[:-1, : ways.shape[1] - value]
-    possible = np.flatnonzero(ways[runs])
-    least, most = int(possible[0]), int(possible[-1])
-    return Kind(most, int(row.sum()), ways[runs, least : most + 1][::-1] / ways[runs].sum())
 
 
 def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
@@ -193,6 +63,7 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     --------
     Two samples that all four runs of the reference had right are wrong now: (1 / 5) ** 2.
 
+    >>> from accgate.stats.answers import repeats_of
     >>> before, now = np.full((100, 4), 100.0), np.full((100, 1), 100.0)
     >>> now[:2] = 0.0
     >>> r = repeats_exact(repeats_of(before, now), alpha=0.05, beta=0.2)
@@ -288,6 +159,7 @@ def detectable_drop(
     blocks of the design effect. With `n` the run has so many samples, as noisy as these, and with a `cost` it takes so
     many times the samples of the test at a fixed n. None where not even the loss of every sample is detected.
 
+    >>> from accgate.stats.answers import repeats_of
     >>> same = np.full((1319, 4), 100.0)
     >>> round(detectable_drop(repeats_of(same, same[:, :1]), alpha=0.05, beta=0.2), 3)
     0.227
@@ -348,103 +220,3 @@ def _variance_alone(repeats: Repeats) -> float:
     runs = repeats.before.shape[1] + repeats.now.shape[1]
     share = total / (runs * repeats.sizes)
     return float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of the difference around a `centre` (points), from the tilted walk that ended after these many units."""
-
-    repeats: Repeats
-    units: int
-    outcome: Outcome
-    centre: float
-
-    def interval(self, alpha: float, *, rejected: bool) -> Interval:
-        """The one-sided and two-sided limits; the upper one is below 0 exactly where H0 is rejected."""
-        n = int(self.repeats.sizes[: self.units].sum())
-        if not self.outcome.event:
-            unseen = 100.0 * -math.expm1(math.log(alpha) / self.units)
-            return Interval(unseen, (-unseen, unseen))
-        high, low = self._limit(alpha, n, 1.0), self._limit(1.0 - alpha, n, -1.0)
-        high = min(high, math.nextafter(0.0, -1.0)) if rejected else max(high, 0.0)
-        return Interval(high, (min(low, high), high))
-
-    def estimate(self) -> float:
-        """The difference at which an outcome this extreme is as likely as not: median-unbiased after a stop, points."""
-        if not self.outcome.event:
-            return 0.0
-        totals = sum(self._differences(self._tilt(0.5, beyond=beyond))[0] for beyond in (False, True))
-        return 0.5 * totals / int(self.repeats.sizes[: self.units].sum())
-
-    def _limit(self, level: float, n: int, side: float) -> float:
-        total, squares = self._differences(self._tilt(level))
-        width = max(side * (total / n - self.centre), 0.0)
-        m, units, z2 = self.outcome.event, self.units, quantile(min(level, 1.0 - level)) ** 2
-        share = m / units  # Wilson's upper limit of the share of units that differ
-        half = math.sqrt(z2 * (share * (1.0 - share) + z2 / (4.0 * units)) / units)
-        upper = (share + z2 / (2.0 * units) + half) / (1.0 + z2 / units)
-        between = math.sqrt(squares / m) * (upper - share) * units / n
-        return min(max(self.centre + side * math.hypot(width, between), -100.0), 100.0)
-
-    @cached_property
-    def _telling(self) -> tuple[tuple[Kind, ...], Ints]:
-        """The kinds, and that of each event up to the stop."""
-        kinds, kind = self.repeats.kinds
-        return kinds, kind[self.repeats.events[: self.outcome.event]]
-
-    @cached_property
-    def _log_masses(self) -> Floats:
-        """Logarithms of the kinds' null masses, shape (kinds, sums)."""
-        kinds, _ = self._telling
-        logs = np.full((len(kinds), max(len(each.masses) for each in kinds)), -np.inf)
-        for row, each in zip(logs, kinds, strict=True):
-            np.log(each.masses, out=row[: len(each.masses)], where=each.masses > 0.0)
-        return logs
-
-    def _tilted(self, tilt: float) -> tuple[Floats, Floats]:
-        """Log of the mean of exp(tilt w) under H0 of each kind, and the masses of w at this tilt."""
-        exponent = self._log_masses + tilt * np.arange(self._log_masses.shape[1])
-        top = exponent.max(axis=1, keepdims=True)
-        weight = np.exp(exponent - top)
-        total = weight.sum(axis=1, keepdims=True)
-        return (top + np.log(total))[:, 0], weight / total
-
-    def _differences(self, tilt: float) -> tuple[float, float]:
-        """Sum of the expected differences of the events at this tilt, and of their squares, in points."""
-        kinds, kind = self._telling
-        _, masses = self._tilted(tilt)
-        lost = masses @ np.arange(masses.shape[1])
-        expected = np.array(
-            [self.repeats.difference(each.most, mean, each.right) for each, mean in zip(kinds, lost, strict=True)]
-        )
-        counts = np.bincount(kind, minlength=len(kinds))
-        return float(counts @ expected), float(counts @ expected**2)
-
-    def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
-        """The log odds of a loss at which an outcome this extreme, or one `beyond`, has this probability."""
-        kinds, kind = self._telling
-        events, sums, masses = self.outcome.exits
-        alive, alive_mass = self.outcome.alive
-        beyond = level > 0.5 if beyond is None else beyond
-        ahead = alive > self.outcome.position if beyond else alive >= self.outcome.position
-        event = np.concatenate([events, np.full(int(ahead.sum()), self.outcome.event)]).astype(np.int64)
-        lost, mass = np.concatenate([sums, alive[ahead]]), np.concatenate([masses, alive_mass[ahead]])
-        event, lost, log_mass = event[mass > 0.0], lost[mass > 0.0], np.log(mass[mass > 0.0])
-        if not len(event):
-            return FURTHEST if beyond else -FURTHEST
-        counts = np.bincount(kind, minlength=len(kinds))
-        last = int(event.min()) == self.outcome.event  # of one stage the order of the events does not matter
-
-        def probability(tilt: float) -> float:
-            growth = self._tilted(tilt)[0]
-            log_norm = counts @ growth if last else np.concatenate([[0.0], np.cumsum(growth[kind])])[event]
-            return float(np.sum(np.exp(np.minimum(log_mass + tilt * lost - log_norm, 0.0))))
-
-        side, reach = (1.0 if probability(0.0) < level else -1.0), 0.01
-        while reach < FURTHEST and (probability(side * reach) < level) == (side > 0.0):
-            reach *= 2.0  # from 0 outwards: far tilts lean on masses that were dropped
-        low, high = sorted((0.0, side * reach))
-        for _ in range(40):
-            tilt = 0.5 * (low + high)
-            low, high = (tilt, high) if probability(tilt) < level else (low, tilt)
-        return 0.5 * (low + high)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.stats.mcnemar import mcnemar_theta
-from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
+from accgate.stats.noise import wilson
+from accgate.stats.power import paired_binary_effect, quantile_sum
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.walk import Floats, Ints, Outcome, Stop
 
@@ -163,7 +164,7 @@ def result_at(
         n_max=units.n_max,
         stop=outcome.stop,
         open=outcome.at_end and not ended,
-        estimate=_estimate(outcome, n),
+        estimate=median_difference(outcome, n),
     )
 
 
@@ -185,9 +186,12 @@ def include(difference: float, interval: Interval) -> Interval:
     return Interval(high, (min(low, difference), high))
 
 
-def _estimate(outcome: Outcome, n: int) -> float:
-    """The difference, points, at which an outcome further in the walk's order is as likely as one less far."""
-    least, most = _excess_limit(outcome, 0.5), _excess_limit(outcome, 0.5, beyond=True)
+def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
+    """The difference, points, at which an outcome further in the walk's order is as likely as one less far.
+
+    The masses are those of fair signs, or of losses with odds exp(2 tilt).
+    """
+    least, most = (_excess_limit(outcome, 0.5, beyond=beyond, start=tilt) for beyond in (False, True))
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
@@ -196,29 +200,24 @@ def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     if not outcome.event:
         unseen = 100.0 * -math.expm1(math.log(alpha) / n)
         return Interval(unseen, (-unseen, unseen))
-    least, most = _changed_limits(outcome.event, n, alpha)
+    least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
 
     def limit(level: float, side: float) -> float:
         excess = _excess_limit(outcome, level)
         worst = least if side * excess > 0.0 else most  # of a run that stops, both are taken at their worst
         return min(max(worst * excess, -100.0), 100.0)
 
-    low, high = limit(alpha, 1.0), limit(1.0 - alpha, -1.0)
-    return Interval(-low, (min(-high, -low), -low))
+    high, low = -limit(alpha, 1.0), -limit(1.0 - alpha, -1.0)
+    if outcome.stop != "regression":  # the limits of a walk without its passes are narrower than its test
+        high = max(high, 0.0)
+    return Interval(high, (min(low, high), high))
 
 
-def _changed_limits(changed: int, n: int, alpha: float) -> tuple[float, float]:
-    """Wilson's limits of the share of samples that change, in percent."""
-    share, z2 = changed / n, quantile(alpha) ** 2
-    middle, half = share + z2 / (2 * n), math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n)
-    return 100.0 * (middle - half) / (1 + z2 / n), 100.0 * (middle + half) / (1 + z2 / n)
-
-
-def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None) -> float:
+def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None, start: float = 0.0) -> float:
     """Share of what is lost less that of what is gained at which an outcome this extreme has the probability `level`.
 
     `beyond` asks for outcomes more extreme, as levels above 1/2 do. The signs are tilted: a change is a loss with odds
-    exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt.
+    exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt. `start` is that of the masses.
     """
     exits, sums, masses = outcome.exits
     alive, alive_mass = outcome.alive
@@ -234,8 +233,8 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None)
         return 1.0 if beyond else -1.0
     for _ in range(50):
         tilt = 0.5 * (low + high)
-        growth = float(np.logaddexp(tilt, -tilt)) - math.log(2.0)
-        log_probability = log_mass + tilt * excess - growth * events
+        growth = float(np.logaddexp(tilt, -tilt) - np.logaddexp(start, -start))
+        log_probability = log_mass + (tilt - start) * excess - growth * events
         probability = float(np.sum(np.exp(np.minimum(log_probability, 0.0))))
         low, high = (tilt, high) if probability < level else (low, tilt)
     return math.tanh(0.5 * (low + high))

@@ -9,7 +9,7 @@ of another distribution than fair signs (`repeats`) walk in the same way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -118,6 +118,36 @@ def fair_walk(
     return _outcome(len(steps), stop, True, position, critical, base, mass, spent, exits)
 
 
+def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints, cuts: Ints) -> Outcome:
+    """The outcome of a walk that was not `binding`, with the masses of the walks alone that no cut stopped.
+
+    Its p-value stays. An estimate by stages rests on where runs do stop; parameters as for `fair_walk`.
+    """
+    events, sums, _ = outcome.exits
+    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+    base, mass, exits = 0, np.ones(1), list[tuple[int, int, Floats]]()
+    for event in range(outcome.event):
+        position = int(lost[event - 1]) if event else 0
+        first = max(min(int(cuts[event]), position - 1) + 1 - base, 0)
+        base, mass = base + first, mass[first:]
+        step = steps[event]
+        mass = np.convolve(mass, step) if isinstance(step, np.ndarray) else _take_step(mass, int(step))
+        end = max(least.get(event + 1, base + len(mass)) - base, 0)
+        exits.append((event + 1, base + end, mass[end:]))
+        mass = mass[:end]
+    return replace(outcome, exits=_exits(exits), alive=(np.arange(base, base + len(mass)), mass))
+
+
+def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats) -> Outcome:
+    """Where a walk stands after so many changes, for an estimate alone.
+
+    `exits` are earlier rejections: the change, the least sum lost and the masses from it on; `alive[i]` is the mass of
+    the walks that got as far with the sum i.
+    """
+    sums = np.arange(len(alive))
+    return Outcome(event, "end", True, position, None, 1.0, 0.0, _exits(exits), (sums, alive))
+
+
 def _take_step(mass: Floats, step: int) -> Floats:
     """The mass after a change of this size that is lost or gained with equal chance."""
     new = np.zeros(len(mass) + step)
@@ -168,8 +198,13 @@ def _outcome(
 ) -> Outcome:
     beyond = float(mass[max(position - base, 0) :].sum())
     sums = np.arange(base, base + len(mass))
+    p_value = min(spent + beyond, 1.0)
+    return Outcome(event, stop, at_end, position, critical, p_value, spent, _exits(exits), (sums, mass))
+
+
+def _exits(exits: list[tuple[int, int, Floats]]) -> tuple[Ints, Ints, Floats]:
+    """Events, sums and masses of rejections, each given as its event, its least sum and its masses."""
     events = np.concatenate([np.full(len(m), e) for e, _, m in exits]) if exits else np.zeros(0, np.int64)
     lost = np.concatenate([np.arange(s, s + len(m)) for _, s, m in exits]) if exits else np.zeros(0, np.int64)
     masses = np.concatenate([m for _, _, m in exits]) if exits else np.zeros(0)
-    p_value = min(spent + beyond, 1.0)
-    return Outcome(event, stop, at_end, position, critical, p_value, spent, (events, lost, masses), (sums, mass))
+    return events, lost, masses

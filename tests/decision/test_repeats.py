@@ -13,7 +13,8 @@ from accgate.decision.path import path_of
 from accgate.decision.progress import limits_of
 from accgate.design import Design
 from accgate.records.scores import Scores, read_scores
-from accgate.stats.repeats import repeats_exact, repeats_of
+from accgate.stats.answers import repeats_of
+from accgate.stats.repeats import repeats_exact
 from tests.cases import each
 from tests.decisions import assert_sound
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from accgate.stats.answers import Repeats, repeats_of
 from accgate.stats.early_repeats import repeats_boundaries, repeats_sequential, visible_drop
-from accgate.stats.repeats import Repeats, repeats_of
 from tests.cases import each
 
 RATES = {"alpha": 0.05, "beta": 0.2}
@@ -115,6 +115,23 @@ def test_error_rates_are_as_planned(world: str) -> None:
     assert seen >= binom.ppf(0.001, count, least)
     if least:
         assert healthy < 0.6 * WORLDS[world][0]
+
+
+def test_a_drop_of_theta_is_ruled_out_in_one_run_of_twenty_at_most() -> None:
+    """By the odds of the answers that differed it was in one of nine: a run passes because few of them do."""
+    repeats, n, theta, noise = 4, 600, 2.0, 0.08
+    rng, draws, misses = np.random.default_rng(13), 300, 0
+    for _ in range(draws):
+        right = np.where(rng.random(n) < noise, rng.random(n), 1.0)
+        before = 100.0 * (rng.random((n, repeats)) < right[:, np.newaxis])
+        now = 100.0 * (rng.random((n, 1)) < right[:, np.newaxis])
+        now[rng.random(n) < theta / (100.0 - 50.0 * noise)] = 0.0
+        beginning = slice(0, n // 2)
+        if now[beginning].mean() - before[beginning].mean() < -theta:
+            continue  # such runs rule nothing out, and take long
+        interval = repeats_sequential(repeats_of(before, now), theta=theta, **RATES).interval
+        misses += interval is not None and interval.excludes_drop(theta)
+    assert misses <= binom.ppf(0.999, draws, 0.05)
 
 
 def test_without_a_change_a_run_passes_once_a_drop_would_have_lost_a_sample() -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from accgate.stats.answers import repeats_of
 from accgate.stats.pooled import Series, pooled_test
-from accgate.stats.repeats import repeats_exact, repeats_of
+from accgate.stats.repeats import repeats_exact
 from tests.stats.sequences import drawn
 
 

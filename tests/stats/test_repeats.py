@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom, nchypergeom_fisher
 
+from accgate.stats.answers import Repeats, repeats_of
+from accgate.stats.odds import Limits
 from accgate.stats.paired import mcnemar_exact
-from accgate.stats.repeats import Limits, Repeats, detectable_drop, repeats_exact, repeats_of, sum_masses
+from accgate.stats.repeats import detectable_drop, repeats_exact, sum_masses
 from accgate.stats.walk import Outcome
 from tests.cases import each
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from accgate.stats.walk import NONE, Outcome, fair_walk
+from accgate.stats.walk import NONE, Outcome, fair_walk, without_passes
 from tests.cases import each
 
 Signs = tuple[int, ...]
@@ -247,6 +247,28 @@ def test_exits_and_alive_are_the_null_masses_up_to_the_stop(seed: int) -> None:
         alive_sums, alive = found.alive
         beyond = alive[alive_sums >= found.position].sum()
         assert found.spent + beyond == pytest.approx(found.p_value, abs=1e-13)
+
+
+def test_without_its_passes_a_walk_has_the_masses_of_the_runs_that_got_as_far() -> None:
+    """Where cuts do not bind, those of the runs that stop at them: the share of patterns that ended as extreme."""
+    steps, allowed = np.ones(8, np.int64), np.linspace(0.0, 0.2, 8)
+    cuts = np.array([NONE, NONE, 0, NONE, 1, NONE, 2, 2, 3])
+    patterns = [np.cumsum(signs) for signs in itertools.product((0, 1), repeat=8)]
+    outcomes = [fair_walk(steps, lost, allowed, cuts, alpha=0.2, binding=False) for lost in patterns]
+    narrower = 0
+    for outcome, lost in zip(outcomes, patterns, strict=True):
+        stage = outcome.event + 0.5 * (outcome.stop != "regression")  # a rejection comes before a pass
+        extreme = 0
+        for other, path in zip(outcomes, patterns, strict=True):
+            at = other.event + 0.5 * (other.stop != "regression")
+            as_far = at >= stage and path[outcome.event - 1] >= outcome.position
+            extreme += (other.stop == "regression" and at < stage) or as_far
+        estimated = without_passes(outcome, steps, lost, cuts)
+        (*_, exits), (sums, alive) = estimated.exits, estimated.alive
+        seen = float(exits.sum() + alive[sums >= outcome.position].sum())
+        assert seen == pytest.approx(extreme / len(patterns))
+        narrower += seen < outcome.p_value - 1e-9
+    assert narrower > 0
 
 
 @each("seed", [seed for seed in DESIGNS if not design(seed).binding])

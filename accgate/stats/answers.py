@@ -1,0 +1,138 @@
+"""0/100 answers given several times, as numbers of right ones: of each unit by run, and by the kinds of units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.stats.walk import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The units whose K + R runs hold the same numbers of right answers, in whatever order.
+
+    `most` is what a unit of the kind can have right at most in the candidate's runs, `right` in all runs together, and
+    `masses[w]` is the chance under H0 that the candidate has w less than the most.
+    """
+
+    most: int
+    right: int
+    masses: Floats
+
+    @property
+    def variance(self) -> float:
+        """Variance under H0 of what is lost of the most."""
+        lost = np.arange(len(self.masses))
+        return float(self.masses @ (lost - self.masses @ lost) ** 2)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Right answers in each run, by unit (a sample, or a whole cluster), in the order in which they are looked at.
+
+    `before` has shape (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and
+    of the candidate, higher better. `sizes` (units,) are a unit's samples. `n_max` counts the samples of the whole run:
+    where there are more than in `sizes`, these are its beginning.
+    """
+
+    before: Ints
+    now: Ints
+    sizes: Ints
+    n_max: int
+
+    @property
+    def samples(self) -> Ints:
+        """Samples up to and with each unit."""
+        return np.cumsum(self.sizes)
+
+    @cached_property
+    def rate(self) -> float:
+        """What one more right answer of the candidate adds to the sum of differences, given all runs together."""
+        return float(1.0 / self.now.shape[1] + 1.0 / self.before.shape[1])
+
+    @property
+    def totals(self) -> Floats:
+        """Sum of candidate - reference over each unit, averaged over the runs, in points."""
+        totals: Floats = 100.0 * (self.now.mean(axis=1) - self.before.mean(axis=1))
+        return totals
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[Kind, ...], Ints]:
+        """The kinds of units, and the kind of each unit."""
+        runs = np.sort(np.concatenate([self.before, self.now], axis=1), axis=1)
+        base = int(runs.max(initial=0)) + 1
+        fits = base ** runs.shape[1] < 2**62  # one number a row: much faster than comparing rows
+        rows = runs @ base ** np.arange(runs.shape[1]) if fits else runs
+        _, first, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return tuple(kind_of(row, self.now.shape[1]) for row in runs[first]), kind.reshape(-1)
+
+    @cached_property
+    def events(self) -> Ints:
+        """Indices of the units that tell something: their runs differ."""
+        kinds, kind = self.kinds
+        tells = np.array([len(each.masses) > 1 for each in kinds], dtype=bool)
+        return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
+
+    @cached_property
+    def lost(self) -> Ints:
+        """What each unit lost of the most right answers that the candidate could have had."""
+        kinds, kind = self.kinds
+        lost: Ints = np.array([each.most for each in kinds], dtype=np.int64)[kind] - self.now.sum(axis=1)
+        return lost
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Null variance of each unit's difference, in squared shares of one sample."""
+        kinds, kind = self.kinds
+        variances: Floats = self.rate**2 * np.array([each.variance for each in kinds])[kind]
+        return variances
+
+    def first(self, count: int) -> Repeats:
+        """The beginning of so many units of the same run."""
+        return replace(self, before=self.before[:count], now=self.now[:count], sizes=self.sizes[:count])
+
+    def difference(self, most: float, lost: float, right: float) -> float:
+        """Sum of differences in points of units that lost so much of the most right answers, of `right` in all runs."""
+        return float(100.0 * (self.rate * (most - lost) - right / self.before.shape[1]))
+
+    def whole_loss(self, block: int = 1) -> Kind:
+        """The kind of so many samples, right in all runs of the reference and wrong in all of the candidate."""
+        row = np.repeat([0, block], [self.now.shape[1], self.before.shape[1]])
+        return kind_of(row, self.now.shape[1])
+
+
+def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, *, n_max: int | None = None) -> Repeats:
+    """Right answers by unit, from scores of 0 and 100 of shapes (n, K) and (n, R), higher better.
+
+    `codes` of shape (n,) name the cluster of each sample: clusters stand in the order in which they first appear.
+
+    >>> repeats_of(np.array([[100.0, 0.0]]), np.array([[0.0]])).totals.tolist()
+    [-50.0]
+    """
+    left, right = np.rint(before / 100.0).astype(np.int64), np.rint(now / 100.0).astype(np.int64)
+    n = len(right) if n_max is None else n_max
+    if codes is None:
+        return Repeats(left, right, np.ones(len(right), np.int64), n)
+    _, first, inverse = np.unique(np.asarray(codes), return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    unit = place[inverse]
+    sums = [np.zeros((len(first), side.shape[1]), np.int64) for side in (left, right)]
+    for total, side in zip(sums, (left, right), strict=True):
+        np.add.at(total, unit, side)
+    return Repeats(sums[0], sums[1], np.bincount(unit), n)
+
+
+def kind_of(row: Ints, runs: int) -> Kind:
+    """The kind of a unit from the right answers in its runs, of which the candidate has so many."""
+    ways = np.zeros((runs + 1, int(row.sum()) + 1))  # of choosing so many runs with so many right answers
+    ways[0, 0] = 1.0
+    for value in row.tolist():
+        ways[1:, value:] += ways[:-1, : ways.shape[1] - value]
+    possible = np.flatnonzero(ways[runs])
+    least, most = int(possible[0]), int(possible[-1])
+    return Kind(most, int(row.sum()), ways[runs, least : most + 1][::-1] / ways[runs].sum())
