@@ -374,8 +374,8 @@ def clustered_task(tmp_path: Path, n: int, size: int) -> Task:
 
 @pytest.mark.parametrize("share", [0.0, 0.9])
 def test_with_clusters_only_whole_ones_are_looked_at_and_decided_on(tmp_path: Path, share: float) -> None:
-    """A cluster of 5 samples is one change; 100 of them are needed for a regression."""
-    task = clustered_task(tmp_path, 800, 5)
+    """A cluster of 3 samples is one change; 100 of them are needed for a regression."""
+    task = clustered_task(tmp_path, 450, 3)
     made = check(task, theta=15.0)
     pages = list(dict.fromkeys(sample.cluster for sample in task.samples))
     hit = {page for i, page in enumerate(pages) if np.random.default_rng(i).random() < share}
@@ -385,9 +385,9 @@ def test_with_clusters_only_whole_ones_are_looked_at_and_decided_on(tmp_path: Pa
         verdict, found = gate(Hurried(seed, wrong=wrong), made, paths_of(tmp_path, str(seed), "pages"))
         assert found.stopped
         assert verdict.verdict == ("regression" if share else "pass")
-        assert verdict.n % 5 == 0
+        assert verdict.n % 3 == 0
         evidence = evidence_of(made, found.records, stopped=True)
-        assert evidence.candidate.n == len(found.records) // 5 * 5
+        assert evidence.candidate.n == len(found.records) // 3 * 3
         ns.add((verdict.n, verdict.p_value, verdict.lost))
     assert len(ns) == 1
 
