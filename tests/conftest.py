@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Files that share an image, an engine, a cluster, a browser or a model, in the order in which they begin.
 TOGETHER = {
     "container": ("tests/real/test_act.py", "tests/real/test_image.py", "tests/real/test_sandbox_container.py"),
-    "vllm": ("tests/real/test_vllm.py", "tests/real/test_servers.py"),
+    "vllm": ("tests/real/test_vllm*.py", "tests/real/test_servers.py"),
     "ray": ("tests/real/test_ray*.py",),
     "browser": ("tests/browser/*", "tests/*/test_look.py"),
     "model": ("tests/real/test_first_minutes.py", "tests/real/test_l[!m]*.py", "tests/real/test_quickstart.py"),

@@ -179,15 +179,10 @@ def test_sigma_plans_scores_other_than_0_and_100(test: TestName) -> None:
 def test_expected_samples_of_other_scores_are_near_those_of_simulated_runs(test: TestName, drop: float) -> None:
     planned = plan(2.0, sigma=20.0, test=test)
     expected = planned.expected_n_dropped if drop else planned.expected_n_healthy
-    assert expected == pytest.approx(used_of_other_scores(planned.n, drop), rel=0.12)
-
-
-@cache
-def used_of_other_scores(n: int, drop: float) -> float:
-    """How many of n samples runs take on average; the group-sequential test decides the GSPRT's runs too."""
     rng = np.random.default_rng(int(drop))
-    runs = [rng.normal(-drop, 20.0, n) for _ in range(60)]
-    return float(np.mean([group_sequential_test(units_of(v), theta=2.0, alpha=0.05, beta=0.2).n for v in runs]))
+    runs = [rng.normal(-drop, 20.0, planned.n) for _ in range(60)]
+    used = [group_sequential_test(units_of(v), theta=2.0, alpha=0.05, beta=0.2).n for v in runs]  # decides both
+    assert expected == pytest.approx(np.mean(used), rel=0.12)
 
 
 def test_without_sigma_and_discordance_a_tenth_is_assumed_to_change() -> None:
