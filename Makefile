@@ -55,8 +55,9 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
 
+# Three at once, also on two cores: much of their time they wait for processes, images and clusters.
 test-parts: $(VENV)/.dev
-	$(PYTEST) -n 2 $(COVER) -m "($(PARTS)) and not long"
+	$(PYTEST) -n 3 $(COVER) -m "($(PARTS)) and not long"
 
 coverage:
 	$(BIN)/coverage report

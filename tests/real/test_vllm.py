@@ -17,20 +17,6 @@ from tests.runner import ROOT
 pytestmark = pytest.mark.vllm
 
 
-def test_a_gate_runs_and_prints_only_its_own(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model, log="vllm.log", seed=3)
-    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--json", "--quiet")
-    result = json.loads(done.stdout)
-    assert done.returncode in (0, 1, 4), done.stderr
-    assert done.stderr == ""
-    (check,) = result["checks"]
-    assert (check["n"], check["candidate"]["errors"]) == (24, 0)
-    assert len(records(tmp_path)) == 24
-    settings = json.loads((tmp_path / "out" / "m" / "passkey_retrieval.settings.json").read_text())
-    assert settings["options"]["seed"] == 3
-    assert "Initializing" in (tmp_path / "vllm.log").read_text()
-
-
 def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, tmp_path: Path) -> None:
     config = project(tmp_path, vllm.model, samples=2000)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
@@ -222,7 +208,9 @@ QUIZ = [
 ]
 
 
-def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, tmp_path: Path) -> None:
+def test_a_recording_scores_options_texts_and_confidences_and_prints_only_its_own(
+    vllm: Environment, tmp_path: Path
+) -> None:
     rows = [{"q": q, "o": o, "a": a, "t": f"{q} {o[ord(a) - 65]}."} for q, o, a in QUIZ]
     chosen = {"choices.options": "{{ o | tojson }}", "choices.by": "likelihood", "choices.normalise": "tokens"}
     completion = {"prompt": "{{ q }}", "target": "{{ a }}", "mode": "completion"}
@@ -230,14 +218,20 @@ def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, t
     write_task(tmp_path, "text", rows, prompt="", target="{{ t }}", mode="completion", metric="perplexity")
     sure = {"confidence": {"by": "tokens"}, "max_tokens": 3, "attack": [{"kind": "case", "field": "q", "ask": "all"}]}
     write_task(tmp_path, "sure", rows, **completion | {"target": "{{ o[0] }}"}, metric="contains", **sure)
-    text = table("models.m", {"engine": "vllm", "model": vllm.model}) + table("models.m.options", SMALL)
+    text = table("models.m", {"engine": "vllm", "model": vllm.model})
+    text += table("models.m.options", SMALL | {"log": "vllm.log", "seed": 3})
     names = ("quiz", "text", "sure")
     config = tmp_path / "accuracy.toml"
-    config.write_text(text + "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names))
+    text += "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names)
+    config.write_text(text + table("tasks.arithmetic", {"num_samples": 24}))
     done = vllm.run("-m", "accgate", "record", str(config), "--out", str(tmp_path / "out"), "--quiet")
-    assert done.returncode == 0, done.stderr
-    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in names}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Initializing" not in done.stdout
+    assert "Initializing" in (tmp_path / "vllm.log").read_text()
+    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in (*names, "arithmetic")}
     found = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in files.items()}
+    assert [record["error"] for record in found["arithmetic"]] == [None] * 24
+    assert json.loads((tmp_path / "out" / "m" / "arithmetic.settings.json").read_text())["options"]["seed"] == 3
     assert [record["score"] for record in found["quiz"]] == [100.0] * 4
     assert all(0.5 < record["confidence"] < 1.0 for record in found["quiz"])
     assert all(1.0 < record["score"] < 1e5 for record in found["text"])  # short texts, with nothing before them
