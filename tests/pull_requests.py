@@ -1,9 +1,12 @@
 """Pull requests in two folders, the base's tree and the head's, and a GitHub that hears of them."""
 
+import atexit
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,23 @@ from tests.github.store import BASE, HEAD, REPOSITORY
 NUMBER = 7
 
 
+@cache
+def recorded(keys: str) -> Path:
+    """A project of these keys with a recorded reference of perfect scores, which nobody changes: copy it."""
+    folder = tempfile.TemporaryDirectory(prefix="accgate-recorded-")
+    atexit.register(folder.cleanup)
+    project = Project(Path(folder.name), **json.loads(keys))
+    assert project.record(*(right_but(0) for _ in project.tasks)) == 0
+    return project.folder
+
+
 class PullRequest:
     """A base with a recorded reference of perfect scores, and a head that starts as its copy."""
 
     def __init__(self, folder: Path, **keys: Any) -> None:
-        (folder / "base").mkdir()
+        for name in ("base", "head"):
+            shutil.copytree(recorded(json.dumps(keys)), folder / name)
         self.base = Project(folder / "base", **keys)
-        assert self.base.record(*(right_but(0) for _ in self.base.tasks)) == 0
-        shutil.copytree(self.base.folder, folder / "head")
         self.head = Project(folder / "head", **keys)
 
     def run(self, *args: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import accgate
+from tests.cases import each
 from tests.gates import Project, right_but, write_lines
 
 HEAVY = ("numpy", "pydantic", "rich", "scipy", "jinja2", "aiohttp", "asyncio")
@@ -27,7 +28,7 @@ def command(*arguments: str) -> str:
     return f"from accgate.cli.main import main\ntry: main({list(arguments)!r})\nexcept SystemExit: pass"
 
 
-@pytest.mark.parametrize("name", accgate.__all__)
+@each("name", accgate.__all__)
 def test_every_documented_name_works(name: str) -> None:
     assert getattr(accgate, name) is not None
 
@@ -92,7 +93,7 @@ def test_a_users_script_sees_real_types(tmp_path: Path) -> None:
     assert [re.search(r":(\d+): .*\[(.*)\]", line)[2] for line in errors] == ["call-arg", "arg-type"], done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(set(accgate.__all__) - {"errors", "metrics"}))
+@each("name", sorted(set(accgate.__all__) - {"errors", "metrics"}))
 def test_no_name_is_a_module_too(name: str) -> None:
     assert importlib.util.find_spec(f"accgate.{name}") is None
 

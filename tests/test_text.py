@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.text import number, p_text, signed, visible
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "plain", "with_sign"),
     [
         (44.5, "44.50", "+44.50"),

@@ -15,6 +15,7 @@ from accgate.result import result_of_verdict
 from accgate.stats.names import TESTS
 from accgate.stats.result import Interval
 from accgate.verdict import NEXT, CandidateSummary, Drift, Verdict, flip_counts, sentence
+from tests.cases import each
 from tests.gates import RIGHT, right_but
 from tests.report.runs import result_of, verdict_of
 
@@ -133,7 +134,7 @@ def test_lower_is_better_turns_the_words_round() -> None:
     assert "sees a rise of" in told["Theta"]
 
 
-@pytest.mark.parametrize("test", [*(test for test in TESTS if test != "auto"), "influence"])
+@each("test", [*(test for test in TESTS if test != "auto"), "influence"])
 def test_every_test_is_named_and_says_why_it_fits(test: str) -> None:
     told = parts(verdict_of(test=test))["Test"]
     assert f"({test})" in told
@@ -197,7 +198,7 @@ def test_changes_are_counted_for_paired_scores_only() -> None:
 # A verdict by itself, in Python and in a notebook
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "text"),
     [
         ({"name": "regression"}, "m / t regressed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples "

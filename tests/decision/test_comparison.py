@@ -13,6 +13,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.verdict import ReferenceSummary
+from tests.cases import each
 from tests.decisions import assert_sound, flips, on_the_edge, one_each, pairs, rates, sides, unconditional_p
 
 
@@ -147,7 +148,7 @@ def test_repeats_of_other_scores_are_averaged_before_pairing() -> None:
     assert (verdict.flips, verdict.reference.n) == (("c", "a"), 3)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reference", "candidate", "kwargs", "verdict"),
     [
         ([50.0], [40.0], {}, "inconclusive"),

@@ -15,6 +15,7 @@ from accgate.design import Design, Mean, Target
 from accgate.records.scores import Scores
 from accgate.stats.names import Correction
 from accgate.verdict import Verdict
+from tests.cases import each
 from tests.decisions import assert_sound, flips, one_each
 
 
@@ -26,8 +27,8 @@ def checks(p_values: list[float], alphas: list[float]) -> list[Evidence]:
     ]
 
 
-@pytest.mark.parametrize(("correction", "method"), [("bonferroni", "bonferroni"), ("holm", "holm"), ("bh", "fdr_bh")])
-@pytest.mark.parametrize("p_values", [[0.001, 0.02, 0.03], [0.01, 0.02, 0.04], [0.04, 0.3, 0.9], [0.011, 0.024, 0.051]])
+@each(("correction", "method"), [("bonferroni", "bonferroni"), ("holm", "holm"), ("bh", "fdr_bh")])
+@each("p_values", [[0.001, 0.02, 0.03], [0.01, 0.02, 0.04], [0.04, 0.3, 0.9], [0.011, 0.024, 0.051]])
 def test_several_checks_are_corrected_as_statsmodels_does(
     correction: Correction, method: str, p_values: list[float]
 ) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
-from statsmodels.stats.multitest import multipletests
+from scipy.stats import binom
 
 from accgate.decision.comparison import compare_scores, decide, is_decided
 from accgate.decision.evidence import Evidence
@@ -19,7 +18,6 @@ from accgate.errors import BadInput
 from accgate.records.scores import Scores
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.mcnemar import mcnemar_theta
-from accgate.stats.names import Correction
 from accgate.stats.power import GSPRT_LEAST, GSPRT_MAXIMUM
 from accgate.stats.sequential import units_of
 from tests.decisions import assert_sound, one_each
@@ -389,92 +387,6 @@ def test_a_beginning_is_decided_at_the_alpha_of_the_whole_decision() -> None:
     for k in (alone.n - 1, alone.n + 1):
         part = replace(whole, candidate=whole.candidate.take(whole.candidate.ids[:k]), reference=part_of(whole, k))
         assert is_decided(replace(part, n_max=1192), 0.05 / parts) == (k > alone.n)
-
-
-@by_test
-@pytest.mark.parametrize(("correction", "parts"), [("none", 1), ("holm", 4), ("bonferroni", 4), ("bh", 4)])
-def test_of_several_checks_a_sequential_one_is_judged_at_its_share_of_alpha(
-    test: Any, correction: Correction, parts: int
-) -> None:
-    for seed, drop in ((16, 0.0), (17, 2.5), (18, 6.0)):
-        own, other = evidence(seed, drop=drop, test=test), evidence(19)
-        found, _ = decide([own, other], correction=correction, checks=4)
-        alone = compare_scores(
-            part_of(own, 1192), own.candidate, replace(own.design, alpha=0.05 / parts), order="given"
-        )
-        same = ("verdict", "n", "stop", "p_value", "gamma", "interval", "theta")
-        assert [getattr(found, key) for key in same] == [getattr(alone, key) for key in same]
-        assert (found.alpha, found.alpha_applied) == (0.05, 0.05 / parts)
-        assert alone.p_value is not None
-        assert found.p_adjusted == pytest.approx(min(1.0, parts * alone.p_value))
-        assert (found.verdict == "regression") == (found.p_adjusted <= found.alpha)
-
-
-def target(p: float, alpha: float = 0.05) -> Evidence:
-    """A check at a fixed n whose p-value is this."""
-    return Evidence(one_each([50.0] * 100), Target(50.0 - 5.0 * norm.ppf(p)), Design(sigma=50.0, alpha=alpha))
-
-
-@pytest.mark.parametrize(("correction", "method"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")])
-@pytest.mark.parametrize("p_values", [[0.005, 0.02], [0.012, 0.03], [0.016, 0.034], [0.018, 0.019], [0.001, 0.9]])
-def test_the_fixed_ones_are_corrected_among_themselves_at_what_is_left(
-    correction: Correction, method: str, p_values: list[float]
-) -> None:
-    """Of three checks one is sequential and has a third of alpha: two thirds are left for the others."""
-    rejected, adjusted, *_ = multipletests(p_values, alpha=0.05 * 2 / 3, method=method)
-    sequential, *fixed = decide([evidence(20), *map(target, p_values)], correction=correction)
-    assert sequential.alpha_applied == pytest.approx(0.05 / 3)
-    assert [v.verdict == "regression" for v in fixed] == rejected.tolist()
-    assert [v.p_adjusted for v in fixed] == pytest.approx(np.minimum(adjusted * 1.5, 1.0))
-    for verdict in fixed:
-        assert_sound(verdict)
-        assert verdict.alpha_applied is not None
-        assert verdict.gamma == pytest.approx(verdict.reference.mean + 5.0 * norm.ppf(verdict.alpha_applied))
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_the_order_of_sequential_and_fixed_checks_changes_nothing(place: int) -> None:
-    fixed = [target(0.012), target(0.03)]
-    mixed = [*fixed[:place], evidence(21, drop=5.0), *fixed[place:]]
-    found = decide(mixed, correction="holm", checks=4)
-    assert found[place] == decide([evidence(21, drop=5.0)], correction="holm", checks=4)[0]
-    others = [verdict for i, verdict in enumerate(found) if i != place]
-    assert [v.alpha_applied for v in others] == pytest.approx(
-        [0.05 * 0.75 / 3, 0.05 * 0.75 / 2][:1] * 1 + [0.05 * 0.75 / 2]
-    )
-
-
-def test_without_correction_every_check_has_its_own_alpha() -> None:
-    found = decide([evidence(22), target(0.04, 0.05), target(0.04, 0.03)], correction="none", checks=9)
-    assert [v.alpha_applied for v in found] == [0.05, 0.05, 0.03]
-    assert [v.verdict for v in found] == ["pass", "regression", "pass"]
-
-
-def test_different_alphas_keep_their_shares_beside_a_sequential_check() -> None:
-    found = decide([evidence(23, alpha=0.2), target(0.004, 0.01), target(0.08, 0.2)], correction="bonferroni")
-    assert [v.alpha_applied for v in found] == pytest.approx([0.2 / 3, 0.01 / 3, 0.2 / 3])
-    assert [v.p_adjusted for v in found[1:]] == pytest.approx([0.012, 0.24])
-
-
-@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
-def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:
-    rng, runs, alpha = np.random.default_rng(24), 150, 0.2
-    failures = 0
-    for _ in range(runs):
-        seeds = rng.integers(0, 10**9, 3)
-        found = decide(
-            [
-                evidence(int(seeds[0]), n=300, q=0.2, theta=6.0, alpha=alpha),
-                evidence(int(seeds[1]), n=300, q=0.2, theta=6.0, alpha=alpha, test="group-sequential"),
-                evidence(int(seeds[2]), n=300, q=0.2, theta=6.0, alpha=alpha, early_stopping=False),
-                target(float(rng.random()), alpha),
-            ],
-            correction=correction,
-        )
-        failures += any(verdict.verdict == "regression" for verdict in found)
-        for verdict in found:
-            assert_sound(verdict)
-    assert failures / runs <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / runs)
 
 
 @by_test

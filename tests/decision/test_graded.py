@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accgate.decision import compare
+from tests.cases import each
 
 
 def scores(lost: int, to: float, gains: list[float], n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
@@ -18,9 +19,9 @@ def scores(lost: int, to: float, gains: list[float], n: int = 1000) -> tuple[np.
     return before, after
 
 
-@pytest.mark.parametrize("early", [{}, {"early_stopping": True, "theta": 4.0}])
-@pytest.mark.parametrize("gains", [[12.34], [50.0], [12.34, -3.0, 7.5], [0.01] * 10])
-@pytest.mark.parametrize(("lost", "to"), [(300, 0.0), (150, 0.0), (300, 33.3)])
+@each("early", [{}, {"early_stopping": True, "theta": 4.0}])
+@each("gains", [[12.34], [50.0], [12.34, -3.0, 7.5], [0.01] * 10])
+@each(("lost", "to"), [(300, 0.0), (150, 0.0), (300, 33.3)])
 def test_many_clear_losses_are_a_regression_whatever_a_few_gains_do(
     lost: int, to: float, gains: list[float], early: dict[str, Any]
 ) -> None:

@@ -12,6 +12,7 @@ from accgate.report.charts.evidence import evidence_chart
 from accgate.report.charts.sequential import sequential_chart
 from accgate.report.html.run import Sides
 from accgate.verdict import Verdict
+from tests.cases import each
 from tests.decisions import compare_in_order as compare
 from tests.report.html_pages import changed, document
 
@@ -38,7 +39,7 @@ def path_from(
     return path
 
 
-@pytest.mark.parametrize(("test", "lost", "seed"), CASES)
+@each(("test", "lost", "seed"), CASES)
 def test_the_run_meets_a_boundary_where_the_test_stopped_and_not_before(test: str, lost: float, seed: int) -> None:
     verdict, path = walked(test, lost, seed)
     assert path.is_whole
@@ -184,8 +185,8 @@ def test_bets_that_do_not_lead_to_the_verdict_are_not_drawn(change: dict[str, ob
     assert path_from(replace(verdict, **change), before, after).bets is None
 
 
-@pytest.mark.parametrize("test", ["gsprt", "group-sequential"])
-@pytest.mark.parametrize("seed", range(6))
+@each("test", ["gsprt", "group-sequential"])
+@each("seed", range(6))
 def test_of_a_run_that_used_all_samples_the_last_limit_is_gamma_where_there_is_one(test: str, seed: int) -> None:
     met = False
     for lost in (0.03, 0.10):

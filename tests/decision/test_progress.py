@@ -19,6 +19,7 @@ from accgate.records.scores import Scores
 from accgate.stats.gsprt import gsprt_test, unseen_n
 from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, units_of
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but
 from tests.stats.sequences import drawn
 
@@ -40,8 +41,8 @@ def limits(differences: np.ndarray, *, turned: bool = False) -> Limits | None:
     return limits_of(Evidence(candidate, Scores(ids, base[:, None]).take(candidate.ids), design, n_max=N), ALPHA)
 
 
-@pytest.mark.parametrize("drop", [0.0, 4.0, 12.0])
-@pytest.mark.parametrize("seed", range(8))
+@each("drop", [0.0, 4.0, 12.0])
+@each("seed", range(8))
 def test_a_run_is_within_its_limits_until_the_test_decides_and_beyond_one_then(drop: float, seed: int) -> None:
     run = drawn(np.random.default_rng(seed), N, 0.15, drop)
     result = decided(run)
@@ -96,9 +97,9 @@ def evidence_after(differences: np.ndarray, test: TestName, clusters: np.ndarray
     return Evidence(scores, reference, design, n_max=n_max, clusters=clusters, binary=whole)
 
 
-@pytest.mark.parametrize("drop", [0.0, 12.0])
-@pytest.mark.parametrize("kind", ["binary", "continuous", "clusters"])
-@pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
+@each("drop", [0.0, 12.0])
+@each("kind", ["binary", "continuous", "clusters"])
+@each("test", ["gsprt", "group-sequential", "e-process"])
 def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, drop: float) -> None:
     seen = []
     for seed in range(4):

@@ -11,10 +11,11 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design, Mean, Target, choose_test
 from accgate.errors import BadInput
 from accgate.stats.names import TestName
+from tests.cases import each
 from tests.decisions import one_each
 
 
-@pytest.mark.parametrize(
+@each(
     ("kwargs", "message"),
     [
         ({"alpha": 0.5}, "alpha is 0.5; give a number above 0 and below 0.5"),
@@ -50,7 +51,7 @@ def test_arguments_just_inside_their_range_are_used(kwargs) -> None:
 PER_SAMPLE, MEAN, TARGET = one_each([50.0]), Mean(50.0, 10), Target(50.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("test", "reference", "chosen"),
     [
         ("auto", PER_SAMPLE, "paired"),
@@ -106,7 +107,7 @@ def test_without_a_declared_sigma_the_means_are_judged_by_the_scores_own() -> No
 REFERENCE = {"a": 100.0, "b": 0.0, "c": 100.0}
 
 
-@pytest.mark.parametrize(
+@each(
     ("candidate", "message"),
     [
         ({"a": 100.0}, "2 missing from the candidate: b, c"),

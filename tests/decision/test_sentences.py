@@ -36,7 +36,7 @@ def other(random: np.random.Generator, n: int, q: float, drop: float) -> Sides:
     return reference, np.clip(reference + noise - drop, 0.0, 100.0)
 
 
-@pytest.mark.parametrize(("test", "draw", "n", "q", "theta"), [
+@each(("test", "draw", "n", "q", "theta"), [
     ("gsprt", binary, 200, 0.2, 8.0), ("gsprt", binary, 300, 0.05, 4.0), ("gsprt", binary, 200, 0.2, None),
     ("group-sequential", binary, 300, 0.1, 6.0), ("e-process", binary, 250, 0.15, 10.0),
     ("gsprt", other, 300, 0.6, 2.0),

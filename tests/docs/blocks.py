@@ -14,6 +14,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -84,6 +85,7 @@ class _Reader(HTMLParser):
             self._span = False
 
 
+@cache
 def read(page: Path) -> _Reader:
     """The blocks and the inline code of a page."""
     reader = _Reader(str(page.relative_to(ROOT)))

@@ -7,7 +7,6 @@ import email.utils
 import random
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,12 +22,6 @@ from tests.servers import Fault, Server
 
 QUESTION = Request("a", 0, "1 + 1 =", mode="completion")
 SLOW_DOWN = {"error": {"message": "slow\ndown", "type": "rate_limit"}}
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(answer=lambda prompt: f"answer to {prompt}") as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

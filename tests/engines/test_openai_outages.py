@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,6 @@ from accgate.engines.openai.engine import OpenAIEngine, Options, renamed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
 from tests.servers import Fault, Server
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(answer=lambda prompt: f"answer to {prompt}") as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)

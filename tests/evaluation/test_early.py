@@ -20,7 +20,6 @@ from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop
 from accgate.design import Design
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
 from accgate.evaluation.check import evaluate
@@ -34,8 +33,7 @@ from accgate.result import EngineInfo
 from accgate.stats import share_of_alpha
 from accgate.tasks.task import Task, load_task
 from accgate.verdict import Verdict
-from tests.decisions import compare_in_order as compare
-from tests.gates import RIGHT, WRONG, Project, questions, right_but, said, write_task
+from tests.gates import RIGHT, WRONG, questions, write_task
 
 N = 300
 
@@ -374,8 +372,8 @@ def clustered_task(tmp_path: Path, n: int, size: int) -> Task:
 
 @pytest.mark.parametrize("share", [0.0, 0.9])
 def test_with_clusters_only_whole_ones_are_looked_at_and_decided_on(tmp_path: Path, share: float) -> None:
-    """A cluster of 5 samples is one change; 100 of them are needed for a regression."""
-    task = clustered_task(tmp_path, 800, 5)
+    """A cluster of 3 samples is one change; 100 of them are needed for a regression."""
+    task = clustered_task(tmp_path, 450, 3)
     made = check(task, theta=15.0)
     pages = list(dict.fromkeys(sample.cluster for sample in task.samples))
     hit = {page for i, page in enumerate(pages) if np.random.default_rng(i).random() < share}
@@ -385,9 +383,9 @@ def test_with_clusters_only_whole_ones_are_looked_at_and_decided_on(tmp_path: Pa
         verdict, found = gate(Hurried(seed, wrong=wrong), made, paths_of(tmp_path, str(seed), "pages"))
         assert found.stopped
         assert verdict.verdict == ("regression" if share else "pass")
-        assert verdict.n % 5 == 0
+        assert verdict.n % 3 == 0
         evidence = evidence_of(made, found.records, stopped=True)
-        assert evidence.candidate.n == len(found.records) // 5 * 5
+        assert evidence.candidate.n == len(found.records) // 3 * 3
         ns.add((verdict.n, verdict.p_value, verdict.lost))
     assert len(ns) == 1
 
@@ -449,129 +447,3 @@ def test_the_stop_rule_of_one_of_several_checks_is_stricter() -> None:
         stops.append(next(n for n in range(1, N) if stop_rule(records[:n])))
     alone, stricter, uncorrected = stops
     assert alone == uncorrected < stricter
-
-
-# whole gates, by the command line
-
-
-def gated(folder: Path, n: int = 400, **keys: Any) -> Project:
-    project = Project(folder, n=n, **{"theta": 10.0, "num_samples": n} | keys)
-    project.write(early_stopping=True)
-    assert project.record(right_but(0, n)) == 0
-    return project
-
-
-def spread(wrong: int, n: int = 400) -> list[float]:
-    """Scores of n samples of which so many, evenly spread, are wrong."""
-    return [WRONG if i * wrong % n < wrong and wrong else RIGHT for i in range(n)]
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids that recorded engines were asked for."""
-    ids: list[str] = []
-    complete = RecordedEngine.complete
-
-    async def noted(self: RecordedEngine, request: Request) -> Reply:
-        ids.append(request.id)
-        return await complete(self, request)
-
-    monkeypatch.setattr(RecordedEngine, "complete", noted)
-    return ids
-
-
-@pytest.mark.parametrize(("wrong", "code", "verdict"), [(0, 0, "pass"), (8, 0, "pass"), (120, 1, "regression")])
-def test_a_gate_stops_early_and_decides_as_compare_does(
-    tmp_path: Path, asked: list[str], wrong: int, code: int, verdict: str
-) -> None:
-    project = gated(tmp_path)
-    asked.clear()
-    assert project.run(spread(wrong)) == code
-    found = project.check
-    whole = compare([RIGHT] * 400, spread(wrong), theta=10.0, early_stopping=True)
-    assert (found["test"], found["verdict"], found["n"], found["n_max"]) == ("gsprt", verdict, whole.n, 400)
-    assert (found["stop"], found["p_value"]) == (whole.stop, pytest.approx(whole.p_value))
-    assert found["flips"] == [project.ids()[int(i)] for i in whole.flips]
-    assert whole.n < 200
-    assert whole.n <= len(asked) <= whole.n + 1 + whole.n // 50
-    assert asked == project.ids()[: len(asked)]
-    assert project.result["samples"] == len(asked)
-
-
-def test_a_gate_that_stopped_runs_again_and_resumes(tmp_path: Path, asked: list[str], capsys: Any) -> None:
-    project = gated(tmp_path)
-    assert project.run(spread(120)) == 1
-    first, used = project.check, len(asked)
-    asked.clear()
-    assert project.run(args=["--resume"]) == 1
-    assert asked == []
-    assert project.check == first
-    assert project.run() == 1  # anew, over the records of a run that stopped
-    assert project.check == first
-    assert len(asked) == used - 400  # the 400 were asked to record the reference
-    assert project.run(spread(0)) == 0
-    assert "unfinished" not in said(capsys)
-
-
-def test_with_early_stopping_off_every_sample_is_asked(tmp_path: Path, asked: list[str]) -> None:
-    project = gated(tmp_path)
-    project.write(early_stopping=False)
-    asked.clear()
-    assert project.run(spread(120)) == 1
-    assert len(asked) == 400
-    assert (project.check["test"], project.check["n"], project.check["n_max"], project.check["stop"]) == (
-        "unconditional",
-        400,
-        None,
-        None,
-    )
-
-
-def test_without_theta_a_gate_does_not_stop_early(tmp_path: Path, asked: list[str]) -> None:
-    project = Project(tmp_path)
-    project.write(early_stopping=True)
-    project.record(right_but(0))
-    asked.clear()
-    assert project.run(right_but(0)) == 0
-    assert len(asked) == 200
-    assert project.check["test"] == "unconditional"
-
-
-@pytest.mark.parametrize("test", ["gsprt", "group-sequential", "e-process"])
-def test_a_sequential_test_named_for_a_task_stops_early(tmp_path: Path, asked: list[str], test: str) -> None:
-    project = gated(tmp_path, test=test)
-    asked.clear()
-    assert project.run(spread(160)) == 1
-    assert (project.check["test"], project.check["stop"]) == (test, "regression")
-    assert len(asked) < 200
-
-
-def test_a_run_to_the_end_is_decided_too(tmp_path: Path, asked: list[str]) -> None:
-    """40 samples are too few for theta, and say so where nothing is decided before."""
-    project = gated(tmp_path, n=40, theta=5.0)
-    scores = [WRONG if i in {5, 20, 33} else RIGHT for i in range(40)]
-    asked.clear()
-    assert project.run(scores) == 4
-    assert len(asked) == 40
-    assert (project.check["verdict"], project.check["stop"], project.check["n"]) == ("inconclusive", "end", 40)
-    assert project.check["theta"] > 5.0
-    assert project.run(args=["--resume"]) == 4
-    assert len(asked) == 40
-
-
-def test_several_checks_stop_at_their_share_of_alpha(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two"), n=400, theta=10.0, num_samples=400)
-    project.write(early_stopping=True, correction="holm")
-    assert project.record(right_but(0, 400), right_but(0, 400)) == 0
-    assert project.run(spread(50), spread(0)) == 1
-    for found, wrong in zip(project.result["checks"], (50, 0), strict=True):
-        whole = compare([RIGHT] * 400, spread(wrong), theta=10.0, early_stopping=True, alpha=0.02)
-        assert (found["n"], found["verdict"]) == (whole.n, whole.verdict)
-        assert (found["alpha"], found["alpha_applied"]) == (0.05, pytest.approx(0.02))
-
-
-def test_a_recorded_sample_missing_past_the_stop_is_missed_all_the_same(tmp_path: Path) -> None:
-    project = gated(tmp_path)
-    project.answer(spread(0)[:300])
-    assert project.run() == 3
-    assert "100 of 400 samples have no record" in project.check["reasons"][0]

@@ -22,10 +22,10 @@ class Gate:
 
     attempts = 0
 
-    def __init__(self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> None:
         self.hub, self.monkeypatch, self.folder = hub, monkeypatch, folder
         hub.store.add_pull(NUMBER)
-        self.pull = PullRequest(folder)
+        self.pull = PullRequest(folder, **keys)
         self.head, self.base = self.pull.head, self.pull.base
         self.job = Job(hub, folder / "job", monkeypatch)
 

@@ -12,6 +12,7 @@ from accgate.cli.main import main
 from accgate.errors import BadInput, VerdictName
 from accgate.history.badge import COLOURS, DRIFTING, Badge, badge_of, svg
 from accgate.history.file import history_of
+from tests.cases import each
 from tests.history.made import declining, point, run, season
 from tests.report.hostile import hostile
 
@@ -68,7 +69,7 @@ def contrast(color: str) -> float:
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
 
 
-@pytest.mark.parametrize("color", [*COLOURS.values(), DRIFTING, "#3d444d"])
+@each("color", [*COLOURS.values(), DRIFTING, "#3d444d"])
 def test_white_text_on_it_can_be_read(color: str) -> None:
     assert contrast(color) >= 4.5
 

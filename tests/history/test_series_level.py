@@ -228,7 +228,7 @@ class TestOfRealGates:
 def test_19_of_20_healthy_runs_lie_within_their_bands_whenever_they_stopped(
     test: Any, share: float, theta: float, n: int
 ) -> None:
-    draw, inside, runs = np.random.default_rng(4), 0, 150
+    draw, inside, runs = np.random.default_rng(4), 0, 100
     sides = ReferenceSummary(75.0, n), CandidateSummary(75.0, n)
     for _ in range(runs):
         change = np.where(draw.random(n) < share, np.where(draw.random(n) < 0.5, -100.0, 100.0), 0.0)

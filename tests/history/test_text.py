@@ -21,6 +21,7 @@ from accgate.history.series import HEADINGS, cells, series_of, sparkline
 from accgate.history.text import print_history
 from accgate.report.terminal import PlainConsole
 from accgate.verdict import CandidateSummary
+from tests.cases import each
 from tests.history.made import declining, point, run, season
 
 LONG = history_of([
@@ -39,8 +40,8 @@ def shown(history: History, width: int) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+@each("kind", KINDS)
+@each("width", [20, 40, 60, 80, 100, 120, 200])
 def test_nothing_is_cut_and_nothing_is_wider_than_the_terminal(kind: str, width: int) -> None:
     text = shown(KINDS[kind], width)
     assert "…" not in text

@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from accgate.errors import BadInput, dotted
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table_of
+from tests.cases import each
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -162,8 +163,8 @@ size = 4
 '''
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize(
+@each("newline", ["\n", "\r\n"])
+@each(
     ("key", "line"),
     [
         (("first",), 3),
@@ -255,7 +256,7 @@ class Shape:
     kind: Literal["good", "bad"] = "good"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("nmae = 1", "nmae: unknown key; did you mean 'name'?"),

@@ -11,6 +11,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from accgate import metrics
+from tests.cases import each
 from tests.metrics.aggregate_records import columns, confident
 
 answered = st.lists(st.tuples(st.integers(0, 20), st.booleans()), min_size=1, max_size=40)
@@ -65,7 +66,7 @@ def test_calibration_errors_are_torchmetrics_off_the_edges(name: str, norm: str,
     assert metrics.aggregate(name, bins=bins)(records) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@each(
     ("confidence", "bins", "place"),
     [(0.0, 10, 0), (0.1, 10, 0), (0.1000001, 10, 1), (0.7, 10, 6), (0.07, 100, 6), (0.29, 100, 28), (1.0, 10, 9)],
 )

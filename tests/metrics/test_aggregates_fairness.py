@@ -14,6 +14,7 @@ from fairlearn.metrics import (
 from sklearn.metrics import precision_score
 
 from accgate import metrics
+from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
 
 SEEDS = range(8)
@@ -32,7 +33,7 @@ def table(**groups: str) -> list[dict[str, Any]]:
     return columns(group=group, answer=answer, target=target)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_the_selection_rate_form_is_fairlearns(seed: int) -> None:
     records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
     truth, found, groups = arrays(records)
@@ -40,7 +41,7 @@ def test_the_selection_rate_form_is_fairlearns(seed: int) -> None:
     assert metrics.aggregate("demographic_parity_difference_selection_rate")(records) == pytest.approx(100 * expected)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_the_largest_difference_in_odds_is_fairlearns(seed: int) -> None:
     records = labelled(np.random.default_rng(seed), 120, 2 + seed % 3)
     truth, found, groups = arrays(records)
@@ -48,7 +49,7 @@ def test_the_largest_difference_in_odds_is_fairlearns(seed: int) -> None:
     assert metrics.aggregate("equalised_odds_difference_fairlearn")(records) == pytest.approx(100 * expected)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_the_difference_in_precision_is_that_of_scikit_learns_precisions(seed: int) -> None:
     records = labelled(np.random.default_rng(seed), 120, 2 + 2 * (seed % 2))
     truth, found, groups = arrays(records)
@@ -61,7 +62,7 @@ def test_the_difference_in_precision_is_that_of_scikit_learns_precisions(seed: i
     assert turned(records) == pytest.approx(-pair(records))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each("seed", SEEDS)
 def test_equalised_odds_is_the_larger_of_the_two_signed_differences(seed: int) -> None:
     records = labelled(np.random.default_rng(seed), 120, 2)
     truth, found, groups = arrays(records)
@@ -130,7 +131,7 @@ def test_a_group_that_a_resample_misses_leaves_the_others_to_compare() -> None:
     assert np.isnan(statistic.statistic(rows[:1]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "records", "message"),
     [
         ({}, table(a="tp tn"), "the only group is 'a'"),

@@ -7,6 +7,7 @@ import pytest
 
 from accgate import compare_statistic, metrics
 from accgate.verdict import Verdict
+from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
 
 Records = list[dict[str, Any]]
@@ -63,8 +64,8 @@ def spoilt(records: Records, group: str | None, rng: np.random.Generator, share:
     ]
 
 
-@pytest.mark.parametrize("name", [n for n in metrics.aggregate_names() if "odds" in n or "parity" in n])
-@pytest.mark.parametrize("group", ["g0", "g1"])
+@each("name", [n for n in metrics.aggregate_names() if "odds" in n or "parity" in n])
+@each("group", ["g0", "g1"])
 def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: str) -> None:
     rng = np.random.default_rng(4)
     before = labelled(rng, 600, 2)

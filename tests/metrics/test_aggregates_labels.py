@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef, precision_score, recall_score
 
 from accgate import metrics
+from tests.cases import each
 from tests.metrics.aggregate_records import columns, labelled
 
 ORACLES = {
@@ -29,9 +30,9 @@ def sides(records: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
     return [r["target"] for r in records], [r["answer"] or "gibberish" for r in records]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
-@pytest.mark.parametrize("name", ORACLES)
+@each("seed", range(4))
+@each("average", ["macro", "micro", "weighted"])
+@each("name", ORACLES)
 def test_averages_over_labels_are_scikit_learns(name: str, average: str, seed: int) -> None:
     records = with_strays(seed, "abcde"[: 2 + seed])
     truth, found = sides(records)

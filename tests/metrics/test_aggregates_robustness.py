@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from accgate import metrics
 from accgate.metrics.aggregates.sampling import pass_at_k_estimate
+from tests.cases import each
 from tests.metrics.aggregate_records import columns
 
 BEFORE = [100.0, 100.0, 100.0, 0.0, 0.0]
@@ -38,7 +39,7 @@ def test_attack_success_without_a_sample_right_before_has_no_value() -> None:
     assert (outcome.value, outcome.reason) == (None, "0/0: no sample was right before the attack")
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "value"),
     [
         ({"column": "group", "holds": "kept"}, 100 / 3),  # AdvGLUE's: 1 success inside, of 3 right before
@@ -164,7 +165,7 @@ def test_fewer_answers_than_k_are_refused(name: str, k: int) -> None:
         metrics.aggregate(name, k=k)(answered(x="Aa", y="Aaaa"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("word", "k", "points"),
     [
         ("AAb", 0, 100.0),

@@ -4,10 +4,9 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from accgate.metrics import names
 from accgate.metrics.registry import entries
+from tests.cases import each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 METRICS = PAGE.partition("\n## Statistics over samples")[0]
@@ -21,14 +20,14 @@ def test_the_page_has_every_metric_and_no_other() -> None:
     assert sorted(OF_METRIC) == list(names())
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_the_page_has_every_option_with_its_default_and_no_other(name: str) -> None:
     options = {option: json.dumps(each.default) for option, each in entries()[name].options.items()}
     stated = OF_METRIC[name].partition("Options: ")[2]
     assert dict(re.findall(r"`(\w+) = ([^`]+)`", stated)) == options
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_the_page_says_so_where_lower_is_better(name: str) -> None:
     lower = {"perplexity", "word_error_rate", "character_error_rate", "ter"}
     assert ("Lower is better" in OF_METRIC[name]) == (name in lower)

@@ -23,6 +23,7 @@ from accgate.metrics.match import (
     normalized_match,
     numeric_match,
 )
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS
 
 JSON = st.recursive(
@@ -33,7 +34,7 @@ JSON = st.recursive(
 DEEP = "[" * 900 + "]" * 900
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "answer", "target", "points"),
     [
         (exact_match, "Paris", "Paris", 100),
@@ -118,8 +119,8 @@ def test_known_answers_have_known_points(
     assert metric(answer, target) == points
 
 
-@pytest.mark.parametrize("text", ["NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "-inf", "+Inf"])
-@pytest.mark.parametrize("metric", [numeric_match, json_match])
+@each("text", ["NaN", "nan", "sNaN", "Infinity", "-Infinity", "inf", "-inf", "+Inf"])
+@each("metric", [numeric_match, json_match])
 def test_text_that_is_no_finite_number_never_matches_as_one(metric: Callable[[str, str], float], text: str) -> None:
     assert metric(text, text) == metric(text, "0") == metric("1", text) == 0
 
@@ -240,14 +241,14 @@ WITH_TEXT = ["B. Paris", "B) Paris, France.", "(B) Paris", "**B.** Paris", "B: 1
 OTHER = ["", "A", "(A)", "Paris", "B or C", "AB", "B, C", "A. B", "Because", "B Paris", "not B", "B.C", "b-cell", "()"]
 
 
-@pytest.mark.parametrize("answer", BARE + WITH_TEXT)
+@each("answer", BARE + WITH_TEXT)
 def test_the_letter_counts_with_what_usually_stands_around_it(answer: str) -> None:
     for target in ("B", "(B)", "b"):
         assert multiple_choice(answer, target) == 100
     assert multiple_choice(answer, "A") == 0
 
 
-@pytest.mark.parametrize("answer", [*OTHER, "B" * 9, ".", "\ud800", "(A) B", "8"])
+@each("answer", [*OTHER, "B" * 9, ".", "\ud800", "(A) B", "8"])
 def test_other_answers_do_not_name_the_choice(answer: str) -> None:
     assert multiple_choice(answer, "B") == 0
 
@@ -276,7 +277,7 @@ def test_a_very_long_answer_is_read_in_one_pass() -> None:
         assert multiple_choice("A" + filling * 200_000 + "x", "B") == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "target", "points"),
     [
         ("positive", "positive", 100),

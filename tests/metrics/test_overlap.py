@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from accgate.metrics import overlap
 from accgate.metrics.overlap import squad_exact_match, squad_f1
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 SHARES = st.floats(0, 1)
@@ -49,7 +50,7 @@ def test_squad_scores_are_those_of_torchmetrics(torchmetrics: SimpleNamespace, a
     assert squad_f1(answer, target, version="2.0") == pytest.approx(theirs, rel=1e-5)
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "target", "exact", "f1"),
     [
         ("The Eiffel  Tower!", "eiffel tower", 100, 100),
@@ -93,7 +94,7 @@ def test_token_scores_by_hand() -> None:
     assert metric(overlap, "f_beta", beta=2.0)(answer, target) == pytest.approx(100 * 5 * (1 / 3) / (2 + 2 / 3))
 
 
-@pytest.mark.parametrize("name", ["token_precision", "token_recall", "token_f1", "f_a", "f_beta", "em_h"])
+@each("name", ["token_precision", "token_recall", "token_f1", "f_a", "f_beta", "em_h"])
 def test_two_empty_texts_match_and_one_does_not(name: str) -> None:
     built = metric(overlap, name)
     assert (built("", ""), built("", "cat"), built("cat", ""), built("the", "a")) == (100, 0, 0, 100)
@@ -155,7 +156,7 @@ def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> N
         assert 0 <= entry.build()(answer, target) <= 100
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "options", "message"),
     [
         ("f_a", {"a": 0.0}, "a must be 0.001 to 1000"),

@@ -3,6 +3,7 @@
 import pytest
 
 from accgate.metrics import BadOption, Metric, UnknownMetric, get, names
+from tests.cases import each
 
 
 def installed(name: str) -> Metric | None:
@@ -26,7 +27,7 @@ ERRORS = {"ter", "word_error_rate", "character_error_rate", "perplexity"}
 SURVEY = {"f_a"}  # its formula goes past 100
 
 
-@pytest.mark.parametrize("name", [name for name in METRICS if name not in ERRORS | SURVEY])
+@each("name", [name for name in METRICS if name not in ERRORS | SURVEY])
 def test_most_metrics_give_0_to_100_points_and_higher_is_better(name: str) -> None:
     metric = get(name)
     assert (metric.lowest, metric.highest, metric.higher_is_better) == (0.0, 100.0, True)
@@ -45,7 +46,7 @@ def test_what_needs_more_than_a_text_says_so_when_called(name: str) -> None:
         get(name)("a", "b")
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "option", "message"),
     [
         ({"m": 3}, "m", "is no option of rouge_n; known are measure, n, stem, tokenizer"),

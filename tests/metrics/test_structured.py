@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.metrics import structured
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, metric
 
 VALID, SCHEMA = (metric(structured, name) for name in ("json_valid", "json_schema"))
@@ -33,7 +34,7 @@ SCHEMAS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "points"),
     [
         ('{"a": [1, 2.5e3, true, null, "\\u00e9"]}', 100),
@@ -84,7 +85,7 @@ def test_conformance_is_that_of_jsonschema(value: object, schema: dict[str, obje
     assert SCHEMA(json.dumps(value), json.dumps(schema)) == 100 * expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "schema", "points"),
     [
         ('{"name": "Ada", "age": 36}', '{"required": ["name"], "properties": {"age": {"type": "integer"}}}', 100),
@@ -117,7 +118,7 @@ def test_formats_are_checked_where_they_are_asked_for() -> None:
     assert (SCHEMA('"no date"', schema), checked('"no date"', schema), checked('"2024-02-29"', schema)) == (100, 0, 100)
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "message"),
     [
         ("", "not a JSON object"),

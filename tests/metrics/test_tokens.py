@@ -12,6 +12,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from accgate.metrics import rouge, tokens
 from accgate.metrics.tokens import tokenizer
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 CHINESE = st.text("我们在北京大学学习语言模型的评测方法很好吗", min_size=1, max_size=30)
@@ -35,7 +36,7 @@ def test_tokens_of_three_characters_and_less_are_not_stemmed() -> None:
     assert PorterStemmer().stem("was") == "wa"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text", "expected"),
     [
         ("words", "Ça va, d'Élan? 3,5 €", ["ça", "va", "d", "élan", "3", "5"]),
@@ -88,7 +89,7 @@ def test_rouge_of_chinese_and_japanese_tells_near_from_far(language: str, answer
         assert metric(rouge, name)(answer, near) == 0  # rouge-score's tokenizer knows Latin letters alone
 
 
-@pytest.mark.parametrize("name", ["rouge", "squad", "words", "characters", "zh", "ja"])
+@each("name", ["rouge", "squad", "words", "characters", "zh", "ja"])
 def test_awkward_texts_are_split_into_tokens_without_space(name: tokens.Tokenizer) -> None:
     for text in (side for pair in AWKWARD for side in pair):
         assert all(token and not any(map(str.isspace, token)) for token in tokenizer(name)(text))

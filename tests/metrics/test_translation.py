@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.metrics import translation
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 BLEU, CHRF, TER = (metric(translation, name) for name in ("bleu", "chrf", "ter"))
@@ -41,7 +42,7 @@ def test_bleu_of_several_references_matches_n_grams_of_any_of_them() -> None:
     assert BLEU.against(answer, targets) > max(BLEU(answer, target) for target in targets)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "theirs"),
     [
         ({"tokenize": "char"}, {"tokenize": "char"}),
@@ -146,7 +147,7 @@ def test_awkward_texts_have_a_rate(answer: str, target: str) -> None:
     assert CHARACTERS(answer, target) >= 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "target", "points"),
     [
         ("the cat sat", "the cat sat", 0),

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from accgate.errors import BadInput
 from accgate.planning.annotation import AnnotationPlan, annotation_plan
+from tests.cases import each
 
 margins = st.floats(1e-4, 0.9)
 confidences = st.floats(0.5, 0.9999)
@@ -126,7 +127,7 @@ def test_the_dictionary_is_json_and_holds_every_figure() -> None:
     assert written["curve"][0] == {"n": 50, "margin": plan.curve[0].margin, "confidence": plan.curve[0].confidence}
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "message"),
     [
         ({"margin": 0.0}, "margin is 0; give a number from 1e-05 to below 1, the width of the range"),

@@ -12,6 +12,7 @@ from scipy.stats import binom, norm
 from accgate import Plan, plan
 from accgate.errors import BadInput
 from accgate.planning.samples import achieved_theta, standard_error
+from tests.cases import each
 
 
 def mcnemar_power(n: int, theta: float, q: float, alpha: float) -> float:
@@ -98,7 +99,7 @@ def test_the_planned_samples_see_the_target_and_half_of_them_see_less(
         assert fewer.theta > planned.theta
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "message"),
     [
         ({"theta": 0.0}, "theta is 0.0"),
@@ -139,9 +140,9 @@ def test_a_fixed_reference_keeps_its_own_error() -> None:
     )
 
 
-@pytest.mark.parametrize("theta", [5e-324, 1e-300, 1e-9])
-@pytest.mark.parametrize("test", ["auto", "paired", "gsprt", "group-sequential", "e-process"])
-@pytest.mark.parametrize("keys", [{"discordance": 0.0}, {"discordance": 0.1}, {"discordance": 1.0}, {"sigma": 20.0}])
+@each("theta", [5e-324, 1e-300, 1e-9])
+@each("test", ["auto", "paired", "gsprt", "group-sequential", "e-process"])
+@each("keys", [{"discordance": 0.0}, {"discordance": 0.1}, {"discordance": 1.0}, {"sigma": 20.0}])
 def test_a_theta_that_no_dataset_can_show_is_refused(theta: float, test: Any, keys: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=rf"theta is {theta:g}; not even 1,000,000,000 samples detect so small a drop"):
         plan(theta, test=test, **keys)

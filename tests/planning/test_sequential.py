@@ -174,14 +174,14 @@ def test_sigma_plans_scores_other_than_0_and_100(test: TestName) -> None:
 
 @pytest.mark.parametrize(
     ("test", "drop"),
-    [("gsprt", 0.0), ("group-sequential", 0.0), ("group-sequential", 2.0)],
+    [("gsprt", 0.0), ("group-sequential", 0.0), ("group-sequential", 4.0)],
 )
 def test_expected_samples_of_other_scores_are_near_those_of_simulated_runs(test: TestName, drop: float) -> None:
-    planned = plan(2.0, sigma=20.0, test=test)
+    planned = plan(4.0, sigma=20.0, test=test)
     expected = planned.expected_n_dropped if drop else planned.expected_n_healthy
     rng = np.random.default_rng(int(drop))
     runs = [rng.normal(-drop, 20.0, planned.n) for _ in range(60)]
-    used = [group_sequential_test(units_of(v), theta=2.0, alpha=0.05, beta=0.2).n for v in runs]  # decides both
+    used = [group_sequential_test(units_of(v), theta=4.0, alpha=0.05, beta=0.2).n for v in runs]  # decides both
     assert expected == pytest.approx(np.mean(used), rel=0.12)
 
 

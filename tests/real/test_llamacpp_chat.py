@@ -54,22 +54,23 @@ def rendered(*turns: tuple[str, str]) -> str:
     return "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in (("system", SYSTEM), *turns))
 
 
-def outcomes(requests: list[Request], *, served: bool = False, **options: Any) -> list[Any]:
-    async def work() -> list[Any]:
+def outcomes(*requests: Request, **options: Any) -> tuple[list[Reply], list[Reply]]:
+    """What the model answers, asked in process and then through its server: it is loaded once."""
+
+    async def work() -> tuple[list[Reply], list[Reply]]:
         table = ModelTable(
             WEIGHTS, {"n_parallel": 1, "n_ctx": 2048, "deterministic": False, "api_keys": [KEY], **options}, Path()
         )
         loaded = LlamaCppEngine(table)
-        url = None
         try:
             await loaded.start()
+            own = [await loaded.complete(request) for request in requests]
             url = f"{loaded._server.listening_address}/v1"
-            asked: Any = OpenAIEngine("m", Options(base_url=url, api_key_env="LLAMA_KEY", max_retries=0))
-            if served:
-                await asked.start()
-            replies = [await (asked if served else loaded).complete(request) for request in requests]
-            await asked.close()
-            return replies
+            client = OpenAIEngine("m", Options(base_url=url, api_key_env="LLAMA_KEY", max_retries=0))
+            await client.start()
+            served = [await client.complete(request) for request in requests]
+            await client.close()
+            return own, served
         finally:
             await loaded.close()
 
@@ -85,16 +86,16 @@ def test_turns_and_a_prefix_are_the_prompt_that_the_template_makes_of_them(monke
     start = "<|im_start|>assistant\n"
     texts = [rendered(*TURNS) + start, rendered(*TURNS) + start + PREFIX[1]]
     raw = [Request("c", 0, text, mode="completion", max_tokens=10) for text in texts]
-    replies: list[Reply] = outcomes([*chats, *raw])
+    replies, served = outcomes(*chats, *raw)
     assert [reply.text for reply in replies[:2]] == [reply.text for reply in replies[2:]]
     assert [reply.prompt_tokens for reply in replies[:2]] == [reply.prompt_tokens for reply in replies[2:]]
     assert not str(replies[1].text).startswith(PREFIX[1])
-    assert outcomes(chats, served=True) == replies[:2]
+    assert served[:2] == replies[:2]
 
 
 def test_tools_that_the_template_leaves_out_are_refused() -> None:
     with pytest.raises(CannotEvaluate, match="shows the model no tools: the prompt is as long without them"):
-        outcomes([Request("a", 0, "", messages=messages(*TURNS), tools=(TOOL,))])
+        outcomes(Request("a", 0, "", messages=messages(*TURNS), tools=(TOOL,)))
 
 
 def test_calls_are_read_where_the_template_has_tools(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +112,7 @@ def test_calls_are_read_where_the_template_has_tools(monkeypatch: pytest.MonkeyP
         ]
     asked = (*turns, {"role": "user", "content": "What's the weather in Paris?"})
     request = Request("a", 0, "", messages=asked, tools=(TOOL,), max_tokens=48)
-    (reply,) = outcomes([request], chat_template=TEMPLATE)
+    (reply,), served = outcomes(request, chat_template=TEMPLATE)
     assert [(name, json.loads(text)) for name, text in reply.tool_calls] == [("get_weather", {"city": "Paris"})]
     assert (reply.text, reply.finish_reason) == ("", "tool_calls")
-    assert outcomes([request], chat_template=TEMPLATE, served=True) == [reply]
+    assert served == [reply]

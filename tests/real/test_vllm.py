@@ -1,261 +1,20 @@
-"""The vllm engine with real vLLM: on the CPU where shared/vllm-cpu lies beside the checkout, else where vLLM is."""
+"""Whole runs with real vLLM, which is killed, interrupted, or cannot start."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from importlib import util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.gates import table, write_task
-from tests.real import vllm_cpu
-from tests.real.vllm_cpu import SETUP
+from tests.real.vllm_environment import SMALL, Environment, project, records, wait
 from tests.runner import ROOT
 
 pytestmark = pytest.mark.vllm
-SHARED_MEMORY = Path("/dev/shm")
-SMALL = {"enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16"}
-
-
-@dataclass
-class Environment:
-    """A Python with vLLM and accgate, a checkpoint, and the variables that both need."""
-
-    python: Path
-    model: str
-    variables: dict[str, str]
-    sessions: set[int] = field(default_factory=set)
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """A process in a group of its own; all that it starts carry its mark in their environment."""
-        process = subprocess.Popen(
-            [str(self.python), *arguments], env=self.variables, cwd=ROOT, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        self.sessions.add(process.pid)
-        return process
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments)
-        out, err = process.communicate(timeout=3600)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
-
-    def processes(self) -> dict[int, str]:
-        """Names of the living processes that carry the mark, or are of a session that one began.
-
-        vLLM names its processes where their environment lay.
-        """
-        mark, found, sessions = self.variables["ACCGATE_TEST_MARK"].encode(), {}, {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                state, *rest = (folder / "stat").read_text().rpartition(")")[2].split()
-                if state == "Z":
-                    continue
-                process = int(folder.name)
-                sessions[process] = int(rest[2])
-                name = (folder / "comm").read_text().strip()
-                if mark in (folder / "environ").read_bytes():
-                    self.sessions.add(sessions[process])
-                found[process] = name
-            except OSError:  # it ended meanwhile, or is another user's
-                continue
-        return {process: name for process, name in found.items() if sessions[process] in self.sessions}
-
-
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """The environment, with accgate installed beside vLLM and vLLM's own left as it is."""
-    if (found := vllm_cpu.variables()) is None:
-        if util.find_spec("vllm") is None or "ACCGATE_SMOLLM2_DIR" not in os.environ:
-            pytest.skip(f"needs {SETUP}, or vLLM in this environment and a checkpoint that ACCGATE_SMOLLM2_DIR names")
-        return Environment(Path(sys.executable), os.environ["ACCGATE_SMOLLM2_DIR"], dict(os.environ))
-    variables = dict(found)
-    folder = tmp_path_factory.mktemp("environment")
-    base = variables["ACCGATE_VLLM_PYTHON"]
-    subprocess.run([base, "-m", "venv", str(folder)], check=True)
-    python = folder / "bin" / "python"
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    theirs, ours = (
-        subprocess.run([str(p), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
-        for p in (base, python)
-    )
-    Path(ours, "vllm-environment.pth").write_text(theirs)  # what vLLM brought is found, and not installed again
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", str(ROOT)]
-    subprocess.run(install, check=True, capture_output=True)
-    return Environment(python, variables["ACCGATE_SMOLLM2_DIR"], variables)
-
-
-@pytest.fixture
-def vllm(prepared: Environment) -> Iterator[Environment]:
-    """The environment; afterwards no process is left, and no shared memory that nobody maps."""
-    mark = {"ACCGATE_TEST_MARK": uuid.uuid4().hex}
-    marked = Environment(prepared.python, prepared.model, prepared.variables | mark)
-    before = {*SHARED_MEMORY.glob("*")}
-    yield marked
-    deadline = time.monotonic() + 120  # the last of them unlinks shared memory when the others have ended
-    while (left := marked.processes()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    for process in left:
-        os.kill(process, signal.SIGKILL)
-    assert left == {}
-    assert orphaned({*SHARED_MEMORY.glob("*")} - before) == set()
-
-
-def orphaned(files: set[Path]) -> set[Path]:
-    """Shared memory that no living process maps: other vLLMs on the machine keep theirs.
-
-    Inodes tell, since a semaphore's file gets its name after it was mapped.
-    """
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
-        except OSError:
-            continue
-    left = set()
-    for file in files:
-        with contextlib.suppress(FileNotFoundError):
-            if str(file.stat().st_ino) not in mapped:
-                left.add(file)
-    return left
-
-
-def wait(until: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
-    """What `until` says, once it says something; the process must live that long."""
-    deadline = time.monotonic() + 1800
-    while not (found := until()):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return found
-
-
-def project(folder: Path, model: str, samples: int = 24, max_tokens: int = 16, **options: Any) -> Path:
-    text = table("models.m", {"engine": "vllm", "model": model})
-    text += table("models.m.options", SMALL | options) + table("models.m.sampling", {"max_tokens": max_tokens})
-    mean = {"reference": 50.0, "reference_num_samples": 100}
-    # random weights give no answer that could be extracted
-    text += table("tasks.passkey_retrieval", {"options": {"length": 200}, "num_samples": samples, **mean})
-    path = folder / "accuracy.toml"
-    path.write_text(text)
-    return path
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    path = folder / "out" / "m" / "passkey_retrieval.jsonl"
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-@pytest.fixture(scope="session")
-def facts(prepared: Environment) -> dict[str, Any]:
-    """What one engine did, and what transformers says of the same."""
-    done = prepared.run("-m", "tests.real.vllm_session", prepared.model)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="session")
-def engine(facts: dict[str, Any]) -> dict[str, Any]:
-    return facts["accgate"]
-
-
-def test_replies_come_with_the_probabilities_of_their_tokens(engine: dict[str, Any]) -> None:
-    sure = engine["replies"]["sure"]
-    assert len(sure["logprobs"]) == sure["completion_tokens"] == 4
-    assert all(-1.0 < value <= 0.0 for value in sure["logprobs"])  # what follows 4 is no riddle
-    assert engine["replies"]["completion"]["logprobs"] is None
-
-
-def test_chats_and_completions_are_answered(engine: dict[str, Any]) -> None:
-    replies = engine["replies"]
-    assert "Paris" in replies["chat"]["text"]
-    assert replies["completion"]["text"].startswith(" 5, 6")
-    assert replies["stop"]["text"] == " g h"
-    assert [replies[name]["finish_reason"] for name in ("completion", "stop")] == ["length", "stop"]
-    assert replies["completion"]["completion_tokens"] == 8
-
-
-def test_prompts_have_the_tokens_of_the_models_own_template(facts: dict[str, Any]) -> None:
-    ours = facts["accgate"]
-    assert ours["prompts"] == facts["transformers"]["prompts"]
-    assert {n: len(p) for n, p in ours["prompts"].items()} == {
-        n: r["prompt_tokens"] for n, r in ours["replies"].items()
-    }
-
-
-def test_scores_are_the_natural_log_probabilities_of_transformers(facts: dict[str, Any]) -> None:
-    for name, expected in facts["transformers"]["scores"].items():
-        assert facts["accgate"]["scores"][name]["values"] == pytest.approx(expected, abs=1e-2), name
-
-
-def test_a_continuations_tokens_are_its_own(engine: dict[str, Any]) -> None:
-    scores = engine["scores"]
-    assert "".join(scores["completion"]["tokens"]) == " Paris, of course."
-    assert "".join(scores["inside"]["tokens"]) == "nce is Paris"
-    assert scores["completion"]["tokens"][0] == " Paris"
-    assert scores["inside"]["greedy"] is False
-
-
-def test_a_seed_repeats_a_draw(engine: dict[str, Any]) -> None:
-    first, again, other = engine["drawn"]
-    assert first == again != other
-
-
-def test_a_guided_reply_is_one_of_the_choices(engine: dict[str, Any]) -> None:
-    assert engine["guided"] in ("seven", "eight")
-    assert engine["defaults"] == {"repetition_penalty": 1.5}
-    assert engine["replies"]["completion"]["text"] != engine["penalised"]
-
-
-def test_a_refused_request_fails_alone(engine: dict[str, Any]) -> None:
-    assert "maximum context length is 2048 tokens" in engine["refused"]["long"]
-    assert "not a multimodal model" in engine["refused"]["image"]
-    assert "min_p must be in [0, 1]" in engine["refused"]["extra"]
-
-
-def test_a_cancelled_request_is_aborted_in_the_engine(engine: dict[str, Any]) -> None:
-    assert engine["aborted"] == {"free during": False, "free after": True}
-
-
-def test_it_says_what_runs_and_asks_for_more_than_runs_at_once(engine: dict[str, Any]) -> None:
-    assert engine["info"]["name"] == "vllm"
-    assert engine["info"]["version"].split("+")[0] == f"vllm {vllm_cpu.version()}"
-    assert len(engine["info"]["hardware"]) > 3
-    assert engine["concurrency"] >= 256
-    assert engine["caching"] is True
-
-
-def test_a_closed_engine_leaves_nothing(engine: dict[str, Any]) -> None:
-    assert engine["logged"]
-    assert not engine["log left"]
-    assert engine["children left"] == 0
-    assert engine["variables"] == [], "what is set for one model would change the next"
-
-
-def test_a_gate_runs_and_prints_only_its_own(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model, log="vllm.log", seed=3)
-    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--json", "--quiet")
-    result = json.loads(done.stdout)
-    assert done.returncode in (0, 1, 4), done.stderr
-    assert done.stderr == ""
-    (check,) = result["checks"]
-    assert (check["n"], check["candidate"]["errors"]) == (24, 0)
-    assert len(records(tmp_path)) == 24
-    settings = json.loads((tmp_path / "out" / "m" / "passkey_retrieval.settings.json").read_text())
-    assert settings["options"]["seed"] == 3
-    assert "Initializing" in (tmp_path / "vllm.log").read_text()
 
 
 def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, tmp_path: Path) -> None:
@@ -344,7 +103,7 @@ def test_two_models_of_one_run_answer_alike_in_both_orders(vllm: Environment, tm
 
 
 def test_invariant_kernels_are_refused_where_there_are_none(vllm: Environment, tmp_path: Path) -> None:
-    if "cpu" not in vllm.run("-c", "import vllm.platforms as p; print(p.current_platform.device_type)").stdout:
+    if vllm.run("-c", "from importlib.metadata import version; version('vllm-cpu')").returncode != 0:
         pytest.skip("needs vLLM's CPU build")
     config = project(tmp_path, vllm.model, batch_invariant=True)
     done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
@@ -385,25 +144,37 @@ def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_
     process.communicate(timeout=600)  # and the fixture sees that nothing is left
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "cause", "mend"),
-    [
-        (None, {"tensor_parallel_size": 2}, "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
-        (None, {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}},
-         "cache", "lower options.max_model_len"),
-        ("no-such-owner/no-such-model", {}, "", "check `model`"),
-        ("./no-such-folder", {}, "there is no folder './no-such-folder'", "config.json"),
-    ],
-)  # fmt: skip
-def test_what_cannot_start_says_why_and_the_mend(
-    vllm: Environment, tmp_path: Path, model: str | None, options: dict[str, Any], cause: str, mend: str
-) -> None:
-    config = project(tmp_path, model or vllm.model, **options)
+def test_what_cannot_start_says_why_and_the_mend(vllm: Environment, tmp_path: Path) -> None:
+    """Each model of one run has its own reason: heads that two devices cannot share, a small cache, no such model."""
+    long = {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}}
+    cases = {
+        "heads": (vllm.model, {"tensor_parallel_size": 2},
+                  "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
+        "cache": (vllm.model, long, "cache", "lower options.max_model_len"),
+        "hub": ("no-such-owner/no-such-model", {}, "", "check `model`"),
+    }  # fmt: skip
+    config = project(tmp_path, vllm.model)
+    task = config.read_text().partition("[tasks.")
+    models = (
+        table(f"models.{name}", {"engine": "vllm", "model": model}) + table(f"models.{name}.options", SMALL | options)
+        for name, (model, options, *_) in cases.items()
+    )
+    config.write_text("".join((*models, *task[1:])))
     done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
     assert done.returncode == 3
-    (said,) = json.loads(done.stdout)["checks"][0]["reasons"] if done.stdout else done.stderr.splitlines()
-    assert cause in said
-    assert mend in said
+    reasons = {check["model"]: " ".join(check["reasons"]) for check in json.loads(done.stdout)["checks"]}
+    assert reasons.keys() == cases.keys()
+    for name, (_, _, cause, mend) in cases.items():
+        assert cause in reasons[name]
+        assert mend in reasons[name]
+
+
+def test_a_folder_that_is_not_there_is_said_before_vllm_loads(vllm: Environment, tmp_path: Path) -> None:
+    config = project(tmp_path, "./no-such-folder")
+    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
+    assert done.returncode == 3
+    assert "there is no folder './no-such-folder'" in done.stderr
+    assert "config.json" in done.stderr
 
 
 def test_options_are_checked_against_vllms_own_classes(vllm: Environment, tmp_path: Path) -> None:
@@ -437,7 +208,9 @@ QUIZ = [
 ]
 
 
-def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, tmp_path: Path) -> None:
+def test_a_recording_scores_options_texts_and_confidences_and_prints_only_its_own(
+    vllm: Environment, tmp_path: Path
+) -> None:
     rows = [{"q": q, "o": o, "a": a, "t": f"{q} {o[ord(a) - 65]}."} for q, o, a in QUIZ]
     chosen = {"choices.options": "{{ o | tojson }}", "choices.by": "likelihood", "choices.normalise": "tokens"}
     completion = {"prompt": "{{ q }}", "target": "{{ a }}", "mode": "completion"}
@@ -445,14 +218,20 @@ def test_options_texts_and_confidences_are_scored_and_gated(vllm: Environment, t
     write_task(tmp_path, "text", rows, prompt="", target="{{ t }}", mode="completion", metric="perplexity")
     sure = {"confidence": {"by": "tokens"}, "max_tokens": 3, "attack": [{"kind": "case", "field": "q", "ask": "all"}]}
     write_task(tmp_path, "sure", rows, **completion | {"target": "{{ o[0] }}"}, metric="contains", **sure)
-    text = table("models.m", {"engine": "vllm", "model": vllm.model}) + table("models.m.options", SMALL)
+    text = table("models.m", {"engine": "vllm", "model": vllm.model})
+    text += table("models.m.options", SMALL | {"log": "vllm.log", "seed": 3})
     names = ("quiz", "text", "sure")
     config = tmp_path / "accuracy.toml"
-    config.write_text(text + "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names))
+    text += "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names)
+    config.write_text(text + table("tasks.arithmetic", {"num_samples": 24}))
     done = vllm.run("-m", "accgate", "record", str(config), "--out", str(tmp_path / "out"), "--quiet")
-    assert done.returncode == 0, done.stderr
-    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in names}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Initializing" not in done.stdout
+    assert "Initializing" in (tmp_path / "vllm.log").read_text()
+    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in (*names, "arithmetic")}
     found = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in files.items()}
+    assert [record["error"] for record in found["arithmetic"]] == [None] * 24
+    assert json.loads((tmp_path / "out" / "m" / "arithmetic.settings.json").read_text())["options"]["seed"] == 3
     assert [record["score"] for record in found["quiz"]] == [100.0] * 4
     assert all(0.5 < record["confidence"] < 1.0 for record in found["quiz"])
     assert all(1.0 < record["score"] < 1e5 for record in found["text"])  # short texts, with nothing before them

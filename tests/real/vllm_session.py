@@ -1,6 +1,6 @@
 """What one started engine does, as JSON on standard output: `python -m tests.real.vllm_session MODEL`.
 
-Run by test_vllm.py in an environment with vLLM, since an engine takes most of a minute to start.
+Run by test_vllm_session.py in an environment with vLLM, since an engine takes most of a minute to start.
 """
 
 from __future__ import annotations

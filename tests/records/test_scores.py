@@ -202,7 +202,7 @@ def test_an_array_is_numbered_in_the_order_given(data) -> None:
     assert (scores.ids, scores.values.tolist()) == (("0", "1"), [[100.0], [12.5]])
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "message"),
     [
         ([], "holds no samples"),
@@ -462,8 +462,8 @@ def test_an_id_that_is_not_there_cannot_be_taken() -> None:
         one_each([1.0, 2.0], "ab").take(["a", "z"])
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
-@pytest.mark.parametrize(("left", "right"), [("xyxy", "xyxy"), ("xyxy", None), (None, "xyxy"), (None, None)])
+@each("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+@each(("left", "right"), [("xyxy", "xyxy"), ("xyxy", None), (None, "xyxy"), (None, None)])
 def test_pairing_keeps_the_references_clusters(order: list[int], left: str | None, right: str | None) -> None:
     reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", left)
     candidate = clustered([0.0] * 4, "abcd", right).take(["abcd"[i] for i in order])
@@ -497,7 +497,7 @@ def test_pairing_any_order_finds_every_score_by_its_id(data: st.DataObject) -> N
     assert list(both.ids) == order
 
 
-@pytest.mark.parametrize(
+@each(
     "labels",
     [
         {"c": "x", "b": "y", "a": "x", "extra": None},
@@ -539,7 +539,7 @@ def test_the_candidates_clusters_go_before_the_references() -> None:
     assert clusters_of(wider, bare).tolist() == [0, 1, 1]
 
 
-@pytest.mark.parametrize(
+@each(
     ("labels", "message"),
     [
         (["x", "y"], "2 for 3 samples; give one a sample, in the candidate's order"),
@@ -565,7 +565,7 @@ def test_given_clusters_that_leave_a_sample_out_are_refused(labels, message: str
     assert str(caught.value).startswith(f"clusters: {message}")
 
 
-@pytest.mark.parametrize("labels", ["xyz", b"xyz", {"x", "y", "z"}, iter("xyz"), 3, np.array(3)])
+@each("labels", ["xyz", b"xyz", {"x", "y", "z"}, iter("xyz"), 3, np.array(3)])
 def test_what_is_no_mapping_and_no_array_gives_no_clusters(labels) -> None:
     with pytest.raises(BadInput, match="clusters must be a mapping of id to cluster, or an array"):
         clusters_of(None, one_each([0.0] * 3, "abc"), labels)

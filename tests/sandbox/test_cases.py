@@ -12,6 +12,7 @@ from accgate.sandbox.cases import BadCases, Case, cases_of, same_output
 from accgate.sandbox.limits import Limits
 from accgate.sandbox.process import Confinement, Worker
 from accgate.sandbox.runner import Sandbox
+from tests.cases import each
 
 # Printed, expected, and what `grade_stdio` of LiveCodeBench's testing_util.py (commit 15808c7) says: lines stripped and
 # compared one by one, else as lists of Decimals.
@@ -126,7 +127,7 @@ def test_a_large_input_and_output_go_through(worker: Worker) -> None:
     assert worker.run_cases("print(input())", [Case("☃ ä\n", "☃ ä")]).passed
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "fault"),
     [
         ("nothing", "is no JSON"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.stats.betting import BettingPath, betting_path, confidence_sequence
 from accgate.stats.mcnemar import mcnemar_n
+from tests.cases import each
 
 THREE = (-100.0, 0.0, 100.0)
 differences = st.lists(st.sampled_from([-100.0, -40.0, 0.0, 0.0, 0.0, 100.0]), min_size=1, max_size=60)
@@ -141,8 +142,8 @@ def test_a_broken_candidate_is_found_within_a_few_dozen_samples() -> None:
     assert np.mean(without_theta) < 60
 
 
-@pytest.mark.parametrize("theta", [None, 0.5, 2.0])
-@pytest.mark.parametrize("finished", [0, 1, 250, 800])
+@each("theta", [None, 0.5, 2.0])
+@each("finished", [0, 1, 250, 800])
 def test_the_path_of_the_finished_units_is_the_beginning_of_the_whole_path(theta: float | None, finished: int) -> None:
     totals = paired(np.random.default_rng(8), 800, 0.1, 1.0)
     whole, first = path(totals, theta), path(totals[:finished], theta, planned=800)

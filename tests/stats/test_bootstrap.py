@@ -19,6 +19,7 @@ from accgate.stats.bootstrap import (
 )
 from accgate.stats.clusters import cluster_robust_error
 from accgate.stats.result import TestResult
+from tests.cases import each
 
 RATES: dict[str, Any] = {"alpha": 0.05, "beta": 0.2}
 
@@ -31,7 +32,7 @@ def rejects(result: TestResult) -> bool:
     return result.threshold is not None and result.difference < result.threshold
 
 
-@pytest.mark.parametrize(("lost", "gained"), [(5, 0), (10, 3), (7, 7), (3, 9), (30, 15), (100, 80), (400, 0)])
+@each(("lost", "gained"), [(5, 0), (10, 3), (7, 7), (3, 9), (30, 15), (100, 80), (400, 0)])
 def test_with_a_gain_of_the_size_of_all_changes_it_is_mcnemar_s_exact_test(lost: int, gained: int) -> None:
     terms = np.repeat([-100.0, 100.0], [lost, gained + 1])
     rel = 0.03 if lost + gained < 10 else 0.01 if lost < 400 else 0.1
@@ -101,8 +102,8 @@ def thousand(lost: int, of: float, gains: list[float]) -> np.ndarray:
     return d
 
 
-@pytest.mark.parametrize("gains", [[12.34], [12.34, -12.34], [99.9], [50.0] * 5, [1e-3], [100.0 / 3.0] * 9])
-@pytest.mark.parametrize(("lost", "of"), [(300, 100.0), (300, 40.0), (60, 100.0), (120, 77.7)])
+@each("gains", [[12.34], [12.34, -12.34], [99.9], [50.0] * 5, [1e-3], [100.0 / 3.0] * 9])
+@each(("lost", "of"), [(300, 100.0), (300, 40.0), (60, 100.0), (120, 77.7)])
 def test_many_clear_losses_are_a_regression_whatever_a_few_gains_do(lost: int, of: float, gains: list[float]) -> None:
     result = weighted_bootstrap(thousand(lost, of, gains), 1000, **RATES)
     assert rejects(result)
@@ -196,7 +197,7 @@ def test_at_the_printed_theta_the_power_is_at_least_that_planned(kind: str) -> N
     assert power <= 0.9
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "n", "most"),
     [
         ("gain 19", 200, 0.07),

@@ -15,6 +15,7 @@ from accgate.stats.bounds import (
     serfling_n,
     serfling_probability,
 )
+from tests.cases import each
 
 confidences = st.floats(0.5, 0.9999)
 margins = st.floats(0.005, 0.5)
@@ -51,9 +52,9 @@ def test_the_bound_at_the_margin_is_the_error_left(n, confidence, low, width, tw
         assert missed == pytest.approx(1.0 - confidence, rel=1e-6)
 
 
-@pytest.mark.parametrize("two_sided", [True, False])
-@pytest.mark.parametrize("n", [1, 7, 40])
-@pytest.mark.parametrize("p", [0.03, 0.5, 0.8])
+@each("two_sided", [True, False])
+@each("n", [1, 7, 40])
+@each("p", [0.03, 0.5, 0.8])
 def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p: float, two_sided: bool) -> None:
     for margin in (0.05, 0.1, 0.2, 0.4):
         off = sum(

@@ -20,6 +20,7 @@ from accgate.stats.clusters import (
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.result import TestResult
+from tests.cases import each
 from tests.stats.sequences import drop_of_losses
 
 RATES = {"alpha": 0.05, "beta": 0.2}
@@ -192,8 +193,8 @@ def test_the_same_drop_of_every_sample_is_judged_by_the_signs_of_the_clusters(te
     assert not rejects(test(np.full(16, -100.0), np.arange(16) // 4, **RATES))
 
 
-@pytest.mark.parametrize("test", [clustered_t, clustered_exact])
-@pytest.mark.parametrize(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
+@each("test", [clustered_t, clustered_exact])
+@each(("clusters", "rough"), [(29, True), (30, False), (1200, False)])
 def test_the_reasons_say_how_many_clusters_there_are_and_whether_they_are_few(test, clusters, rough) -> None:
     d, codes = binary(np.random.default_rng(3), clusters)
     note = ": under 30 the error rates are rough" if rough else ""

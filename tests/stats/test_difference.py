@@ -14,6 +14,7 @@ from accgate.stats import difference
 from accgate.stats.difference import EXACT_UP_TO, exact_difference_interval
 from accgate.stats.paired import mcnemar_exact
 from accgate.stats.result import Interval
+from tests.cases import each
 
 alphas = st.sampled_from([0.001, 0.01, 0.05, 0.2])
 
@@ -73,10 +74,8 @@ def signed_root(lost: int, gained: int, n: int, d: float) -> float:
     return math.copysign(math.sqrt(max(deviance, 0.0)), gained - lost - n * d)
 
 
-@pytest.mark.parametrize(
-    ("lost", "gained", "n"), [(0, 0, 9), (3, 0, 9), (0, 3, 9), (2, 4, 9), (53, 26, 1319), (9, 0, 9)]
-)
-@pytest.mark.parametrize("alpha", [0.01, 0.2])
+@each(("lost", "gained", "n"), [(0, 0, 9), (3, 0, 9), (0, 3, 9), (2, 4, 9), (53, 26, 1319), (9, 0, 9)])
+@each("alpha", [0.01, 0.2])
 def test_tangos_limits_are_where_a_brute_force_score_passes_its_quantile(lost, gained, n, alpha) -> None:
     interval, estimate = tango_interval(lost, gained, n, alpha=alpha), (gained - lost) / n
     high = brentq(lambda d: score(lost, gained, n, d) - norm.ppf(alpha), estimate + 1e-9, 1.0 - 1e-9)
@@ -86,8 +85,8 @@ def test_tangos_limits_are_where_a_brute_force_score_passes_its_quantile(lost, g
         assert interval.two_sided[0] == pytest.approx(100.0 * low, abs=1e-3)
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-@pytest.mark.parametrize("n", [1, 5, 10, 20, 40])
+@each("alpha", [0.01, 0.05, 0.2])
+@each("n", [1, 5, 10, 20, 40])
 def test_each_limit_covers_for_every_share_of_samples_lost_and_gained(n: int, alpha: float) -> None:
     pairs = outcomes(n)
     upper = np.array([exact_difference_interval(*pair, n, alpha=alpha).one_sided for pair in pairs]) / 100.0
@@ -140,8 +139,8 @@ def test_reference_and_candidate_swapped_mirror_the_interval(lost, gained, same,
     assert exact_difference_interval(gained, lost, n, alpha=alpha).two_sided == (-high, -low)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 100, 1319])
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+@each("n", [1, 2, 7, 100, 1319])
+@each("alpha", [0.01, 0.05, 0.2])
 def test_no_flips_have_the_exact_bound_of_an_event_never_seen(n: int, alpha: float) -> None:
     unseen = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
     interval = exact_difference_interval(0, 0, n, alpha=alpha)

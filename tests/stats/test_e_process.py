@@ -13,6 +13,7 @@ from accgate.errors import BadInput
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.e_process import e_process_test
 from accgate.stats.sequential import SequentialResult, units_of
+from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, drop_of_losses, sequences
 
 thetas = st.floats(0.5, 60.0)
@@ -92,7 +93,7 @@ def test_a_regression_says_no_drop_that_samples_nobody_evaluated_would_have_show
     assert result.sigma == pytest.approx(np.std(values[: result.n], ddof=1))
 
 
-@pytest.mark.parametrize("values", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
+@each("values", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
 def test_tiny_and_constant_runs_have_a_defined_answer(values: list[float]) -> None:
     result = result_of(np.array(values))
     assert_agrees(result, 0.05)

@@ -105,7 +105,7 @@ def ends(world: str, drop: float) -> tuple[int, int, float, int]:
     return stops.count("regression"), stops.count("futility"), float(np.mean([r.n for r in results])), count
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@each("world", WORLDS)
 def test_error_rates_are_as_planned(world: str) -> None:
     theta, least = WORLDS[world][4:]
     failed, _, healthy, count = ends(world, 0.0)

@@ -23,6 +23,7 @@ from accgate.stats.graded import (
 )
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.sequential import SequentialResult, units_of
+from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, sequences
 
 RATES: dict[str, Any] = {"alpha": 0.05, "beta": 0.2}
@@ -117,8 +118,8 @@ def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> No
     assert 1 <= result.n <= result.n_max == len(differences)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("drop", [0.0, 3.0])
+@each("shape", SHAPES)
+@each("drop", [0.0, 3.0])
 def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(shape: str, drop: float) -> None:
     d = SHAPES[shape](np.random.default_rng(3), 400) - drop
     whole = graded_test(units_of(d, binary=False), theta=2.0, **RATES)
@@ -187,7 +188,7 @@ def test_only_a_run_that_came_to_its_end_reports_what_it_sees() -> None:
     assert 2.4865 * 40.0 / 20.0 < whole.theta < 1.35 * 2.4865 * 40.0 / 20.0
 
 
-@pytest.mark.parametrize("sample", [[0.0], [-7.0], [5.0], [0.0, -3.0], [-7.5] * 30, [1e-9] * 200, [-97.0] * 500])
+@each("sample", [[0.0], [-7.0], [5.0], [0.0, -3.0], [-7.5] * 30, [1e-9] * 200, [-97.0] * 500])
 def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> None:
     result = graded_test(units_of(np.array(sample), binary=False), theta=2.0, **RATES)
     assert_agrees(result, 0.05)

@@ -18,6 +18,7 @@ from accgate.stats.group_sequential import (
     obrien_fleming_spending,
 )
 from accgate.stats.sequential import SequentialResult, units_of
+from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, drop_of_losses, sequences
 
 
@@ -52,8 +53,8 @@ def under(bounds: np.ndarray, fractions: np.ndarray) -> float:
     return float(density @ norm.cdf((bounds[-1] - grid) / math.sqrt(fractions[-1] - before)))
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.01])
-@pytest.mark.parametrize("fractions", [[0.2, 0.4, 0.6, 0.8, 1.0], [0.1, 0.5, 0.9], [0.45, 0.5, 1.0], [0.3, 0.75]])
+@each("alpha", [0.05, 0.01])
+@each("fractions", [[0.2, 0.4, 0.6, 0.8, 1.0], [0.1, 0.5, 0.9], [0.45, 0.5, 1.0], [0.3, 0.75]])
 def test_bounds_spend_what_is_allowed_by_the_normal_integral(fractions: list[float], alpha: float) -> None:
     """The joint distribution of B(t) has cov = min(s, t); scipy's integral of it is random, and so checked loosely."""
     bounds = lan_demets_bounds(np.array(fractions), alpha) * np.sqrt(fractions)
@@ -98,8 +99,8 @@ def test_a_design_has_its_power_with_futility_and_its_level_without(looks: int, 
     assert healthy.mean() == pytest.approx(alpha, abs=three_errors)
 
 
-@pytest.mark.parametrize("looks", [2, 5, 20])
-@pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.2), (0.025, 0.1), (0.01, 0.5), (0.3, 0.3)])
+@each("looks", [2, 5, 20])
+@each(("alpha", "beta"), [(0.05, 0.2), (0.025, 0.1), (0.01, 0.5), (0.3, 0.3)])
 def test_futility_stands_below_efficacy_at_every_look_but_the_last(looks: int, alpha: float, beta: float) -> None:
     design = group_design(looks, alpha, beta)
     futility = design.futility + drift(looks, alpha, beta) * np.sqrt(design.fractions)
@@ -307,7 +308,7 @@ def test_no_change_passes_at_a_look_and_too_few_samples_do_not() -> None:
     assert ended.theta == pytest.approx(drop_of_losses(int(40 / cost)), rel=1e-5)
 
 
-@pytest.mark.parametrize("sample", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
+@each("sample", [[0.0], [-100.0], [100.0], [5.0], [0.0, -3.0], [-100.0, 100.0], [-7.5] * 30])
 def test_tiny_and_constant_runs_have_a_defined_answer(sample: list[float]) -> None:
     result = group_sequential_test(units_of(np.array(sample)), theta=2.0, alpha=0.05, beta=0.2)
     assert_agrees(result, 0.05)

@@ -13,12 +13,13 @@ from scipy.special import xlogy
 from accgate.stats.gsprt import gsprt_test, schedule, trinomial_llr, unseen_n
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.sequential import units_of
+from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 
-@pytest.mark.parametrize("n", [920, 1319, 5000])
-@pytest.mark.parametrize(("theta", "used"), [(2.0, 94), (4.0, 47)])
-@pytest.mark.parametrize("discordance", [None, 0.0, 0.05, 0.5])
+@each("n", [920, 1319, 5000])
+@each(("theta", "used"), [(2.0, 94), (4.0, 47)])
+@each("discordance", [None, 0.0, 0.05, 0.5])
 def test_no_change_passes_after_the_same_number_of_samples(
     n: int, theta: float, used: int, discordance: float | None
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, units_of
+from tests.cases import each
 from tests.stats.sequences import drawn
 
 RUNS = 150
@@ -35,7 +36,7 @@ def slack(rate: float) -> float:
     return 3.0 * math.sqrt(rate * (1.0 - rate) / RUNS)
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@each("world", WORLDS)
 def test_simulated_errors_are_as_planned(world: str) -> None:
     rejected = np.mean([result.stop == "regression" for result in simulated(world)])
     if WORLDS[world][3] == 0.0:
@@ -57,7 +58,7 @@ def test_runs_take_far_fewer_samples_than_the_833_of_the_fixed_test(world: str, 
     assert least <= np.mean([result.n for result in simulated(world)]) <= most
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@each("world", WORLDS)
 def test_limits_hold_the_true_difference_wherever_the_run_stopped(world: str) -> None:
     truth = -WORLDS[world][3]
     limits = np.array([result.interval.two_sided for result in simulated(world) if result.interval is not None])
@@ -93,7 +94,7 @@ def test_a_run_that_came_to_its_end_says_the_drop_that_it_sees_four_times_in_fiv
     assert failed / runs >= 0.8 - 3.0 * math.sqrt(0.16 / runs)
 
 
-@pytest.mark.parametrize(
+@each(
     ("n", "q", "told", "theta"),
     [
         (1319, 0.05, 0.01, 2.0),

@@ -12,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from accgate.stats.multiplicity import adjust_p_values, level_shares
 from accgate.stats.names import Correction
+from tests.cases import each
 
 STATSMODELS = {"bonferroni": "bonferroni", "holm": "holm", "bh": "fdr_bh"}
 methods = st.sampled_from(sorted(STATSMODELS))
@@ -41,8 +42,8 @@ def test_adjusted_p_values_are_statsmodels(p_values: list[float], method: Correc
     assert adjust_p_values(np.array(p_values), method) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("method", sorted(STATSMODELS))
-@pytest.mark.parametrize("m", [2, 3, 4])
+@each("method", sorted(STATSMODELS))
+@each("m", [2, 3, 4])
 def test_p_under_its_applied_share_of_alpha_is_what_the_procedure_rejects(m: int, method: Correction) -> None:
     between_all_thresholds = [0.01, 0.015, 0.02, 0.03, 0.035, 0.04, 0.06]
     on_thresholds = [0.025, 0.05]  # alpha / 2 and alpha, exact as floats

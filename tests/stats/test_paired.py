@@ -11,6 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 
 from accgate.stats.difference import exact_difference_interval
 from accgate.stats.paired import McNemarResult, mcnemar_exact, paired_t
+from tests.cases import each
 from tests.stats.sequences import drop_of_losses
 
 counts = st.integers(0, 60)
@@ -22,8 +23,8 @@ def binary(lost: int, gained: int, n: int, alpha: float = 0.05, beta: float = 0.
     return mcnemar_exact(lost, gained, n, alpha=alpha, beta=beta)
 
 
-@pytest.mark.parametrize("lost", [*range(10), 100, 1000])
-@pytest.mark.parametrize("gained", [*range(10), 100, 1000])
+@each("lost", [*range(10), 100, 1000])
+@each("gained", [*range(10), 100, 1000])
 def test_p_is_that_of_scipys_one_sided_binomial_test(lost: int, gained: int) -> None:
     m = lost + gained
     p_value = binomtest(lost, m, 0.5, alternative="greater").pvalue if m else 1.0
@@ -39,8 +40,8 @@ def test_p_is_half_of_statsmodels_two_sided_mcnemar(lost: int, gained: int) -> N
     assert binary(lost, gained, 1900).p_value == pytest.approx(two_sided / 2.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.03125, 0.05, 0.2])
-@pytest.mark.parametrize("m", [0, 1, 4, 5, 20, 79])
+@each("alpha", [0.01, 0.03125, 0.05, 0.2])
+@each("m", [0, 1, 4, 5, 20, 79])
 def test_the_threshold_lies_halfway_under_the_first_count_that_scipy_does_not_reject(m: int, alpha: float) -> None:
     n = 200
     rejected = [c for c in range(1, m + 1) if binomtest(c, m, 0.5, alternative="greater").pvalue <= alpha]
@@ -99,9 +100,9 @@ def test_rejection_threshold_and_interval_say_the_same(lost: int, gained: int, a
         assert rejected == (result.interval.one_sided < 0.0)
 
 
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
-@pytest.mark.parametrize("q", [0.05, 0.3, 1.0])
-@pytest.mark.parametrize("n", [1, 6, 25])
+@each("alpha", [0.05, 0.2])
+@each("q", [0.05, 0.3, 1.0])
+@each("n", [1, 6, 25])
 def test_healthy_changes_fail_at_most_at_rate_alpha_by_full_enumeration(n: int, q: float, alpha: float) -> None:
     failed = 0.0
     for lost in range(n + 1):
@@ -178,8 +179,8 @@ def test_one_sample_shows_no_drop_and_says_why() -> None:
     assert result.reasons == ("one sample has no variance: no drop can be seen",)
 
 
-@pytest.mark.parametrize("n", [2, 4, 5, 7])
-@pytest.mark.parametrize("value", [-0.1, 0.1])
+@each("n", [2, 4, 5, 7])
+@each("value", [-0.1, 0.1])
 def test_the_same_change_of_every_sample_is_judged_by_the_sign_test(value: float, n: int) -> None:
     result = paired_t(np.full(n, value), alpha=0.05, beta=0.2)
     losses = n if value < 0 else 0

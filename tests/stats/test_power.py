@@ -20,6 +20,7 @@ from accgate.stats.power import (
     share_of_alpha,
     two_sample_n,
 )
+from tests.cases import each
 
 ERROR_RATES = [(0.05, 0.2), (0.002, 0.2), (0.01, 0.05), (0.2, 0.5)]
 alphas = st.floats(1e-4, 0.49)
@@ -70,8 +71,8 @@ def test_two_samples_of_sigma_50_need_the_published_7729() -> None:
     assert two_sample_n(2.0, sigma=50.0, alpha=0.05, beta=0.2) == 7729
 
 
-@pytest.mark.parametrize(("alpha", "beta"), ERROR_RATES)
-@pytest.mark.parametrize(("theta", "sigma"), [(2.0, 50.0), (5.0, 11.06), (0.7, 35.0)])
+@each(("alpha", "beta"), ERROR_RATES)
+@each(("theta", "sigma"), [(2.0, 50.0), (5.0, 11.06), (0.7, 35.0)])
 def test_the_sample_sizes_are_the_least_that_reach_the_power(alpha, beta, theta, sigma) -> None:
     effect = theta / sigma
     two, one = (
@@ -124,7 +125,7 @@ def least_losses(m: int, alpha: float) -> int:
     return int(np.argmax(binom.sf(np.arange(-1, m + 1), m, 0.5) <= alpha))
 
 
-@pytest.mark.parametrize("alpha", [1e-12, 2.0**-20, 1e-6, 1e-4, 0.01, 0.03125, 0.05, 0.2, 0.3, 0.49])
+@each("alpha", [1e-12, 2.0**-20, 1e-6, 1e-4, 0.01, 0.03125, 0.05, 0.2, 0.3, 0.49])
 def test_the_critical_count_of_losses_is_the_least_that_binomial_tails_allow(alpha: float) -> None:
     m = np.arange(81)
     assert mcnemar_critical(m, alpha).tolist() == [least_losses(i, alpha) for i in m]
@@ -145,9 +146,9 @@ def enumerated_power(n: int, theta: float, q: float, alpha: float) -> float:
     return float(np.sum(binom.pmf(m, n, q) * binom.sf(critical - 1, m, 0.5 * (1.0 + theta / 100.0 / q))))
 
 
-@pytest.mark.parametrize("n", [1, 7, 40])
-@pytest.mark.parametrize(("theta", "q"), [(2.0, 0.1), (30.0, 0.3), (10.0, 0.9), (5.0, 1.0), (100.0, 1.0)])
-@pytest.mark.parametrize("alpha", [0.05, 0.2])
+@each("n", [1, 7, 40])
+@each(("theta", "q"), [(2.0, 0.1), (30.0, 0.3), (10.0, 0.9), (5.0, 1.0), (100.0, 1.0)])
+@each("alpha", [0.05, 0.2])
 def test_the_power_is_that_of_full_enumeration(n: int, theta: float, q: float, alpha: float) -> None:
     assert mcnemar_power(n, theta, discordance=q, alpha=alpha) == pytest.approx(
         enumerated_power(n, theta, q, alpha), abs=1e-10
@@ -173,8 +174,8 @@ def test_the_exact_test_needs_about_the_designs_number_of_pairs(q: float, publis
     assert mcnemar_n(2.0, discordance=q, alpha=0.05, beta=0.2) == pytest.approx(published, rel=0.002)
 
 
-@pytest.mark.parametrize(("alpha", "beta"), ERROR_RATES)
-@pytest.mark.parametrize(("theta", "q"), [(2.0, 0.0), (2.0, 0.1), (5.0, 0.3), (20.0, 0.2), (0.5, 0.01)])
+@each(("alpha", "beta"), ERROR_RATES)
+@each(("theta", "q"), [(2.0, 0.0), (2.0, 0.1), (5.0, 0.3), (20.0, 0.2), (0.5, 0.01)])
 def test_the_planned_pairs_reach_the_power_with_none_to_spare(alpha, beta, theta, q) -> None:
     n, share = mcnemar_n(theta, discordance=q, alpha=alpha, beta=beta), max(q, theta / 100.0)
     assert enumerated_power(n, theta, share, alpha) >= 1.0 - beta - 1e-9

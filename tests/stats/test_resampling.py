@@ -14,6 +14,7 @@ from accgate.stats.paired import mcnemar_exact, paired_t
 from accgate.stats.resampling import choose_paired_test, sign_flip
 from accgate.stats.result import TestResult
 from accgate.stats.signs import common_step, rejection_count
+from tests.cases import each
 
 RATES = {"alpha": 0.05, "beta": 0.2}
 alphas = st.sampled_from([0.01, 0.05, 0.2, 0.4])
@@ -214,8 +215,8 @@ def test_sigma_and_theta_are_those_of_the_mean_of_samples_or_of_clusters() -> No
     assert whole_clusters.theta == pytest.approx(student.theta)
 
 
-@pytest.mark.parametrize("test", [sign_flip, weighted_bootstrap])
-@pytest.mark.parametrize("d", [np.zeros(30), np.full(7, -0.1), np.full(7, 0.3), np.array([-4.0])])
+@each("test", [sign_flip, weighted_bootstrap])
+@each("d", [np.zeros(30), np.full(7, -0.1), np.full(7, 0.3), np.array([-4.0])])
 def test_differences_that_are_all_the_same_are_judged_as_by_the_t_test(test, d: np.ndarray) -> None:
     assert test(d, len(d), **RATES) == paired_t(d, **RATES)
 

@@ -14,6 +14,7 @@ from accgate.stats.e_process import e_process_test
 from accgate.stats.group_sequential import group_sequential_test
 from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import SequentialResult, Units, units_of, visible_effect
+from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, sequences
 
 TESTS: dict[str, Callable[[Units], SequentialResult]] = {
@@ -67,8 +68,8 @@ def clustered(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(100.0 * signs, sizes), np.repeat(np.arange(250), sizes)
 
 
-@pytest.mark.parametrize("name", ["group-sequential", "e-process"])
-@pytest.mark.parametrize("seed", range(6))
+@each("name", ["group-sequential", "e-process"])
+@each("seed", range(6))
 def test_with_clusters_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: str, seed: int) -> None:
     values, codes = clustered(seed)
     whole = TESTS[name](units_of(values, codes))
@@ -83,8 +84,8 @@ def test_with_clusters_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_
             assert k == whole.n
 
 
-@pytest.mark.parametrize("share", [0.6, 0.8, 0.9, 0.97])
-@pytest.mark.parametrize("n", [60, 100, 400])
+@each("share", [0.6, 0.8, 0.9, 0.97])
+@each("n", [60, 100, 400])
 def test_a_candidate_that_lost_most_of_its_units_is_a_regression_however_skewed_that_is(share: float, n: int) -> None:
     """Where nine of ten lost all they had, the differences are skewed to rare zeros, far below 0."""
     rng = np.random.default_rng(n)
@@ -113,7 +114,7 @@ def test_figures_are_of_the_samples_used(name: str) -> None:
     assert lost >= round(critical) > lost - 3
 
 
-@pytest.mark.parametrize("seed", [1, 19, 30, 47, 52, 69, 82, 102, 103, 106, 130, 131, 135])
+@each("seed", [1, 19, 30, 47, 52, 69, 82, 102, 103, 106, 130, 131, 135])
 def test_rounding_and_skewness_never_part_the_threshold_from_the_decision(seed: int) -> None:
     """Runs that end near the threshold, where skewness says otherwise than the mean."""
     normal = np.random.default_rng(seed).normal(-1.9, 10.0, 80)

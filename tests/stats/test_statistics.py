@@ -15,6 +15,7 @@ from accgate.stats.influence import StatisticUndefined, influence_values
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
 from accgate.stats.statistics import statistic_test, tails
+from tests.cases import each
 
 Floats = npt.NDArray[np.float64]
 Statistic = Callable[[Floats], float]
@@ -275,7 +276,7 @@ def test_a_ratio_has_the_error_of_the_delta_method(statistic: Statistic) -> None
     assert result.sigma == pytest.approx((linear[1] - linear[0]).std(ddof=1), rel=0.01)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
     failed = [rejects(judged(name, seed, 60, alpha=0.2)) for seed in range(120)]
     assert stats.binomtest(sum(failed), 120, 0.2, alternative="greater").pvalue > 1e-3
@@ -343,8 +344,8 @@ def test_the_bootstrap_is_nearer_to_its_level_than_t_where_gains_are_rare_and_la
     assert failed["bootstrap"] < 0.15 * 100
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("method", ["influence", "bootstrap"])
+@each("name", CASES)
+@each("method", ["influence", "bootstrap"])
 def test_p_threshold_and_interval_say_the_same(name: str, method: str) -> None:
     for seed, alpha in itertools.product(range(4), (0.05, 0.3)):
         result = judged(name, seed, 60, 8.0 if name != "area" else 0.3, alpha=alpha, method=method, resamples=99)

@@ -10,6 +10,7 @@ from scipy.stats import binomtest, norm, ttest_1samp, ttest_ind
 
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.unpaired import least_sd, student_t, target_z, two_sample_z, welch_t
+from tests.cases import each
 
 means = st.floats(0.0, 100.0)
 sizes = st.integers(1, 10**5)
@@ -154,8 +155,8 @@ def test_with_estimated_spread_too_the_threshold_p_and_interval_say_the_same(sco
             assert (result.difference < result.threshold) == (result.interval.one_sided < 0.0)
 
 
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-@pytest.mark.parametrize("n", [2, 5, 100, 1319])
+@each("alpha", [0.01, 0.05, 0.2])
+@each("n", [2, 5, 100, 1319])
 def test_all_wrong_has_the_exact_limit_of_all_wrong(n: int, alpha: float) -> None:
     exact = 100.0 * binomtest(0, n).proportion_ci(1.0 - 2.0 * alpha).high
     result = student_t(0.0, 0.0, n, 50.0, alpha=alpha, beta=0.2)
@@ -179,8 +180,8 @@ def test_an_all_wrong_candidate_is_a_regression_against_a_good_reference_but_not
     assert student_t(0.0, 0.0, 2, 70.0, alpha=0.05, beta=0.2).p_value > 0.05  # 0.3 ** 2 is above 0.05
 
 
-@pytest.mark.parametrize("n", [20, 100, 400])
-@pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
+@each("n", [20, 100, 400])
+@each("share", [0.01, 0.03, 0.1])
 def test_healthy_changes_fail_at_most_at_rate_alpha_where_all_wrong_is_likely(n: int, share: float) -> None:
     p_all_wrong = welch_t(
         0.0, 0.0, n, 100.0 * share, 100.0 * math.sqrt(share * (1.0 - share)), 10_000, alpha=0.05, beta=0.2

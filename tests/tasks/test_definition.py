@@ -14,6 +14,7 @@ from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.generators import generator_names
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.schema import Columns, Dataset, Extract, FewShot
+from tests.cases import each
 
 FULL = """\
 description = "Sums"
@@ -98,7 +99,7 @@ def test_what_is_not_written_has_the_documented_default(tmp_path: Path) -> None:
     assert (content.few_shot, content.extract, content.columns) == (FewShot(), Extract(), Columns())
 
 
-@pytest.mark.parametrize("name", library_names())
+@each("name", library_names())
 def test_every_task_of_the_library_is_a_definition_with_a_description_and_source(name: str) -> None:
     content = read_definition(library_file(name)).content
     assert content.description

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.extract import by_json_path, by_regex, check_json_path, json_in
+from tests.cases import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -16,7 +16,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "pattern", "first", "last"),
     [
         ("12 + 7 is 19", r"-?\d+", "12", "19"),
@@ -43,7 +43,7 @@ def test_every_number_counts_once(numbers: list[int], which: Any) -> None:
     assert by_regex(" and ".join(map(str, numbers)), r"\d+", which) == str(numbers[0 if which == "first" else -1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("reply", "path", "answer"),
     [
         ('{"a": 4}', "$.a", "4"),
@@ -87,12 +87,12 @@ def test_no_reply_breaks_extraction(reply: str, path: str) -> None:
     assert answer is None or isinstance(answer, str)
 
 
-@pytest.mark.parametrize("path", ["$", "$.a", "$.a.b[0]", "$..a", "$['a b']", "$[?@.a > 1]", "$[-1:]"])
+@each("path", ["$", "$.a", "$.a.b[0]", "$..a", "$['a b']", "$[?@.a > 1]", "$[-1:]"])
 def test_a_json_path_has_no_fault(path: str) -> None:
     assert check_json_path(path) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     ["$[", "$.", "$.a b", "\0", "$[?nosuch(@)]", "$[?@.a =~ /(/]", "$[?@.a == 1e9999]", "$[" + "1" * 5000 + "]",
      "$[99999999999999999999]", "$[?" + "(" * 3000 + "1" + ")" * 3000 + "]"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.tasks.filler import CannotGenerate
 from accgate.tasks.generators import OPERATIONS, check_options, generate, generator_names
+from tests.cases import each
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
 
@@ -23,7 +24,7 @@ def faults(name: str, **options: Any) -> list[tuple[str, str]]:
     return list(check_options(name, options))
 
 
-@pytest.mark.parametrize("name", generator_names())
+@each("name", generator_names())
 def test_the_same_seed_gives_the_same_distinct_rows_and_another_seed_others(name: str) -> None:
     rows = generate(name, {}, seed=1)
     assert rows == generate(name, {}, seed=1) == generate(name, {"seed": 1}, seed=2)
@@ -31,7 +32,7 @@ def test_the_same_seed_gives_the_same_distinct_rows_and_another_seed_others(name
     assert len({json.dumps(row) for row in rows}) == len(rows) >= 100
 
 
-@pytest.mark.parametrize("name", generator_names())
+@each("name", generator_names())
 def test_fewer_rows_are_the_first_of_more(name: str) -> None:
     more = generate(name, {}, seed=3, count=20)
     assert len(more) == 20
@@ -59,8 +60,8 @@ def test_arithmetic_can_ask_every_question_there_is() -> None:
     assert set(OPERATIONS) == {"+", "-", "*"}
 
 
-@pytest.mark.parametrize("length", [300, 512, 1024, 4096, 65_536])
-@pytest.mark.parametrize("digits", [1, 5, 18])
+@each("length", [300, 512, 1024, 4096, 65_536])
+@each("digits", [1, 5, 18])
 def test_a_passkey_text_has_the_asked_length_within_a_tenth(length: int, digits: int) -> None:
     for row in generate("passkey_retrieval", {"length": length, "digits": digits, "count": 5}, seed=0):
         assert 0.9 * length <= words(row["context"]) <= length
@@ -89,7 +90,7 @@ def test_json_answers_are_what_the_text_says() -> None:
         assert json.loads(row["answer"]) == {"name": name, "age": int(age), "city": city, "job": job}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "options", "why"),
     [
         ("arithmetic", {"low": 1, "high": 3, "count": 10}, "numbers from 1 to 3 give 9 different questions, not 10"),
@@ -106,7 +107,7 @@ def test_what_cannot_be_generated_says_why_and_what_can(name: str, options: dict
         generate(name, options, seed=0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("option", "value", "fault"),
     [
         ("hihg", 1, "unknown option of arithmetic; did you mean 'high'?"),
@@ -131,7 +132,7 @@ def test_length_and_digits_are_1_or_more_and_all_faults_are_told() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", generator_names())
+@each("name", generator_names())
 def test_options_without_faults_generate(name: str) -> None:
     assert faults(name, seed=5, count=3) == []
     assert len(generate(name, {"seed": 5, "count": 3}, seed=0)) == 3

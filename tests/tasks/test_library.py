@@ -19,6 +19,7 @@ from accgate.tasks.library import library_file, library_names, with_table
 from accgate.tasks.prompts import render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task, load_task
+from tests.cases import each
 from tests.tasks.test_library_rows import CASES, GENERATED, Row
 
 CODE = ("humaneval", "humaneval_instruct", "mbpp")
@@ -165,7 +166,7 @@ def test_slimpajama_scores_long_texts_alone_and_lower_is_better(tmp_path: Path) 
     assert task.metric.best == 1.0 < likely < unlikely
 
 
-@pytest.mark.parametrize("name", list(GENERATED))
+@each("name", list(GENERATED))
 def test_a_generated_task_scores_its_own_target_best(name: str) -> None:
     content = content_of(name)
     options = {} if content.dataset.options else {"length": 200} if name == "passkey_retrieval" else {}
@@ -191,7 +192,7 @@ def test_mmmu_sends_the_images_it_has_and_scores_open_answers(tmp_path: Path) ->
     assert [points(task, reply) for reply in ("So it is 24.", "a day", "42")] == [100.0, 100.0, 0.0]
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in GENERATED])
+@each("name", [name for name in CASES if name not in GENERATED])
 def test_a_definition_of_a_dataset_says_which_commit_or_to_pin_it(name: str) -> None:
     dataset, text = content_of(name).dataset, library_file(name).read_text(encoding="utf-8")
     pinned = dataset.revision or str(dataset.options)
@@ -200,7 +201,7 @@ def test_a_definition_of_a_dataset_says_which_commit_or_to_pin_it(name: str) -> 
     assert "pin it" in text or "/main/" not in str(dataset.options)
 
 
-@pytest.mark.parametrize("name", [name for name in library_names() if name.startswith("longbench_v1_")])
+@each("name", [name for name in library_names() if name.startswith("longbench_v1_")])
 def test_longbench_reads_its_own_archive(name: str) -> None:
     (url,) = content_of(name).dataset.options["data_files"].values()
     assert url.startswith(f"zip://data/{name.removeprefix('longbench_v1_')}.jsonl::https://huggingface.co/datasets/")
@@ -233,7 +234,7 @@ def test_the_page_has_the_table_that_the_definitions_give() -> None:
         with_table(page.replace("<!-- end of the library -->", ""))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "num_samples", "sigma", "alpha"),
     [
         ("cnn_dailymail", 512, 11.06, 0.002),
@@ -263,7 +264,7 @@ def test_longbench_has_21_tasks_of_4750_samples_and_zero_scrolls_10() -> None:
     assert sum(name.startswith("zero_scrolls_") for name in library_names()) == 10
 
 
-@pytest.mark.parametrize("length", range(1, 9))
+@each("length", range(1, 9))
 def test_the_right_option_stands_where_the_target_says_for_any_question(length: int) -> None:
     truthful: Row = {
         "question": "q" * length,

@@ -12,6 +12,7 @@ import pytest
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file
 from accgate.tasks.task import Task, load_task
+from tests.cases import each
 
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 BBH = ("boolean_expressions", "causal_judgement", "date_understanding", "navigate", "object_counting")
@@ -42,7 +43,7 @@ def test_every_solution_of_gsm8k_scores_best_and_a_number_off_worst() -> None:
     assert sum(sample.prompt.count("The answer is") for sample in task.samples) == 8 * 1319
 
 
-@pytest.mark.parametrize("subset", [*BBH, "sports_understanding"])
+@each("subset", [*BBH, "sports_understanding"])
 def test_every_row_of_a_big_bench_hard_file_scores_its_own_target_alone(subset: str) -> None:
     path = found(DATASETS / "bbh" / f"{subset}.json")
     task = load_task("bbh", dataset=path)

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.tasks.prompts import CannotRender, render, template_fault
+from tests.cases import each
 
 ROW = {"n": 7, "q": "2 + 2 =", "tags": ["a", "b"], "inner": {"x": 1}, "items": "a column", "class": "text"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "text"),
     [
         ("{{ q }} {{ n }}", "2 + 2 = 7"),
@@ -42,7 +43,7 @@ def test_any_column_is_reached_by_its_name_and_stays_as_it_is(row: dict[str, str
     assert render("{{ row[k] }}", row) == row[name]
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{ ''.__class__.__mro__ }}",
@@ -76,7 +77,7 @@ def test_a_template_cannot_reach_python(template: str) -> None:
         render(template, ROW)
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{ row.update({'n': 8}) }}",
@@ -115,7 +116,7 @@ def test_a_missing_column_is_named_with_the_columns_there_are(template: str) -> 
         render(template, ROW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "error"),
     [
         ("{{ n / 0 }}", "ZeroDivisionError: division by zero"),
@@ -133,7 +134,7 @@ def test_a_template_that_fails_says_why(template: str, error: str) -> None:
         render(template, ROW)
 
 
-@pytest.mark.parametrize(
+@each(
     "template", ["{{ row.items }}", "{{ row.keys }}", "{{ q.upper }}", "{{ range }}", "{{ tags | map('upper') }}",
                  "{% for x in tags %}{{ loop }}{% endfor %}"]
 )  # fmt: skip
@@ -142,7 +143,7 @@ def test_what_prints_as_a_memory_address_is_refused_since_the_prompt_would_chang
         render(template, ROW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "fault"),
     [
         ("{{ q", "line 1 of it: unexpected end of template"),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from accgate.errors import BadInput
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.task import Task, load_task
+from tests.cases import each
 
 GSM8K = Path(__file__).parents[2].parent / "shared" / "datasets" / "gsm8k_test.jsonl"
 ROWS = [{"q": "1 + 1 =", "a": 2, "page": "x"}, {"q": "2 + 2 =", "a": 4, "page": "y"},
@@ -262,7 +263,7 @@ def test_a_task_over_hugging_face_datasets_equals_the_one_over_the_file(tmp_path
 GENERATED = [name for name in library_names() if "\ngenerator = " in library_file(name).read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("name", [name for name in GENERATED if not name.endswith("k")])  # 64k and 128k tokens a prompt
+@each("name", [name for name in GENERATED if not name.endswith("k")])  # 64k and 128k tokens a prompt
 def test_generated_tasks_load_as_many_samples_as_asked_and_seeds_give_others(name: str) -> None:
     tasks = [load_task(name, seed=seed, count=12) for seed in (0, 0, 1)]
     assert [len({sample.id for sample in task.samples}) for task in tasks] == [12, 12, 12]

@@ -1,0 +1,112 @@
+"""Where real vLLM runs, and what it may leave behind there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.gates import table
+from tests.runner import ROOT
+
+SHARED_MEMORY = Path("/dev/shm")
+SMALL = {
+    "enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16",
+    "max_num_seqs": 8, "max_num_batched_tokens": 1024,  # the first replies come soon
+}  # fmt: skip
+
+
+@dataclass
+class Environment:
+    """A Python with vLLM and accgate, a checkpoint, and the variables that both need."""
+
+    python: Path
+    model: str
+    variables: dict[str, str]
+    sessions: set[int] = field(default_factory=set)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """A process in a group of its own; all that it starts carry its mark in their environment."""
+        process = subprocess.Popen(
+            [str(self.python), *arguments], env=self.variables, cwd=ROOT, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.sessions.add(process.pid)
+        return process
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=3600)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def processes(self) -> dict[int, str]:
+        """Names of the living processes that carry the mark, or are of a session that one began.
+
+        vLLM names its processes where their environment lay.
+        """
+        mark, found, sessions = self.variables["ACCGATE_TEST_MARK"].encode(), {}, {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                state, *rest = (folder / "stat").read_text().rpartition(")")[2].split()
+                if state == "Z":
+                    continue
+                process = int(folder.name)
+                sessions[process] = int(rest[2])
+                name = (folder / "comm").read_text().strip()
+                if mark in (folder / "environ").read_bytes():
+                    self.sessions.add(sessions[process])
+                found[process] = name
+            except OSError:  # it ended meanwhile, or is another user's
+                continue
+        return {process: name for process, name in found.items() if sessions[process] in self.sessions}
+
+
+def orphaned(files: set[Path]) -> set[Path]:
+    """Shared memory that no living process maps: other vLLMs on the machine keep theirs.
+
+    Inodes tell, since a semaphore's file gets its name after it was mapped.
+    """
+    mapped = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            mapped |= {line.split()[4] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
+        except OSError:
+            continue
+    left = set()
+    for file in files:
+        with contextlib.suppress(FileNotFoundError):
+            if str(file.stat().st_ino) not in mapped:
+                left.add(file)
+    return left
+
+
+def wait(until: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+    """What `until` says, once it says something; the process must live that long."""
+    deadline = time.monotonic() + 1800
+    while not (found := until()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+def project(folder: Path, model: str, samples: int = 24, max_tokens: int = 16, **options: Any) -> Path:
+    text = table("models.m", {"engine": "vllm", "model": model})
+    text += table("models.m.options", SMALL | options) + table("models.m.sampling", {"max_tokens": max_tokens})
+    mean = {"reference": 50.0, "reference_num_samples": 100}
+    # random weights give no answer that could be extracted
+    text += table("tasks.passkey_retrieval", {"options": {"length": 200}, "num_samples": samples, **mean})
+    path = folder / "accuracy.toml"
+    path.write_text(text)
+    return path
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "out" / "m" / "passkey_retrieval.jsonl"
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
