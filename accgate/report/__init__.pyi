@@ -1,8 +1,9 @@
 from .bisection import print_bisection, print_chances
-from .cause import blame_markdown, blame_sentences, print_blame
+from .cause import CauseView, blame_markdown, cause_view, print_blame
+from .cause_file import CauseFile, read_cause, write_cause
 from .comment import About, Failure, render_comment
 from .flips import flips_of_result, shared_head
-from .html import embed, html_report, policy_hash
+from .html import blame_html, embed, html_report, policy_hash
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
 from .progress import ProgressBar
@@ -26,11 +27,14 @@ __all__ = [
     "LINKED",
     "SYMBOLS",
     "About",
+    "CauseFile",
+    "CauseView",
     "Failure",
     "PlainConsole",
     "ProgressBar",
+    "blame_html",
     "blame_markdown",
-    "blame_sentences",
+    "cause_view",
     "cell",
     "code",
     "differences",
@@ -61,11 +65,13 @@ __all__ = [
     "print_result",
     "print_sample",
     "print_table",
+    "read_cause",
     "read_result",
     "render_comment",
     "render_markdown",
     "result_schema",
     "shared_head",
     "statement_of",
+    "write_cause",
     "write_result",
 ]
