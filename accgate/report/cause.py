@@ -19,7 +19,8 @@ WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back",
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 FINDINGS = {"cause": "explains", "no cause": "does not", "open": "not shown"}
 ORIGIN = "The evaluating job says so, after its verdict; it is no part of the verdict."
-ROWS, SENTENCES = 12, 4  # of a comment
+ROWS, SENTENCES = 10, 4  # of a comment
+NAME, SENTENCE = 60, 400  # characters of them
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,10 @@ class CauseView:
         return replace(
             self,
             sentences=tuple(
-                opening(text, room.reasons) for text in self.sentences[: SENTENCES if room.group_lines else 1]
+                opening(text, min(SENTENCE, room.reasons))
+                for text in self.sentences[: SENTENCES if room.group_lines else 1]
             ),
-            rows=tuple(tuple(opening(text, room.names) for text in row) for row in rows),
+            rows=tuple(tuple(opening(text, min(NAME, room.names)) for text in row) for row in rows),
         )
 
 

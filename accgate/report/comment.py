@@ -12,8 +12,9 @@ Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `cause`,
 
 Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclasses with long texts cut, None where
 there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
-`headings`; `group_lines`, the checks of which groups stand out; `changes` (`RuleChange`); `log`, `cost`, `saved`,
-`legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`; the
+`headings`; `cause` (`CauseView`, or None); `group_lines`, the checks of which groups stand out; `changes`
+(`RuleChange`); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`,
+`accept`, `regressed`, `left_out`; the
 counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`, `group_lines_left_out`;
 `beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from accgate.decision import Change
-from accgate.report import blame_html, blame_markdown, policy_hash
+from accgate.report import CauseView, blame_html, blame_markdown, policy_hash
+from accgate.report.markdown import fill_template
+from accgate.report.views import ROOMS
 from tests.github.test_cause import blame_of
 
 
@@ -34,6 +36,14 @@ def test_the_page_runs_and_loads_nothing_and_shows_names_as_text() -> None:
     assert "default-src 'none'" in page.replace("&#39;", "'")
     for words in ("<script", "<img", "style=", "\u202e", "\x1b", "http:", "https:"):
         assert words not in page
+
+
+def test_in_a_comment_with_little_room_one_short_sentence_is_left() -> None:
+    sides = CauseView(tuple("@<|" * 200 for _ in range(9)), (("@<|" * 200,) * 6,) * 40, "method", "origin")
+    sizes = [len(fill_template({"cause": sides.cut(room)}, "cause.md.j2")) for room in ROOMS]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] < 40_000
+    assert sizes[-1] < 1_500
 
 
 def test_words_say_what_cannot_be_put_back_what_failed_and_that_nothing_explains_the_loss() -> None:
