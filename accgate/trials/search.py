@@ -259,6 +259,11 @@ class _Search:
         explained = sum(cause.count for cause in causes_of(trials, len(self.lost), self.alpha))
         return explained >= MOST * len(self.lost) or (bool(trials) and trials[0].finding == "no cause")
 
+    def _is_found(self, names: tuple[str, ...]) -> bool:
+        """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
+        tried = [kind for kind in SINGLE if (kind, names) in self.arms and self.arms[kind, names].scores]
+        return len(tried) == len(SINGLE) and any(self._finding(kind, names) == "cause" for kind in tried)
+
     def _finding(self, kind: Kind, names: tuple[str, ...]) -> Finding:
         arm = self.arms[kind, names]
         return self._seen(arm, arm.scores).finding
@@ -266,7 +271,7 @@ class _Search:
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
         """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
         arm = self.arms.setdefault((arm.kind, arm.names), arm)
-        if arm.is_done or arm.problem:
+        if arm.is_done or arm.problem or self._is_found(arm.names):
             return
 
         def ends(scores: Scored) -> bool:
