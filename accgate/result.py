@@ -14,6 +14,7 @@ from accgate.verdict import Verdict
 NAME = "accgate.json"
 REPORT = "report.md"  # beside it
 HTML = "report.html"
+CAUSE, CAUSE_HTML = "cause.json", "cause.html"  # what `accgate blame` found
 
 
 @dataclass(frozen=True)

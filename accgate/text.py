@@ -20,12 +20,12 @@ def mismatches(about: str, sources: Mapping[str, Mapping[str, Any]]) -> list[str
     """
     places = list(sources)
     faults = []
-    for key, values in differences(list(sources.values())):
+    for path, values in differences(list(sources.values())):
         where: dict[str, list[str]] = {}
         for place, value in zip(places, values, strict=True):
             where.setdefault(_text(value), []).append(place)
         by_value = ", ".join(f"{clip(text, LONGEST, ' …')} in {some_of(those)}" for text, those in where.items())
-        faults.append(f"{about}: {key} is {by_value}; evaluate every shard alike")
+        faults.append(f"{about}: {path_text(path)} is {by_value}; evaluate every shard alike")
     return faults
 
 
@@ -38,14 +38,22 @@ def value_text(value: Any) -> str:
     return clip(value if isinstance(value, str) else _text(value), LONGEST, " …")
 
 
-def differences(values: Sequence[Any], key: str = "") -> Iterator[tuple[str, Sequence[Any]]]:
-    """The keys whose values differ, tables within taken apart, with the value of each table."""
+def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Sequence[Any]]]:
+    """The paths whose values differ, tables within taken apart, with the value of each table."""
     if all(isinstance(value, Mapping) for value in values):
         for name in sorted({name for value in values for name in value}):
-            inner = [value.get(name, NOT_SET) for value in values]
-            yield from differences(inner, f"{key}.{name}" if key else name)
+            yield from differences([value.get(name, NOT_SET) for value in values], (*path, name))
     elif len(set(map(_text, values))) > 1:
-        yield key, values
+        yield path, values
+
+
+def path_text(path: Sequence[str]) -> str:
+    """The name of a place in tables, as TOML writes it: a part that holds a dot stands in quotes.
+
+    >>> path_text(["options", "n_ctx"]), path_text(["options", "rope.scale"])
+    ('options.n_ctx', 'options."rope.scale"')
+    """
+    return ".".join(json.dumps(part, ensure_ascii=False) if not part or {*part} & {*'."'} else part for part in path)
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 work=$ACCGATE_WORK
 : "${ACCGATE_ENV:=}"
 name=accgate-evaluate-$(random)
+searching= # set while the second container finds out what explains a regression
 readonly GRACE=4 # seconds for what is in flight when the job is cancelled
 
 # gpus as docker wants it: `all`, `"device=0,1"` with the quotes, or nothing.
@@ -68,10 +69,9 @@ limits() {
   printf '%s\n' --memory "$memory" --pids-limit "$processes"
 }
 
-minutes() {
-  local minutes=${ACCGATE_TIMEOUT_MINUTES:-350}
-  [[ $minutes =~ ^[1-9][0-9]{0,5}$ ]] || fail 2 "timeout-minutes is '$minutes'; write a whole number of minutes such as 350"
-  printf '%s' "$minutes"
+whole_number() { # INPUT VALUE EXAMPLE
+  [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] || fail 2 "$1 is '$2'; write a whole number such as $3"
+  printf '%s' "$2"
 }
 
 # Words after white space, as they are: no shell evaluates them.
@@ -135,7 +135,12 @@ mounts() {
     bind "$head" "$INSIDE/head" readonly
   fi
   bind "$work/base" "$INSIDE/base" readonly
-  bind "$work/out" "$INSIDE/out"
+  if [[ -n $searching ]]; then # the result stands, whatever this container does
+    bind "$work/out" "$INSIDE/out" readonly
+    bind "$work/blame" "$INSIDE/blame"
+  else
+    bind "$work/out" "$INSIDE/out"
+  fi
   bind "$work/home" /home/accgate
   bind "$cache" /cache
   in_empty_folder
@@ -171,6 +176,19 @@ take_references() {
     \( -name '*.scores.csv' -o -name '*.replies.jsonl.gz' -o -path './*/*/*.toml' \) -printf '%P\0' | sort -z)
 }
 
+# The options of the container of this name, which has neither token nor right that another has not.
+container_options() {
+  local listed more list
+  listed=$(confined "$name")
+  for list in gpus_option env_options limits docker_options image_digest mounts; do
+    more=$($list)
+    listed+=$'\n'$more
+  done
+  mapfile -t options < <(sed '/^$/d' <<<"$listed")
+  options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
+    --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --env "ACCGATE_GRACE=$GRACE")
+}
+
 stop() {
   : >"$work/cancelled"
   echo "accgate: stopping the container" >&2
@@ -192,7 +210,7 @@ run_container() {
   # Until the random word comes again the runner takes no line of the container's for a workflow command.
   echo "::stop-commands::$resume"
   { "${LIMITED[@]}" "${limit}m" docker run "${options[@]}" "$ACCGATE_IMAGE" "${command[@]}" && echo 0 >"$work/code" || echo $? >"$work/code"; } \
-    </dev/null 2>&1 | tee "$work/log.txt" &
+    </dev/null 2>&1 | tee "$1" &
   pipe=$!
   [[ ! -e $work/cancelled ]] || stop
   until wait "$pipe" || ! kill -0 "$pipe" 2>/dev/null; do :; done
@@ -200,24 +218,52 @@ run_container() {
   printf '\n::%s::\n' "$resume"
 }
 
+# The second container, after a regression: which changed setting explains it. What it finds goes into the results; the
+# exit code is written already, and stays. It ends by itself once its minutes are over: the host's limit is for one that
+# hangs.
+blame() {
+  local config code why file
+  config=$(config_path "$ACCGATE_CONFIG")
+  rm -rf "$work/blame"
+  mkdir "$work/blame"
+  searching=true
+  name=accgate-blame-$(random)
+  limit=$((blame_limit + 1))
+  container_options
+  command=(blame "$INSIDE/out" --config "$INSIDE/head/$config" --out "$INSIDE/blame" --samples "$questions" --minutes "$blame_limit" --html)
+  if [[ -n ${ACCGATE_BASE_SHA:-} ]]; then command+=(--base "$INSIDE/base/$config"); else command+=(--tree "$INSIDE/head"); fi
+  run_container "$work/blame.txt"
+  docker rm --force "$name" >/dev/null 2>&1 || true
+  code=$(cat "$work/code" 2>/dev/null || echo 3)
+  rm -f "$work/code"
+  case $code in
+    0 | 1 | 2 | 3 | 4) why="the search ended with exit code $code" ;;
+    124) why="the search took more than $blame_limit minutes and was stopped" ;;
+    *) why="the container of the search ended with exit code $code" ;;
+  esac
+  tail -c 1000000 "$work/blame.txt" >"$work/out/blame.log"
+  for file in cause.json cause.html; do
+    [[ -f $work/blame/$file && ! -L $work/blame/$file && $(stat --format %s "$work/blame/$file") -le 1000000 ]] || continue
+    cp -- "$work/blame/$file" "$work/out/$file"
+  done
+  [[ -f $work/out/cause.json ]] || printf '{"failure": "%s; blame.log of the results has its output"}\n' "$why" >"$work/out/cause.json"
+  [[ $code -eq 0 ]] || notice "blame found no more: $why"
+}
+
 if [[ -e $work/exit-code ]]; then # the trees could not be had
   exit 0
 fi
 take_shards
 cache=$(cache_folder)
-listed=$(confined "$name")
-limit=$(minutes)
-for list in gpus_option env_options limits docker_options image_digest mounts; do
-  more=$($list)
-  listed+=$'\n'$more
-done
-mapfile -t options < <(sed '/^$/d' <<<"$listed")
+limit=$(whole_number timeout-minutes "${ACCGATE_TIMEOUT_MINUTES:-350}" 350)
+questions=$(whole_number blame-samples "${ACCGATE_BLAME_SAMPLES:-400}" 400)
+blame_limit=$(whole_number blame-minutes "${ACCGATE_BLAME_MINUTES:-30}" 30)
+case ${ACCGATE_BLAME:-never} in never | on-failure) ;; *) fail 2 "blame is '$ACCGATE_BLAME'; write on-failure or never" ;; esac
+container_options
 listed=$(arguments)
 mapfile -t command <<<"$listed"
-options+=(--shm-size "${ACCGATE_SHM_SIZE:-16g}" --env HOME=/home/accgate --env XDG_CACHE_HOME=/cache
-  --env HF_HOME=/cache/huggingface --env "GITHUB_SHA=$(checked_out)" --env "ACCGATE_GRACE=$GRACE")
 
-run_container
+run_container "$work/log.txt"
 docker rm --force "$name" >/dev/null 2>&1 || true
 code=$(cat "$work/code" 2>/dev/null || echo 3)
 rm -f "$work/code"
@@ -230,5 +276,9 @@ elif [[ $code -gt 4 && $code -ne 130 ]]; then
   code=3
 fi
 printf '%s' "$code" >"$work/exit-code"
+rm -rf "$work/out/cause.json" "$work/out/cause.html" "$work/out/blame.log" # only a search writes these
 [[ ${ACCGATE_COMMAND:-run} != record || $code -ne 0 ]] || take_references
 [[ $code -ne 130 ]] || exit 130
+[[ $code -ne 1 || ${ACCGATE_BLAME:-never} == never || -n ${ACCGATE_SHARD:-} || ${ACCGATE_COMMAND:-run} == record ]] ||
+  blame || notice "blame could not be carried out"
+[[ ! -e $work/cancelled ]] || exit 130

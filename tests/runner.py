@@ -164,7 +164,7 @@ if argv[0] == "run":
                 file.unlink() if text is None else file.write_text(text)
     time.sleep(float(os.environ.get("FAKE_SLEEP", "0")))
     print(os.environ.get("FAKE_SAYS", "evaluated"))
-    sys.exit(int(os.environ.get("FAKE_CODE", "0")))
+    sys.exit(int(os.environ.get("FAKE_BLAME_CODE" if "blame" in argv else "FAKE_CODE", "0")))
 """
 
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, write
-from accgate.cli.run import observer_of
-from accgate.errors import PASSED, BadInput
+from accgate.cli.run import base_option, observer_of, rules_of
+from accgate.cli.working_folder import as_typed
+from accgate.errors import PASSED, AccgateError, BadInput
+
+if TYPE_CHECKING:
+    from accgate.config import Config
+    from accgate.guard import RuleSets
+
+FAILURE = 1_000  # characters of why nothing was found
 
 
 def _loss_options(command: argparse.ArgumentParser) -> None:
@@ -27,30 +36,50 @@ def blame_options(command: argparse.ArgumentParser) -> None:
         "--alpha", type=float, default=0.05, help="chance that a setting without effect is named (0.05)"
     )
     command.add_argument("--samples", type=int, metavar="N", help="ask at most this many questions in all")
+    command.add_argument("--minutes", type=float, metavar="N", help="ask no further question after this time")
+    command.add_argument("--out", type=Path, metavar="DIR", help="folder for cause.json and the records (RUN)")
+    base_option(command)
+    command.add_argument("--html", action="store_true", help="write cause.html beside cause.json too")
     command.add_argument("--markdown", metavar="FILE", help="write what came of it as Markdown; - is stdout")
     json_option(command)
 
 
 def blame(arguments: argparse.Namespace) -> int:
-    """Search, and say what explains the loss."""
-    from accgate.report import blame_markdown, print_blame
-    from accgate.result import to_json
+    """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
+    from accgate.report import CauseFile, blame_html, blame_markdown, print_blame, write_cause
+    from accgate.result import CAUSE, CAUSE_HTML, to_json
     from accgate.trials import blame
 
     if arguments.samples is not None and arguments.samples < 1:
         raise BadInput(f"--samples is {arguments.samples}; give 1 or more")
+    if arguments.minutes is not None and not 0.0 < arguments.minutes < math.inf:
+        raise BadInput(f"--minutes is {arguments.minutes}; give a number above 0")
     if not 0.0 < arguments.alpha < 0.5:
         raise BadInput(f"--alpha is {arguments.alpha}; give a number above 0 and below 0.5")
-    done = blame(
-        arguments.config,
-        arguments.folder,
-        model=arguments.model,
-        task=arguments.task,
-        alpha=arguments.alpha,
-        samples=arguments.samples,
-        resume=arguments.resume,
-        observer=observer_of(arguments),
-    )
+    out: Path = arguments.folder if arguments.out is None else arguments.out
+    try:
+        config, rules = _rules_of_run(arguments)
+        done = blame(
+            config,
+            arguments.folder,
+            rules=rules,
+            model=arguments.model,
+            task=arguments.task,
+            alpha=arguments.alpha,
+            samples=arguments.samples,
+            minutes=arguments.minutes,
+            out=out,
+            resume=arguments.resume,
+            observer=observer_of(arguments),
+            saves=lambda so_far: write_cause(CauseFile(so_far), out / CAUSE),
+        )
+    except AccgateError as error:
+        if out.is_dir():  # else the run's folder was not even named right
+            write_cause(CauseFile(failure=as_typed(str(error)).splitlines()[0][:FAILURE]), out / CAUSE)
+        raise
+    write_cause(CauseFile(done), out / CAUSE)
+    if arguments.html:
+        write(out / CAUSE_HTML, blame_html(done))
     if arguments.markdown is not None:
         write(arguments.markdown, blame_markdown(done))
     if arguments.json:
@@ -58,6 +87,18 @@ def blame(arguments: argparse.Namespace) -> int:
     elif arguments.markdown != "-":
         print_blame(console(), done)
     return PASSED
+
+
+def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None]:
+    """The config and rules of a run: of the models and tasks that it was for, which its result names."""
+    from accgate.report import read_result
+    from accgate.result import NAME
+
+    checks = read_result(arguments.folder / NAME).checks
+    arguments.models = list(dict.fromkeys(str(verdict.model) for verdict in checks))
+    arguments.tasks = list(dict.fromkeys(str(verdict.task) for verdict in checks))
+    config, rules, _ = rules_of(arguments)
+    return config, rules
 
 
 def ab_options(command: argparse.ArgumentParser) -> None:

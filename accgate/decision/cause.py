@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from accgate.stats import clopper_pearson, coin_evidence, share_evidence
@@ -16,19 +16,26 @@ SURE = 20.0  # evidence of that, as a factor
 ENOUGH = 60  # lost answers that tell how many a cause explains
 PAIRS = 0.2  # share of alpha that pairs of settings have
 MOST_PAIRS = 15
+MOST_EVIDENCE = 1e300  # a number that JSON can hold
+MOST = 10**9  # questions and samples of a search that can be
 
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that differs from the reference's; `before` and `now` are short texts of its values."""
+    """A setting that differs from the reference's; `before` and `now` are short texts of its values.
+
+    `why` says of one that cannot be put back why not.
+    """
 
     name: str
     before: str
     now: str
+    why: str = ""
 
     def __str__(self) -> str:
         """The change as a report shows it."""
-        return f"{self.name}: {self.before} → {self.now}"
+        text = f"{self.name}: {self.before} → {self.now}"
+        return f"{text} ({self.why})" if self.why else text
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Trial:
     reference's values; `lost`, `back` and `gone` count the same of the run's lost answers alone. Where the settings do
     nothing, the two ways are equal but for chance, and `evidence`, a factor that reaches 1 / alpha with probability
     alpha, stays small. It goes on from that of an earlier trial of the same settings. `level` is the share of alpha
-    that these settings have.
+    that these settings have. `problem` says why the model could not be asked with them.
     """
 
     kind: Kind
@@ -53,6 +60,7 @@ class Trial:
     gone: int = 0
     evidence: float = 1.0
     finding: Finding = "open"
+    problem: str = ""
 
     @property
     def p_value(self) -> float:
@@ -86,12 +94,16 @@ class Blame:
 
 @dataclass(frozen=True)
 class Explained:
-    """The part of the lost answers that some settings explain: at least `least` with probability 1 - alpha."""
+    """The part of the lost answers that some settings explain.
+
+    It is at least `least` with probability 1 - alpha, and at most `most` with the same.
+    """
 
     settings: tuple[str, ...]
     count: int
     of: int
     least: int
+    most: int
     alone: bool | None = None  # whether they lose answers when nothing else is changed; None where that was not shown
 
 
@@ -129,13 +141,50 @@ def trial_of(
         n, better, worse = n + 1, better + (score > other), worse + (score < other)
         if id_ in lost:
             in_lost, back, gone = in_lost + 1, back + (score > other), gone + (score < other)
-    evidence = earlier * coin_evidence(better, worse)
+    return _decided(Trial(kind, tuple(settings), level, n, better, worse, in_lost, back, gone), earlier)
+
+
+def _decided(trial: Trial, earlier: float) -> Trial:
+    """What the counts of a trial show, with the evidence of an earlier one of the same settings."""
+    evidence = min(earlier * coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
     finding: Finding = "open"
-    if evidence >= 1.0 / level:
+    if evidence >= 1.0 / trial.level:
         finding = "cause"
-    elif share_evidence(back, in_lost - back, LITTLE) >= SURE:
+    elif share_evidence(trial.back, trial.lost - trial.back, LITTLE) >= SURE:
         finding = "no cause"
-    return Trial(kind, tuple(settings), level, n, better, worse, in_lost, back, gone, evidence, finding)
+    return replace(trial, evidence=evidence, finding=finding)
+
+
+def is_consistent(blame: Blame) -> bool:
+    """Whether levels, evidence, findings and causes follow from the counts, and these can be counts of one search."""
+    names = {change.name for change in blame.changes}
+    if not 0.0 < blame.alpha < 0.5 or not 0 < len(names) == len(blame.changes) or not 0 <= blame.questions <= MOST:
+        return False
+    single, pair = levels_of(blame.alpha, len(names))
+    levels = {"all back": blame.alpha, "put back": single, "set alone": single, "pair back": pair}
+    trials: dict[tuple[str, tuple[str, ...]], Trial] = {}
+    for trial in blame.trials:
+        if not levels[trial.kind] or not _is_possible(trial, blame.lost) or not {*trial.settings} <= names:
+            return False
+        other = trials.get(("put back", trial.settings)) if trial.kind == "set alone" else None
+        counts = replace(trial, level=levels[trial.kind])
+        trials[trial.kind, trial.settings] = _decided(counts, 1.0 if other is None else other.evidence)
+    return (
+        0 <= blame.by_chance <= blame.control <= blame.lost
+        and tuple(trials.values()) == blame.trials
+        and causes_of(blame.trials, blame.lost, blame.alpha) == blame.causes
+    )
+
+
+def _is_possible(trial: Trial, lost: int) -> bool:
+    """Whether some answers can have been counted so."""
+    counts = (trial.back, trial.gone, trial.better - trial.back, trial.worse - trial.gone, trial.n - trial.lost)
+    return (
+        0 <= min(counts) <= trial.n <= MOST
+        and trial.better + trial.worse <= trial.n
+        and trial.back + trial.gone <= trial.lost <= lost
+        and bool(trial.settings)
+    )
 
 
 def is_finished(trial: Trial, lost: int) -> bool:
@@ -186,9 +235,19 @@ def _harms(alone: Trial) -> bool | None:
 def _explained(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
     """How many lost answers a cause explains: those that come back with it, less those that then go."""
     if not trial.lost:
-        return Explained(trial.settings, 0, lost, 0, alone)
-    low, _ = clopper_pearson(trial.back, trial.lost, confidence=1.0 - alpha)
-    _, high = clopper_pearson(trial.gone, trial.lost, confidence=1.0 - alpha) if trial.gone else (0.0, 0.0)
+        return Explained(trial.settings, 0, lost, 0, lost, alone)
     net = (trial.back - trial.gone) / trial.lost
-    count, least = (max(0, math.floor(lost * share + 1e-9)) for share in (net, low - high))
-    return Explained(trial.settings, max(count, round(lost * net)), lost, least, alone)
+    least, most = explained_bounds(trial, lost, alpha)
+    return Explained(trial.settings, max(0, round(lost * net)), lost, least, most, alone)
+
+
+def explained_bounds(trial: Trial, lost: int, alpha: float) -> tuple[int, int]:
+    """How many of `lost` answers come back by the settings of a trial: the least and the most, each with 1 - alpha."""
+    if not trial.lost:
+        return 0, lost
+    low, high = clopper_pearson(trial.back, trial.lost, confidence=1.0 - alpha)
+    least_gone, most_gone = 0.0, 0.0
+    if trial.gone:
+        least_gone, most_gone = clopper_pearson(trial.gone, trial.lost, confidence=1.0 - alpha)
+    least, most = lost * (low - most_gone), lost * (high - least_gone)
+    return max(0, math.floor(least + 1e-9)), max(0, min(lost, math.ceil(most - 1e-9)))

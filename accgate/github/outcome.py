@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
 from accgate.guard import Guard
+from accgate.inputs import holds_only
 from accgate.report import Failure, headline_of, read_result
 from accgate.result import Result
 from accgate.text import clip, visible
@@ -121,18 +122,9 @@ def read_untrusted(path: Path) -> Result:
     whole = asdict(result)
     if isinstance(data, dict) and "checks" not in data:
         whole = whole["checks"][0]
-    if len(result.decided) + len(result.beside) > UNTRUSTED_CHECKS or not _holds_only(data, whole):
+    if len(result.decided) + len(result.beside) > UNTRUSTED_CHECKS or not holds_only(data, whole, text=UNTRUSTED_TEXT):
         raise BadInput(f"{path}: holds more than a result does")
     return result
-
-
-def _holds_only(data: Any, whole: Any) -> bool:
-    """Whether data has no key that `whole` lacks, and no text past the limit."""
-    if isinstance(data, dict):
-        return isinstance(whole, dict) and all(key in whole and _holds_only(data[key], whole[key]) for key in data)
-    if isinstance(data, list):
-        return isinstance(whole, (list, tuple)) and all(map(_holds_only, data, whole))
-    return not isinstance(data, str) or len(data) <= UNTRUSTED_TEXT
 
 
 def conclusion(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> Conclusion:

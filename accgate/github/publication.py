@@ -34,7 +34,8 @@ from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_command
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.guard import Guard, Selection
 from accgate.references import commit_of
-from accgate.report import About, flips_of_result, render_comment
+from accgate.report import About, CauseFile, CauseView, cause_view, flips_of_result, read_cause, render_comment
+from accgate.result import CAUSE
 from accgate.text import clip
 
 PULL_REQUEST_TARGET = (
@@ -241,15 +242,29 @@ def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None,
         advisory=options.untrusted,
         commands=not options.untrusted and has_commands(options.trees),
     )
-    flips, template = None, None
+    flips, template, cause = None, None, None
     try:
         if not options.untrusted:
+            cause = _cause(outcome, options.result.parent)
             template = template_of(options.trees)
             flips = None if outcome.result is None else flips_of_result(outcome.result, options.result.parent)
     except BadInput as error:
         troubles.append(f"the comment lacks a part: {error}")
     failure = outcome.failure and replace(outcome.failure, log=in_repository(outcome.failure.log, options.trees))
-    return render_comment(outcome.result, about, guard=guard, flips=flips, failure=failure, template=template)
+    return render_comment(
+        outcome.result, about, guard=guard, flips=flips, failure=failure, cause=cause, template=template
+    )
+
+
+def _cause(outcome: Outcome, folder: Path) -> CauseView | None:
+    """What the evaluating job says explains a regression; None where it says nothing, or nothing regressed."""
+    if outcome.result is None or all(verdict.verdict != "regression" for verdict in outcome.result.checks):
+        return None
+    try:
+        cause = read_cause(folder / CAUSE)
+    except BadInput as error:
+        cause = CauseFile(failure=str(error).replace(f"{folder.as_posix()}/", ""))
+    return None if cause is None else cause_view(cause, outcome.result)
 
 
 def _tell(

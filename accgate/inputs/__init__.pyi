@@ -1,5 +1,5 @@
 from .paths import has_file, missing_file, path_in, plain_size, read_plain
-from .rows import Row, cluster_of, group_of, id_of, read_table, repeat_of, score_of
+from .rows import Row, cluster_of, group_of, holds_only, id_of, read_table, repeat_of, score_of
 from .toml import TomlFile, locate_faults, parsed_toml, read_toml
 from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table, parse_table_of
 
@@ -16,6 +16,7 @@ __all__ = [
     "cluster_of",
     "group_of",
     "has_file",
+    "holds_only",
     "id_of",
     "locate_faults",
     "missing_file",

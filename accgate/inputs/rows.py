@@ -186,3 +186,19 @@ def _name_of(row: Mapping[str, Any], column: str, path: Path, line: int) -> str 
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise BadInput(f"{path}:{line}: {column} is {brief(value)}; write text or a whole number, or null for none")
     return str(value)
+
+
+def holds_only(data: Any, whole: Any, *, text: int, entries: int | None = None) -> bool:
+    """Whether JSON data has no key that `whole`, plain data, lacks; no text, and no list, is longer than this.
+
+    >>> holds_only({"a": ["b"]}, {"a": (), "c": 1}, text=1), holds_only({"d": 1}, {"a": 1}, text=1)
+    (True, False)
+    """
+    if isinstance(data, dict):
+        return isinstance(whole, dict) and all(
+            key in whole and holds_only(data[key], whole[key], text=text, entries=entries) for key in data
+        )
+    if isinstance(data, list):
+        fits = isinstance(whole, (list, tuple)) and (entries is None or len(data) <= entries)
+        return fits and all(holds_only(d, w, text=text, entries=entries) for d, w in zip(data, whole, strict=False))
+    return not isinstance(data, str) or len(data) <= text

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from accgate.engines import is_deterministic, split_options
-from accgate.text import differences, value_text
+from accgate.text import differences, path_text, value_text
 
 if TYPE_CHECKING:
     from accgate.config import Model
@@ -81,4 +81,5 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
         tables: dict[str, Any] = {"options": {}, "sampling": {}}
         before |= tables | reference.settings
         now |= tables | answer_settings(model)
-    return tuple(f"{key}: {value_text(old)} → {value_text(new)}" for key, (old, new) in differences([before, now]))
+    changed = differences([before, now])
+    return tuple(f"{path_text(path)}: {value_text(old)} → {value_text(new)}" for path, (old, new) in changed)

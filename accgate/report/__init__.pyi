@@ -1,10 +1,11 @@
 from . import live
 from .bisection import print_bisection, print_chances
-from .cause import blame_markdown, blame_sentences, print_blame
+from .cause import CauseView, blame_markdown, cause_view, print_blame
+from .cause_file import CauseFile, read_cause, write_cause
 from .comment import About, Failure, render_comment
 from .ctrf import ctrf_json
 from .flips import flips_of_result, shared_head
-from .html import Sides, embed, html_report, policy_hash, sides_of
+from .html import Sides, blame_html, embed, html_report, policy_hash, sides_of
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
 from .progress import ProgressBar
@@ -28,12 +29,15 @@ __all__ = [
     "LINKED",
     "SYMBOLS",
     "About",
+    "CauseFile",
+    "CauseView",
     "Failure",
     "PlainConsole",
     "ProgressBar",
     "Sides",
+    "blame_html",
     "blame_markdown",
-    "blame_sentences",
+    "cause_view",
     "cell",
     "code",
     "ctrf_json",
@@ -66,6 +70,7 @@ __all__ = [
     "print_result",
     "print_sample",
     "print_table",
+    "read_cause",
     "read_result",
     "render_comment",
     "render_markdown",
@@ -73,5 +78,6 @@ __all__ = [
     "shared_head",
     "sides_of",
     "statement_of",
+    "write_cause",
     "write_result",
 ]

@@ -1,18 +1,59 @@
-"""Which changed setting explains a regression, for the terminal, for Markdown and as a page."""
+"""Which changed setting explains a regression, in words: for the terminal, and for a comment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich.console import Console
-from rich.text import Text
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from accgate.decision import Blame, Explained, Trial
-from accgate.report.markdown import cell, code
-from accgate.report.terminal import print_paragraph, print_table, terminal_text
+from accgate.report.cause_file import CauseFile, is_of
+from accgate.report.flips import opening
+from accgate.report.markdown import fill_template
+from accgate.report.views import ROOMS, Room
+from accgate.result import Result
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back", "set alone": "set alone"}
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 FINDINGS = {"cause": "explains", "no cause": "does not", "open": "not shown"}
+ORIGIN = "The evaluating job says so, after its verdict; it is no part of the verdict."
+ROWS, SENTENCES = 10, 4  # of a comment
+NAME, SENTENCE = 60, 400  # characters of them
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """What came of a search, as a template shows it: raw texts, one line each."""
+
+    sentences: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...] = ()
+    method: str = ""
+    origin: str = ""
+    headings: tuple[str, ...] = HEADINGS
+
+    def cut(self, room: Room) -> CauseView:
+        """The same for a comment with so much room."""
+        rows = self.rows[:ROWS] if room.details else ()
+        return replace(
+            self,
+            sentences=tuple(
+                opening(text, min(SENTENCE, room.reasons))
+                for text in self.sentences[: SENTENCES if room.group_lines else 1]
+            ),
+            rows=tuple(tuple(opening(text, min(NAME, room.names)) for text in row) for row in rows),
+        )
+
+
+def cause_view(cause: CauseFile, result: Result) -> CauseView:
+    """What a cause file says of a result, marked as what the evaluating job says."""
+    if cause.blame is None:
+        return CauseView((f"That is not known: {cause.failure}.".replace("..", "."),), origin=ORIGIN)
+    if not is_of(cause, result):
+        return CauseView(("That is not known: what was searched for is no check that regressed in this run.",))
+    rows = tuple(map(tuple, rows_of(cause.blame)))
+    return CauseView(tuple(blame_sentences(cause.blame)), rows, method_of(cause.blame), ORIGIN)
 
 
 def blame_sentences(blame: Blame) -> list[str]:
@@ -21,6 +62,10 @@ def blame_sentences(blame: Blame) -> list[str]:
     if blame.fixed:
         others = "; ".join(map(str, blame.fixed))
         sentences.append(f"What also differs and cannot be put back here: {others}.")
+    problems = {trial.problem: trial for trial in blame.trials if trial.problem}
+    for problem, trial in problems.items():
+        name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
+        sentences.append(f"With {name} {WAYS[trial.kind]} the model could not be asked: {problem}.")
     if blame.ended_early is not None:
         sentences.append(f"The search ended {blame.ended_early}; `accgate blame --resume` with more goes on.")
     return sentences
@@ -32,6 +77,8 @@ def _causes(blame: Blame) -> list[str]:
     whole = blame.trials[0] if blame.trials else None
     if whole is None:
         return ["Nothing was tried."]
+    if whole.problem:
+        return ["No single setting is shown to explain the loss."]
     if whole.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
         words = "Nothing in the settings explains the loss" if whole.finding == "no cause" else (
@@ -68,6 +115,10 @@ def _chance(blame: Blame) -> list[str]:
 
 def print_blame(console: Console, blame: Blame) -> None:
     """Print what explains the loss, and a row for each setting."""
+    from rich.text import Text
+
+    from accgate.report.terminal import print_paragraph, print_table, terminal_text
+
     first, *others = blame_sentences(blame)
     print_paragraph(console, Text(terminal_text(first), style="bold"))
     for sentence in others:
@@ -75,53 +126,57 @@ def print_blame(console: Console, blame: Blame) -> None:
     console.print()
     print_table(console, HEADINGS, [[terminal_text(text) for text in row] for row in rows_of(blame)], left=(0, 1, 2, 5))
     console.print()
-    print_paragraph(console, Text(_method(blame)))
+    print_paragraph(console, Text(method_of(blame)))
 
 
 def blame_markdown(blame: Blame) -> str:
-    """The block of a comment that says what explains the loss."""
-    rows = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
-    for name, *texts in rows_of(blame):
-        rows.append(f"| {code(name)} | " + " | ".join(map(cell, texts)) + " |")
-    first, *others = (cell(sentence) for sentence in blame_sentences(blame))
-    table = "\n".join(rows)
-    return "\n\n".join([f"**Which setting did it?** {first}", *others, table, cell(_method(blame))]) + "\n"
+    """What explains the loss as GitHub-flavoured Markdown; names and values are escaped."""
+    rows = tuple(map(tuple, rows_of(blame)))
+    view = CauseView(tuple(blame_sentences(blame)), rows, method_of(blame)).cut(ROOMS[0])
+    return fill_template({"cause": view}, "cause.md.j2")
 
 
 def rows_of(blame: Blame) -> list[list[str]]:
     """A row for each setting, and for those that were tried together."""
     rows = []
     for change in blame.changes:
-        back, alone = (_trial(blame.trials, kind, (change.name,)) for kind in ("put back", "set alone"))
-        rows.append([change.name, change.before, change.now, _share(back), _share(alone), _finding(back, alone)])
+        back, alone = trials_of(blame, (change.name,))
+        rows.append([change.name, change.before, change.now, share_of(back), share_of(alone), finding_of(back, alone)])
     for trial in blame.trials:
         if trial.kind in ("all back", "pair back"):
             name = "all of them" if trial.kind == "all back" else " and ".join(trial.settings)
-            rows.append([name, "", "", _share(trial), "", _finding(trial, None)])
+            rows.append([name, "", "", share_of(trial), "", finding_of(trial, None)])
     return rows
 
 
-def _trial(trials: Sequence[Trial], kind: str, settings: tuple[str, ...]) -> Trial | None:
-    return next((each for each in trials if each.kind == kind and each.settings == settings), None)
+def trials_of(blame: Blame, settings: tuple[str, ...]) -> tuple[Trial | None, Trial | None]:
+    """The trials of some settings: put back, and set alone."""
+    of = {trial.kind == "set alone": trial for trial in blame.trials if trial.settings == settings}
+    return of.get(False), of.get(True)
 
 
-def _share(trial: Trial | None) -> str:
+def share_of(trial: Trial | None) -> str:
+    """How many of the lost answers came back, or were lost again."""
     if trial is None or not trial.lost:
         return "-"
     against = f", {trial.gone} the other way" if trial.gone else ""
     return f"{trial.back} of {trial.lost}{against}"
 
 
-def _finding(back: Trial | None, alone: Trial | None) -> str:
+def finding_of(back: Trial | None, alone: Trial | None) -> str:
+    """What both trials of a setting show, in a word or two."""
     findings = [trial.finding for trial in (back, alone) if trial is not None]
     if not findings:
         return "not tried"
+    if all(trial.problem for trial in (back, alone) if trial is not None):
+        return "could not be asked"
     finding = next((each for each in ("cause", "open", "no cause") if each in findings), "open")
     no_sign = finding == "open" and all(trial.back <= trial.gone for trial in (back, alone) if trial is not None)
     return "no sign" if no_sign else FINDINGS[finding]
 
 
-def _method(blame: Blame) -> str:
+def method_of(blame: Blame) -> str:
+    """How the settings were tried, and how sure that is."""
     return (
         f"{blame.questions:,} questions. Each setting was put back, and set alone, and held beside the same model "
         f"asked again; a setting without effect is named with a probability of at most {100 * blame.alpha:g}%, over "

@@ -7,13 +7,14 @@ A repository can override any block of comment.md.j2 with a template of its own:
     {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.gauge | code }}
     {% endfor %}{% endblock %}
 
-Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `table`, `groups`, `guard`, `beside`,
+Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `cause`, `table`, `groups`, `guard`, `beside`,
 `details`, `accept`, `cost`, `footer`, and `origin` within it.
 
 Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclasses with long texts cut, None where
 there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
-`headings`; `group_lines`, the checks of which groups stand out; `changes` (`RuleChange`); `log`, `cost`, `saved`,
-`legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`; the
+`headings`; `cause` (`CauseView`, or None); `group_lines`, the checks of which groups stand out; `changes`
+(`RuleChange`); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`,
+`accept`, `regressed`, `left_out`; the
 counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`, `group_lines_left_out`;
 `beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
 
@@ -35,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate._version import __version__
 from accgate.report import words
+from accgate.report.cause import CauseView
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template, tail, values_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
@@ -83,6 +85,7 @@ def render_comment(
     guard: Guard | None = None,
     flips: FlipsByCheck | None = None,
     failure: Failure | None = None,
+    cause: CauseView | None = None,
     template: str | None = None,
     limit: int = 65_000,
 ) -> str:
@@ -106,6 +109,7 @@ def render_comment(
     def fitting(template: str | None, fault: str | None = None) -> str | None:
         def text(room: Room) -> str | None:
             values = _values(result, about, guard, flips or {}, failure, room) | {"fault": fault}
+            values["cause"] = None if cause is None else cause.cut(room)
             whole = fill_template(values, "comment.md.j2", template).encode("utf-8", "replace")
             return whole.decode() if len(whole) <= limit else None
 

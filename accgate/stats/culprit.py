@@ -12,7 +12,8 @@ from scipy.special import betaln
 from accgate.stats.walk import Floats
 
 SLIP = 0.03  # chance that an answer which the culprit decides comes out the other way all the same
-FLICKERING = 0.3  # share of lost answers that come and go whatever the commit, before anything is asked
+# The share of the lost answers that come and go whatever the commit is not known: these, each as probable beforehand.
+FLICKERING = np.linspace(0.05, 0.95, 10)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def culprit_posterior(samples: Sequence[Asked], commits: int) -> tuple[Floats, F
     Notes
     -----
     A sample that follows the culprit is right before it and wrong from it on, but for slips; one that flickers is right
-    with a chance of its own, uniform beforehand. Samples are independent given the culprit, uniform beforehand too.
+    with a chance of its own, uniform beforehand. Samples are independent given the culprit and the share of them that
+    flickers, uniform beforehand too: a fixed share would make a few answers too sure where most flicker.
 
     References
     ----------
@@ -54,25 +56,27 @@ def culprit_posterior(samples: Sequence[Asked], commits: int) -> tuple[Floats, F
     >>> one = Asked((0, 8, 4), (True, False, True))
     >>> chances, _ = culprit_posterior([one] * 6, 8)
     >>> int(chances.argmax()) + 1, round(float(chances[4:].sum()), 3)
-    (5, 1.0)
+    (5, 0.987)
     """
     first_bad = np.arange(1, commits + 1)
-    total = np.zeros(commits)
-    follow = np.empty((len(samples), commits))
+    decided = np.empty((len(samples), 1, commits))
+    flickers = np.empty((len(samples), 1, 1))
     for row, sample in enumerate(samples):
         places, right = np.array(sample.places)[:, None], np.array(sample.right)[:, None]
         hits = np.sum((places < first_bad) == right, axis=0)
-        decided = (
-            hits * math.log(1.0 - SLIP) + (len(sample.places) - hits) * math.log(SLIP) + math.log(1.0 - FLICKERING)
-        )
+        decided[row, 0] = hits * math.log(1.0 - SLIP) + (len(sample.places) - hits) * math.log(SLIP)
         rights = sum(sample.right)
-        flickers = float(betaln(rights + 1.0, len(sample.right) - rights + 1.0)) + math.log(FLICKERING)
-        either = np.logaddexp(decided, flickers)
-        follow[row] = np.exp(decided - either)
-        total += either
-    chances = np.exp(total - total.max())
-    chances /= chances.sum()
-    return chances, follow @ chances
+        wrongs = len(sample.right) - rights
+        # One right and one wrong answer are why the sample was chosen; they tell nothing of whether it flickers.
+        chosen = betaln(1.0 + min(rights, 1), 1.0 + min(wrongs, 1))
+        flickers[row] = float(betaln(rights + 1.0, wrongs + 1.0) - chosen)
+    share = FLICKERING[:, None]
+    decided = decided + np.log1p(-share)  # by sample, share and commit
+    either = np.logaddexp(decided, flickers + np.log(share))
+    total = either.sum(axis=0)
+    joint = np.exp(total - total.max())
+    joint /= joint.sum()
+    return joint.sum(axis=0), np.einsum("isc,sc->i", np.exp(decided - either), joint)
 
 
 def next_place(chances: Floats, skipped: frozenset[int]) -> int | None:

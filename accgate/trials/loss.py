@@ -11,10 +11,12 @@ from accgate.config import Config, load_config
 from accgate.design import oriented
 from accgate.engines import split_options
 from accgate.errors import BadInput
-from accgate.planning import Check, plan_checks
+from accgate.guard import RuleSets
+from accgate.planning import Check
 from accgate.records import Scores, paths_of, settings_of_run
 from accgate.report import read_result
 from accgate.result import NAME, EngineInfo, Result
+from accgate.run_plan import plan_run
 from accgate.verdict import Verdict
 
 
@@ -28,8 +30,10 @@ class Loss:
     engine: EngineInfo | None
 
 
-def loss_of(config: Config | str | Path, run: Path, model: str | None, task: str | None) -> Loss:
-    """The check of a run that lost answers; of several regressions the one that lost most.
+def loss_of(
+    config: Config | str | Path, run: Path, model: str | None, task: str | None, rules: RuleSets | None = None
+) -> Loss:
+    """The check of a run that lost answers, by the rules that decided; of several regressions the one that lost most.
 
     Raises
     ------
@@ -39,7 +43,7 @@ def loss_of(config: Config | str | Path, run: Path, model: str | None, task: str
     config = config if isinstance(config, Config) else load_config(config)
     result = read_result(run / NAME)
     verdict = _verdict_of(result, run, model, task)
-    check = _check_of(config, verdict)
+    check = _check_of(config, rules, verdict)
     _refuse_other_settings(check, run)
     lost = set(verdict.flips)
     ids = tuple(sample.id for sample in check.task.samples if sample.id in lost)
@@ -63,8 +67,8 @@ def _verdict_of(result: Result, run: Path, model: str | None, task: str | None) 
     return max(lost, key=lambda v: len(v.flips))
 
 
-def _check_of(config: Config, verdict: Verdict) -> Check:
-    checks = {(check.model, check.task.name): check for check in plan_checks(config)}
+def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check:
+    checks = {(check.model, check.task.name): check for check in plan_run(config, rules).checks}
     check = checks.get((str(verdict.model), str(verdict.task)))
     if check is None:
         raise BadInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +22,9 @@ from accgate.decision import (
     levels_of,
     trial_of,
 )
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
+from accgate.guard import RuleSets
 from accgate.planning import Check
 from accgate.trials.arm import Arm, Scored, ask
 from accgate.trials.loss import loss_of, reference_scores
@@ -37,12 +40,17 @@ def blame(
     config: Config | str | Path,
     run: Path,
     *,
+    rules: RuleSets | None = None,
     model: str | None = None,
     task: str | None = None,
     alpha: float = 0.05,
     samples: int | None = None,
+    minutes: float | None = None,
+    out: Path | None = None,
     resume: bool = False,
     observer: Observer | None = None,
+    saves: Callable[[Blame], None] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Blame:
     """Ask again what a run lost, with each changed setting put back, and say which of them explain the loss.
 
@@ -51,13 +59,21 @@ def blame(
     config : Config or path of accuracy.toml
         That of the run.
     run : Path
-        The run's folder; the trials' records lie in `blame` in it.
+        The run's folder, which is read.
+    rules : RuleSets, optional
+        Those of the base commit, where they decided.
     model, task : str, optional
         Which check; by default the regression that lost most answers.
     alpha : float
         The chance that any setting without effect is named, over all of them.
-    samples : int, optional
-        The most questions there may be; by default as many as the trials need.
+    samples, minutes : optional
+        The most questions there may be, and how long may be asked; by default as much as the trials need.
+    out : Path, optional
+        The trials' records lie in `blame` in it; by default the run's folder.
+    saves : callable, optional
+        Is told after each part of the search what came of it so far, in case it is killed.
+    clock : callable
+        Seconds, which never go back.
 
     Raises
     ------
@@ -67,20 +83,79 @@ def blame(
     CannotEvaluate
         When an engine fails for good. Records are kept: `resume` goes on.
     """
-    loss = loss_of(config, run, model, task)
+    ends_at = None if minutes is None else clock() + 60.0 * minutes
+    loss = loss_of(config, run, model, task, rules)
     assert loss.check.recorded is not None
-    settings = settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine)
-    out = run / FOLDER
-    if not resume and out.exists():
-        shutil.rmtree(out)
-    return _Search(loss.check, settings, loss.ids, out, alpha, samples, observer or Silent()).blame()
+    settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
+    folder = (run if out is None else out) / FOLDER
+    if not resume and folder.exists():
+        shutil.rmtree(folder)
+    budget = _Budget(samples, minutes, ends_at, clock)
+    return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
+
+
+def _usable(check: Check, settings: Settings) -> Settings:
+    """The settings; without those whose old value no engine takes, where the reference's model cannot be made.
+
+    Raises
+    ------
+    BadInput
+        When none is left.
+    """
+
+    def fault_of(names: Sequence[str]) -> str | None:
+        try:
+            replace(check.planned_model, settings=settings.put_back(names)).engine()
+        except (BadInput, CannotEvaluate) as error:
+            return str(error).splitlines()[0]
+        return None
+
+    names = list(settings.values)
+    if (whole := fault_of(names)) is None:
+        return settings
+    reasons = {name: fault for name in names if (fault := fault_of([name])) is not None}
+    if not 0 < len(reasons) < len(names):
+        raise BadInput(f"{check.model}: the settings of its reference cannot be put back: {whole}")
+    return settings.without(reasons)
 
 
 SINGLE: tuple[Kind, ...] = ("put back", "set alone")
 
 
 class _Spent(Exception):
-    """The budget is spent."""
+    """The budget is spent; the message says how."""
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """The most questions, and until when they may be asked."""
+
+    samples: int | None
+    minutes: float | None
+    ends_at: float | None
+    clock: Callable[[], float]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self.ends_at is not None and self.clock() >= self.ends_at
+
+    def left(self, questions: int, repeats: int) -> int | None:
+        """How many samples may be asked yet; None for any number.
+
+        Raises
+        ------
+        _Spent
+            When none.
+        """
+        if self.is_over:
+            raise _Spent(f"after {self.minutes:g} minutes, the most that were allowed")
+        if self.samples is None:
+            return None
+        left = (self.samples - questions) // repeats
+        if left < 1:
+            raise _Spent(f"after {questions:,} questions, the most that were allowed")
+        return left
 
 
 @dataclass
@@ -93,6 +168,7 @@ class _Arm:
     model: Model
     scores: dict[str, float | None] = field(default_factory=dict)
     is_done: bool = False
+    problem: str = ""
 
 
 @dataclass
@@ -104,8 +180,9 @@ class _Search:
     lost: tuple[str, ...]
     out: Path
     alpha: float
-    samples: int | None
+    budget: _Budget
     observer: Observer
+    saves: Callable[[Blame], None] | None
     questions: int = 0
     now: dict[str, float | None] = field(default_factory=dict)
     arms: dict[tuple[Kind, tuple[str, ...]], _Arm] = field(default_factory=dict)
@@ -118,8 +195,12 @@ class _Search:
                 self._part(self.out / str(part), ids)
                 if self._is_settled():
                     break
-        except _Spent:
-            ended = f"after {self.questions:,} questions, the most that were allowed"
+        except _Spent as spent:
+            ended = str(spent)
+        return self._found(ended)
+
+    def _found(self, ended: str | None) -> Blame:
+        """What came of the search so far."""
         trials = tuple(self._seen(arm, arm.scores) for arm in self.arms.values())
         reference = reference_scores(self.check)
         again = [id_ for id_ in self.lost if self.now.get(id_) is not None]
@@ -149,7 +230,7 @@ class _Search:
         self.now.update(self._ask(out, "asked again", self.settings.candidate, ids, None))
         kind: Kind = "put back" if len(names) == 1 else "all back"
         self._trial(out, _Arm(kind, names, self.alpha, self.settings.put_back(names)), ids, whole=True)
-        if len(names) > 1 and self._finding(kind, names) == "cause":
+        if len(names) > 1 and (self._finding(kind, names) == "cause" or self.arms[kind, names].problem):
             self._each(out, names, ids)
 
     def _each(self, out: Path, names: Sequence[str], ids: Sequence[str]) -> None:
@@ -157,7 +238,7 @@ class _Search:
         single, pair = levels_of(self.alpha, len(names))
         for name in names:
             self._trial(out, _Arm("put back", (name,), single, self.settings.put_back([name])), ids)
-        for name in names:
+        for name in () if self.arms["all back", tuple(names)].problem else names:
             self._trial(out, _Arm("set alone", (name,), single, self.settings.set_alone(name)), ids)
         if pair and not any(self._finding(kind, those) == "cause" for kind, those in self.arms if kind in SINGLE):
             for both in self._pairs(names):
@@ -178,6 +259,11 @@ class _Search:
         explained = sum(cause.count for cause in causes_of(trials, len(self.lost), self.alpha))
         return explained >= MOST * len(self.lost) or (bool(trials) and trials[0].finding == "no cause")
 
+    def _is_found(self, names: tuple[str, ...]) -> bool:
+        """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
+        tried = [kind for kind in SINGLE if (kind, names) in self.arms and self.arms[kind, names].scores]
+        return len(tried) == len(SINGLE) and any(self._finding(kind, names) == "cause" for kind in tried)
+
     def _finding(self, kind: Kind, names: tuple[str, ...]) -> Finding:
         arm = self.arms[kind, names]
         return self._seen(arm, arm.scores).finding
@@ -185,15 +271,20 @@ class _Search:
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
         """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
         arm = self.arms.setdefault((arm.kind, arm.names), arm)
-        if arm.is_done:
+        if arm.is_done or arm.problem or self._is_found(arm.names):
             return
 
         def ends(scores: Scored) -> bool:
             return is_finished(self._seen(arm, {**arm.scores, **scores}), len(self.lost))
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
-        arm.scores.update(self._ask(out, name, arm.model, ids, None if whole else ends))
+        try:
+            arm.scores.update(self._ask(out, name, arm.model, ids, None if whole else ends))
+        except (BadInput, CannotEvaluate) as error:
+            arm.problem = str(error).splitlines()[0]
         arm.is_done = not whole and ends(arm.scores)
+        if self.saves is not None:
+            self.saves(self._found("before it was finished"))
 
     def _seen(self, arm: _Arm, scores: Scored) -> Trial:
         without: Scored = self.now
@@ -203,18 +294,20 @@ class _Search:
         asked = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
         earlier = 1.0 if other is None else self._seen(other, other.scores).evidence
-        return trial_of(arm.kind, arm.names, arm.level, without, asked, frozenset(self.lost), earlier=earlier)
+        trial = trial_of(arm.kind, arm.names, arm.level, without, asked, frozenset(self.lost), earlier=earlier)
+        return replace(trial, problem=arm.problem) if arm.problem else trial
 
     def _ask(
         self, out: Path, name: str, model: Model, ids: Sequence[str], ends: Callable[[Scored], bool] | None
     ) -> Scored:
-        if self.samples is not None:
-            left = (self.samples - self.questions) // self.check.repeats
-            if left < 1:
-                raise _Spent
-            ids = ids[:left]
+        ids = ids[: self.budget.left(self.questions, self.check.repeats)]
+
+        def is_enough(scores: Scored) -> bool:
+            return self.budget.is_over or (ends is not None and ends(scores))
+
+        watched = is_enough if ends is not None or self.budget.ends_at is not None else None
         arm = Arm(f"{self.check.model}, {name}", replace(self.check.planned_model, settings=model))
-        scores, questions = ask(self.check, arm, ids, out, observer=self.observer, ends=ends)
+        scores, questions = ask(self.check, arm, ids, out, observer=self.observer, ends=watched)
         self.questions += questions
         return scores
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,41 +11,49 @@ from accgate.decision import Change
 from accgate.errors import BadInput
 from accgate.references import Reference, answer_settings
 from accgate.result import EngineInfo
-from accgate.text import NOT_SET, differences, value_text
+from accgate.text import NOT_SET, differences, path_text, value_text
 
-ENGINE = "engine"
+ENGINE = "engine and its options"
 
 
 @dataclass(frozen=True)
 class Settings:
     """The settings that can be put back, by name, with (the reference's, the candidate's) value of each.
 
-    An engine of another kind has options of its own: then engine, model, options and sampling are one setting.
-    `fixed` differs too, and belongs to the machine.
+    `paths` has the keys that lead to each. An engine of another kind has options of its own: then engine, model,
+    options and sampling are one setting. `fixed` differs too and cannot be put back; each says why.
     """
 
     candidate: Model
     values: Mapping[str, tuple[Any, Any]]
     fixed: tuple[Change, ...]
+    paths: Mapping[str, tuple[str, ...]]
 
     @property
     def changes(self) -> tuple[Change, ...]:
         """What differs, for people."""
         if ENGINE in self.values:
             (old, _), new = self.values[ENGINE]
-            return (Change("engine and its options", old, new),)
+            return (Change(ENGINE, old, new),)
         return tuple(Change(name, value_text(old), value_text(new)) for name, (old, new) in self.values.items())
 
     def put_back(self, names: Iterable[str]) -> Model:
         """The candidate with the reference's values of these settings."""
         model = self.candidate
         for name in names:
-            model = _with(model, name, self.values[name][0])
+            model = _with(model, self.paths[name], self.values[name][0])
         return model
 
     def set_alone(self, name: str) -> Model:
         """The reference's model with the candidate's value of one setting."""
         return self.put_back(other for other in self.values if other != name)
+
+    def without(self, reasons: Mapping[str, str]) -> Settings:
+        """The same where these cannot be put back, each for a reason."""
+        values = {name: value for name, value in self.values.items() if name not in reasons}
+        changes = {change.name: change for change in self.changes}
+        fixed = tuple(replace(changes[name], why=why) for name, why in reasons.items())
+        return replace(self, values=values, fixed=(*fixed, *self.fixed))
 
 
 def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> Settings:
@@ -62,27 +70,34 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
             f"{reference.path}: has no settings, so nothing tells what changed since; it was recorded by an earlier "
             "version: record it again"
         )
+    machine = (
+        ("version", about.engine_version, "" if info is None else info.version, "only this version is installed here"),
+        ("hardware", about.hardware, "" if info is None else info.hardware, "this is another machine"),
+    )
     fixed = [
-        Change(name, value_text(old), value_text(new))
-        for name, old, new in (
-            ("version", about.engine_version, "" if info is None else info.version),
-            ("hardware", about.hardware, "" if info is None else info.hardware),
-        )
+        Change(name, value_text(old), value_text(new), why)
+        for name, old, new, why in machine
         if old and new and old != new
+    ]
+    labels = differences([{"variant": dict(about.variant)}, {"variant": dict(model.variant)}])
+    fixed += [
+        Change(path_text(path), value_text(old), value_text(new), "a label: no engine reads it")
+        for path, (old, new) in labels
     ]
     recorded = {"options": {}, "sampling": {}, **_own(about.settings)}
     if about.engine and about.engine != model.engine:
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
-        return Settings(model, values, tuple(fixed))
+        return Settings(model, values, tuple(fixed), {ENGINE: (ENGINE,)})
     now = _own(answer_settings(model))
-    values = {key: (old, new) for key, (old, new) in differences([_filled(recorded, now), _filled(now, recorded)])}
-    if not values:
+    changed = [(path, (old, new)) for path, (old, new) in differences([_filled(recorded, now), _filled(now, recorded)])]
+    if not changed:
         others = "; ".join(map(str, fixed))
         raise BadInput(
             f"{reference.path}: no setting differs from those it was recorded with, so none can be put back"
             + (f". What differs is {others}" if others else "; `accgate rerun` tells lost answers from flickering ones")
         )
-    return Settings(model, values, tuple(fixed))
+    paths = {path_text(path): path for path, _ in changed}
+    return Settings(model, {path_text(path): pair for path, pair in changed}, tuple(fixed), paths)
 
 
 def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,18 +112,18 @@ def _filled(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
                         if isinstance(inner := table.get(key, {}), Mapping)}}  # fmt: skip
 
 
-def _with(model: Model, name: str, value: Any) -> Model:
+def _with(model: Model, path: Sequence[str], value: Any) -> Model:
     """The model with one setting changed; NOT_SET removes it."""
-    if name == ENGINE:
-        engine, table = value
-        sampling = Sampling(**{**table["sampling"], "stop": tuple(table["sampling"].get("stop", ()))})
-        return replace(model, engine=engine, model=table["model"], options=dict(table["options"]), sampling=sampling)
-    table, _, key = name.partition(".")
+    table, *keys = path
+    if table == ENGINE:
+        engine, own = value
+        sampling = Sampling(**{**own["sampling"], "stop": tuple(own["sampling"].get("stop", ()))})
+        return replace(model, engine=engine, model=own["model"], options=dict(own["options"]), sampling=sampling)
     if table == "model":
         return replace(model, model=value)
     if table == "options":
-        return replace(model, options=_changed(model.options, key.split("."), value))
-    first, *rest = key.split(".")
+        return replace(model, options=_changed(model.options, keys, value))
+    first, *rest = keys
     if rest:  # a field of the request
         return replace(model, sampling=replace(model.sampling, extra=_changed(model.sampling.extra, rest, value)))
     if value is NOT_SET:
@@ -117,7 +132,7 @@ def _with(model: Model, name: str, value: Any) -> Model:
     return replace(model, sampling=replace(model.sampling, **changed))
 
 
-def _changed(table: Mapping[str, Any], path: list[str], value: Any) -> dict[str, Any]:
+def _changed(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
     """The table with the value at a path; a table that a path runs through is made where there is none."""
     first, *rest = path
     if rest:
@@ -125,5 +140,5 @@ def _changed(table: Mapping[str, Any], path: list[str], value: Any) -> dict[str,
         return {**table, first: _changed(inner if isinstance(inner, Mapping) else {}, rest, value)}
     changed = {**table, first: value}
     if value is NOT_SET:
-        del changed[first]
+        changed.pop(first)
     return changed

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from accgate.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
+from accgate.report.cause_file import read_cause
+from accgate.result import to_json
+from accgate.trials.search import blame as search
 from tests.gates import table, write_task
 from tests.servers import Fault, Server
 
@@ -52,6 +57,9 @@ class Project:
 
     def command(self, name: str, *args: str) -> int:
         return main([name, str(self.config), *args, "--quiet"])
+
+    def config_of(self, *models: str) -> Config:
+        return select(load_config(self.config), models)
 
     def blame(self, *args: str) -> int:
         return main(["blame", str(self.folder / "out"), "--config", str(self.config), "--quiet", *args])
@@ -156,6 +164,72 @@ def test_a_budget_ends_the_search_and_says_so(
     assert blame["causes"] == []
     assert project.blame("--resume", "--samples", "30") == 0
     assert "The search ended after 30 questions" in " ".join(capsys.readouterr().out.split())
+    result = project.folder / "out/accgate.json"
+    before = result.read_bytes()
+    seconds = iter(range(10_000))
+    done = search(project.config_of("changed"), project.folder / "out", minutes=1.0, clock=lambda: float(next(seconds)))
+    assert done.ended_early == "after 1 minutes, the most that were allowed"
+    assert 0 < done.questions < 80
+    assert result.read_bytes() == before
+    assert project.blame("--minutes", "nan") == 2
+    assert "--minutes is nan" in capsys.readouterr().err
+
+
+def test_the_cause_file_says_what_was_found_or_why_not_and_a_new_run_removes_it(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, server, lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.3)
+    assert project.run() == 1
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
+    capsys.readouterr()
+    assert project.blame("--json", "--out", str(tmp_path / "apart"), "--html") == 0
+    blame = json.loads(capsys.readouterr().out)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == before
+    cause = read_cause(tmp_path / "apart/cause.json")
+    assert cause is not None
+    assert cause.blame is not None
+    assert json.loads(to_json(cause.blame)) == blame
+    assert project.blame("--html") == 0
+    first, second = (folder / "cause.html" for folder in (tmp_path / "apart", tmp_path / "out"))
+    assert first.read_text() == second.read_text()
+    assert main(["report", str(tmp_path / "out/accgate.json"), "--html", str(tmp_path / "r.html")]) == 0
+    for page in (first.read_text(), (tmp_path / "r.html").read_text()):
+        assert "Which setting did it?" in page
+        assert f"sampling.extra.gamma_mode = 1 explains {blame['lost']} of the {blame['lost']} lost answers" in page
+        assert page.count('class="cause-found"') == 2  # that setting, and all of them
+    assert project.command("run", "--models", "changed", "--out", str(tmp_path / "out")) == 1
+    assert not (tmp_path / "out/cause.json").exists()
+    assert not (tmp_path / "out/cause.html").exists()
+    project.config.write_text(project.config.read_text().replace('"gamma_mode" = 1', '"gamma_mode" = 2'))
+    assert project.blame() == 2
+    cause = read_cause(tmp_path / "out/cause.json")
+    assert cause is not None
+    assert "is not what the run in" in str(cause.failure)
+
+
+def test_the_bases_rules_decide_what_was_lost_and_a_setting_that_no_server_takes_does_not_end_the_search(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = tmp_path / "head"
+    head.mkdir()
+    project = Project(head, server, lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.3)
+    assert project.command("record", "--models", "m", "--out", str(head / "record")) == 0
+    shutil.copytree(head, tmp_path / "base")
+    project.config.write_text(project.config.read_text().replace('"theta" = 5.0', '"theta" = 50.0'))
+    base = ["--base", str(tmp_path / "base/accuracy.toml")]
+    assert project.command("run", "--models", "changed", "--out", str(head / "out"), *base) == 1
+    reply = project.reply
+    server.fault_of = lambda body: Fault(400) if "alpha_mode" not in body and "gamma_mode" in body else reply(body)
+    capsys.readouterr()
+    assert project.blame("--json", *base) == 0
+    blame = json.loads(capsys.readouterr().out)
+    assert names(blame) == [["sampling.extra.gamma_mode"]]
+    refused = [trial for trial in blame["trials"] if trial["problem"]]
+    assert [trial["kind"] for trial in refused] == ["put back", "set alone"]
+    assert project.blame("--resume", *base) == 0
+    assert "With sampling.extra.alpha_mode put back the model could not be asked" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_what_cannot_be_searched_is_refused_with_the_reason(

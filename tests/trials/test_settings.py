@@ -1,6 +1,8 @@
 """What differs from a reference's settings, and how each is put back."""
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +59,52 @@ def test_what_belongs_to_the_machine_is_told_and_not_put_back() -> None:
     before, now = model(options={"n_ctx": 64}), model(options={"n_ctx": 128})
     settings = settings_of(reference(before, engine_version="xllamacpp 1", hardware="a processor"), now, INFO)
     assert list(map(str, settings.fixed)) == [
-        "version: xllamacpp 1 → xllamacpp 2", "hardware: a processor → another processor",
+        "version: xllamacpp 1 → xllamacpp 2 (only this version is installed here)",
+        "hardware: a processor → another processor (this is another machine)",
     ]  # fmt: skip
     assert list(settings.values) == ["options.n_ctx"]
+    labelled = settings_of(
+        reference(before, variant={"kv": "f16"}), model(options={"n_ctx": 128}, variant={"kv": "q4"}), INFO
+    )
+    assert list(map(str, labelled.fixed)) == ["variant.kv: f16 → q4 (a label: no engine reads it)"]
+
+
+def test_a_setting_whose_own_name_holds_a_dot_or_a_quote_is_one_setting() -> None:
+    before = model(
+        options={"rope.scale": 1, "rope": {"scale": 2, "base.freq": 3}, 'a"b': 1},
+        sampling=Sampling(extra={"guided.mode": "x", "guided": {"mode": "y"}}),
+    )
+    now = model(
+        options={"rope.scale": 5, "rope": {"scale": 6, "base.freq": 7}, "new.one": True},
+        sampling=Sampling(extra={"guided.mode": "z", "guided": {"mode": "w"}}),
+    )
+    settings = settings_of(reference(before), now, None)
+    assert {change.name for change in settings.changes} == {
+        'options."rope.scale"', "options.rope.scale", 'options.rope."base.freq"', 'options."new.one"',
+        'options."a\\"b"', 'sampling.extra."guided.mode"', "sampling.extra.guided.mode",
+    }  # fmt: skip
+    assert settings.put_back(['options."rope.scale"']).options["rope.scale"] == 1
+    assert settings.put_back(['options."rope.scale"']).options["rope"] == {"scale": 6, "base.freq": 7}
+    assert settings.put_back(["options.rope.scale"]).options["rope"] == {"scale": 2, "base.freq": 7}
+    assert "new.one" not in settings.put_back(['options."new.one"']).options
+    assert answer_settings(settings.put_back(settings.values)) == answer_settings(before)
+    for name in settings.values:
+        assert [c.name for c in settings_of(reference(before), settings.set_alone(name), None).changes] == [name]
+
+
+def test_every_key_of_sampling_and_what_asks_or_formats_the_prompt_can_be_put_back() -> None:
+    """A task's own mode and prompt are rules: where they differ from the reference's, no run compares the two."""
+    keys: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "top_k": 5, "max_tokens": 7, "seed": 3, "stop": ("a",)}
+    keys["extra"] = {"chat_template_kwargs": {"enable_thinking": True}, "min_p": 0.1}
+    assert set(keys) == {field.name for field in fields(Sampling)}
+    before = model(options={"chat_template": "old.jinja"}, sampling=Sampling(**keys))
+    now = model(model="v.gguf", options={"chat_template": "new.jinja"}, sampling=Sampling())
+    settings = settings_of(reference(before), now, None)
+    assert {change.name for change in settings.changes} == {
+        "model", "options.chat_template", "sampling.extra.chat_template_kwargs.enable_thinking", "sampling.extra.min_p",
+        *(f"sampling.{key}" for key in keys if key != "extra"),
+    }  # fmt: skip
+    assert settings.put_back(settings.values) == before
 
 
 def test_without_a_difference_or_without_settings_there_is_nothing_to_search() -> None:

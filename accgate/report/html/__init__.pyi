@@ -1,5 +1,13 @@
+from .cause import blame_html
 from .inline import embed, policy_hash
 from .page import html_report
 from .run import Sides, sides_of
 
-__all__ = ["Sides", "embed", "html_report", "policy_hash", "sides_of"]
+__all__ = [
+    "Sides",
+    "blame_html",
+    "embed",
+    "html_report",
+    "policy_hash",
+    "sides_of",
+]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.errors import SEVERITY
 from accgate.report import words
+from accgate.report.html.cause import cause_section, cause_style
 from accgate.report.html.checks import Pictures, pictures_of, why
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
@@ -84,7 +85,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     )
     values = values_of(result, {}, ROOMS[0])
     sections, data = _sections(result, values["checks"], flips or {}, folder)
-    style, script = _part("report.css"), _part("report.js")
+    style, script = _part("report.css") + cause_style(), _part("report.js")
     policy = (
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -94,6 +95,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         environment.get_template("report.html.j2").render(
             values,
             sections=sections,
+            cause=cause_section(result, folder),
             policy=policy,
             style=Markup(style),
             script=Markup(script),

@@ -1,0 +1,129 @@
+"""The input `blame`: a second container after a regression, whose end changes neither the result nor the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from accgate.report.cause_file import read_cause
+from tests.runner import TOKEN, FakeDocker, Runner, after, commit, posix_tools
+
+pytestmark = posix_tools
+ON = {"ACCGATE_BLAME": "on-failure", "FAKE_CODE": "1"}
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Runner, FakeDocker]:
+    """A runner whose workspace is a pull request; what a limit is for is noted beside docker's calls."""
+    runner = Runner(tmp_path_factory.mktemp("blamed"))
+    (runner.workspace / "accuracy.toml").write_text("base\n")
+    runner.variables["ACCGATE_BASE_SHA"] = commit(runner.workspace, "base")
+    (runner.bin / "timeout").write_text(
+        '#!/bin/sh\necho "$2" >>"$(dirname "$0")/limits"\nshift 2\n"$@"\n',
+    )
+    (runner.bin / "timeout").chmod(0o755)
+    docker = FakeDocker(runner)
+    assert runner.prepare().code == 0
+    return runner, docker
+
+
+def ran(machine: tuple[Runner, FakeDocker], **variables: str) -> tuple[list[list[str]], Path]:
+    """The containers of an evaluation, and its results."""
+    runner, docker = machine
+    docker.forget()
+    for path in (runner.work / "exit-code", runner.bin / "limits"):
+        path.unlink(missing_ok=True)
+    done = runner.evaluate(**variables)
+    assert done.code == 0, done.text
+    return docker.runs, runner.work / "out"
+
+
+def test_after_a_regression_a_container_as_confined_searches_and_cannot_write_the_result(
+    machine: tuple[Runner, FakeDocker],
+) -> None:
+    files = {"/accgate/out/accgate.json": "the result", "/accgate/blame/cause.json": '{"failure": "nothing"}'}
+    (first, second), out = ran(machine, **ON, FAKE_FILES=json.dumps(files), ACCGATE_ENV="HF_TOKEN", HF_TOKEN="hf")
+    runner, docker = machine
+    for option in ("--cap-drop", "--security-opt", "--user", "--memory", "--pids-limit", "--env", "--shm-size"):
+        assert after(first, option) == after(second, option), option
+    mounts = {mount.split("target=")[1] for mount in after(second, "--mount")}
+    assert mounts == {
+        "/accgate/head,readonly", "/accgate/base,readonly", "/accgate/out,readonly", "/accgate/blame",
+        "/home/accgate", "/cache", "/accgate/empty,readonly",
+    }  # fmt: skip
+    assert second[second.index("accgate:test") + 1 :] == [
+        "blame", "/accgate/out", "--config", "/accgate/head/accuracy.toml", "--out", "/accgate/blame", "--samples",
+        "400", "--minutes", "30", "--html", "--base", "/accgate/base/accuracy.toml",
+    ]  # fmt: skip
+    assert TOKEN not in json.dumps(docker.calls)
+    assert (runner.bin / "limits").read_text().split() == ["350m", "31m"]
+    assert (out / "cause.json").read_text() == files["/accgate/blame/cause.json"]
+    assert runner.exit_code == 1
+
+
+def test_it_is_asked_for_and_only_a_regression_is_searched(machine: tuple[Runner, FakeDocker]) -> None:
+    mine = json.dumps({"/accgate/out/cause.json": '{"failure": "a model wrote this"}'})
+    for variables in (
+        {"FAKE_CODE": "1"},
+        {"FAKE_CODE": "1", "ACCGATE_BLAME": "never"},
+        {**ON, "ACCGATE_SHARD": "1/2"},
+        *({**ON, "FAKE_CODE": code} for code in ("0", "2", "3", "4", "137")),
+    ):
+        containers, out = ran(machine, FAKE_FILES=mine, **variables)
+        assert len(containers) == 1, variables
+        assert not (out / "cause.json").exists()  # only a search writes it
+
+
+def test_a_search_that_fails_is_killed_or_writes_no_file_of_its_own_only_says_so(
+    machine: tuple[Runner, FakeDocker],
+) -> None:
+    runner, _ = machine
+    folder = json.dumps({"/accgate/blame/cause.json/in": "it"})
+    for code, files, words in (
+        ("2", "{}", "the search ended with exit code 2"),
+        ("124", "{}", "the search took more than 7 minutes and was stopped"),
+        ("137", "{}", "the container of the search ended with exit code 137"),
+        ("0", folder, "the search ended with exit code 0"),
+    ):
+        _, out = ran(machine, **ON, ACCGATE_BLAME_MINUTES="7", FAKE_BLAME_CODE=code, FAKE_FILES=files,
+                     FAKE_SAYS="::error::mine")  # fmt: skip
+        cause = read_cause(out / "cause.json")
+        assert cause is not None
+        assert cause.failure == f"{words}; blame.log of the results has its output"
+        assert (out / "blame.log").read_text() == "::error::mine\n"
+        assert runner.exit_code == 1
+
+
+def test_what_was_found_before_it_was_killed_is_kept_and_what_is_no_small_plain_file_is_not(
+    machine: tuple[Runner, FakeDocker],
+) -> None:
+    runner, _ = machine
+    found = {"/accgate/blame/cause.json": '{"failure": "so far"}'}
+    _, out = ran(machine, **ON, FAKE_BLAME_CODE="124", FAKE_FILES=json.dumps(found))
+    assert (out / "cause.json").read_text() == '{"failure": "so far"}'
+    docker, secret, target = runner.bin / "docker", runner.folder / "secret", runner.work / "blame/cause.json"
+    whole = docker.read_text()
+    secret.write_text(TOKEN)
+    for act in (f'os.symlink("{secret}", "{target}")', f'open("{target}", "w").write(" " * 1_000_001)'):
+        docker.write_text(whole.replace("    time.sleep", f'    if "blame" in argv: {act}\n    time.sleep'))
+        _, out = ran(machine, **ON)
+        assert "the search ended with exit code 0" in (out / "cause.json").read_text()
+        assert TOKEN not in (out / "cause.json").read_text()
+    docker.write_text(whole)
+
+
+def test_an_input_that_cannot_be_used_is_refused_before_anything_runs(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, docker = machine
+    for name, value, words in (
+        ("ACCGATE_BLAME", "always", "write on-failure or never"),
+        ("ACCGATE_BLAME_SAMPLES", "many", "blame-samples is 'many'; write a whole number such as 400"),
+        ("ACCGATE_BLAME_MINUTES", "0", "blame-minutes is '0'; write a whole number such as 30"),
+        ("ACCGATE_BLAME_MINUTES", "1;id", "blame-minutes is '1;id'"),
+    ):
+        docker.forget()
+        (runner.work / "exit-code").unlink(missing_ok=True)
+        done = runner.evaluate(**{name: value})
+        assert (done.code, docker.runs) == (2, [])
+        assert words in done.text

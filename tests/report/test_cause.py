@@ -1,0 +1,59 @@
+"""What a search for the cause says in words, and as HTML."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from accgate.decision import Change
+from accgate.report import CauseView, blame_html, blame_markdown, policy_hash
+from accgate.report.markdown import fill_template
+from accgate.report.views import ROOMS
+from tests.github.test_cause import blame_of
+
+
+def test_a_bar_shows_how_many_lost_answers_a_setting_explains_and_the_range() -> None:
+    page = blame_html(blame_of())
+    drawings = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page)]
+    assert [svg.get("aria-label") for svg in drawings] == [
+        "options.k: 11 of 20 (6 to 16)", "options.v: 0 of 20 (0 to 4)", "all of them: 20 of 20 (16 to 20)",
+    ]  # fmt: skip
+    first = drawings[0]
+    assert [rect.get("width") for rect in first.iter("rect")] == ["55%"]
+    assert [line.get("x1") for line in first.iter("line")] == ["0", "30%", "30%", "80%"]
+    assert all(svg.get("role") == "img" and svg.get("viewBox") is None for svg in drawings)
+    for words in ("options.k = q4_0 explains 11 of the 20 lost answers", "80 questions", "<td>explains</td>"):
+        assert words in page
+
+
+def test_the_page_runs_and_loads_nothing_and_shows_names_as_text() -> None:
+    hostile = "</style><script>alert(1)</script><img src=//x>\u202e\x1b[31m"
+    blame = blame_of(value=hostile)
+    page = blame_html(replace(blame, fixed=(Change("version", "1", "2", hostile),), ended_early=hostile))
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert policy_hash(style) in page.replace("&#39;", "'")
+    assert "default-src 'none'" in page.replace("&#39;", "'")
+    for words in ("<script", "<img", "style=", "\u202e", "\x1b", "http:", "https:"):
+        assert words not in page
+
+
+def test_in_a_comment_with_little_room_one_short_sentence_is_left() -> None:
+    sides = CauseView(tuple("@<|" * 200 for _ in range(9)), (("@<|" * 200,) * 6,) * 40, "method", "origin")
+    sizes = [len(fill_template({"cause": sides.cut(room)}, "cause.md.j2")) for room in ROOMS]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] < 40_000
+    assert sizes[-1] < 1_500
+
+
+def test_words_say_what_cannot_be_put_back_what_failed_and_that_nothing_explains_the_loss() -> None:
+    blame = blame_of()
+    fixed = (Change("version", "1", "2", "only this version is installed here"),)
+    failed = tuple(replace(trial, problem="no memory") for trial in blame.trials if trial.settings == ("options.v",))
+    text = blame_markdown(replace(blame, fixed=fixed, trials=(blame.trials[0], blame.trials[1], *failed)))
+    plain = text.replace("&#40;", "(").replace("&#41;", ")").replace("&#58;", ":").replace("&#8203;", "")
+    assert "cannot be put back here: version: 1 → 2 (only this version is installed here)." in plain
+    assert "With options.v put back the model could not be asked: no memory." in plain
+    assert "could not be asked |" in plain
+    nothing = replace(blame, causes=(), trials=(replace(blame.trials[2], kind="all back", settings=("options.k",)),))
+    assert "Nothing in the settings explains the loss" in blame_markdown(nothing)
