@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,9 +11,28 @@ from typing import Any, TypedDict
 from accgate import metrics
 from accgate.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation import Evaluation, Observer, Silent, evaluate_checks, failures, unread_problem
+from accgate.evaluation import (
+    RECORDING,
+    EvaluatedRun,
+    Evaluation,
+    Observer,
+    Shard,
+    ShardRun,
+    Silent,
+    begin_shard,
+    ended_shard,
+    evaluate_checks,
+    failures,
+    join,
+    plan_of,
+    read_shard,
+    unread_problem,
+    write_shard,
+    write_union,
+)
 from accgate.planning import Check, plan_checks
 from accgate.references import (
+    Reference,
     ReferenceFile,
     add_runs,
     answer_settings,
@@ -64,12 +83,109 @@ def record(
     CannotEvaluate
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
-    checks = _checks(config, 2 if twice else runs)
+    checks = _checks(_config(config), 2 if twice else runs)
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
     if not add:
-        for check in checks:
-            replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
+        _refuse_replaced(checks, reason)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
+    how = _How(commit, replies, runs, twice, reason)
+    return _written(evaluated, how, added, resume=resume)
+
+
+def record_shard(
+    config: Config | str | Path,
+    shard: Shard,
+    *,
+    out: Path,
+    resume: bool = False,
+    runs: int = 1,
+    twice: bool = False,
+    observer: Observer | None = None,
+) -> ShardRun:
+    """Evaluate one part of the samples of every check, for `record_merged` to write the references of all parts.
+
+    Raises as `record` does, but for references: none is looked at.
+    """
+    config = _config(config)
+    checks = _checks(config, 2 if twice else runs)
+    plan = _shard_plan(config, checks, runs, twice=twice)
+    begin_shard(shard, plan, checks, out, resume=resume)
+    evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent(), shard=shard)
+    done = ended_shard(shard, plan, evaluated)
+    write_shard(done, out)
+    return done
+
+
+def record_merged(
+    config: Config | str | Path,
+    folders: Sequence[Path],
+    *,
+    out: Path,
+    reason: str | None = None,
+    commit: str = "",
+    replies: bool = True,
+) -> list[Path]:
+    """Join the parts that `record_shard` evaluated, in `out`, and write their scores as references; the paths written.
+
+    Raises
+    ------
+    BadInput
+        When a reference would be replaced without a reason, or the parts are not of one plan: what differs, and where.
+    CannotEvaluate
+        As `record` does, and where samples are missing.
+    """
+    config, recording = _config(config), recording_of_shards(folders)
+    if recording is None:
+        raise BadInput(f"{folders[0]}: is of `accgate run --shard`, not of `accgate record --shard`")
+    runs, twice = recording
+    checks = _checks(config, 2 if twice else runs)
+    _refuse_replaced(checks, reason)
+    joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
+    write_union(joined, out)
+    return _written(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
+
+
+def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
+    """Runs of each sample, and whether the second only checks the first, of shards of `record`; None of others.
+
+    Raises
+    ------
+    BadInput
+        When the first folder is no shard, or its plan is damaged.
+    """
+    recording = read_shard(folders[0]).plan.get(RECORDING)
+    if recording is None:
+        return None
+    match recording:
+        case {"runs": int(runs), "twice": bool(twice)} if runs > 0:
+            return runs, twice
+    raise BadInput(f"{folders[0]}: its shard.json is damaged; run that shard again")
+
+
+def _shard_plan(config: Config, checks: Sequence[Check], runs: int, *, twice: bool) -> dict[str, Any]:
+    return {**plan_of([(config.gate, checks)]), RECORDING: {"runs": runs, "twice": twice}}
+
+
+def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:
+    for check in checks:
+        replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
+
+
+@dataclass(frozen=True)
+class _How:
+    """What references say beside their scores, and what they keep."""
+
+    commit: str
+    replies: bool
+    runs: int
+    twice: bool
+    reason: str | None
+
+
+def _written(
+    evaluated: EvaluatedRun, how: _How, added: Mapping[tuple[str, str], Reference], *, resume: bool = False
+) -> list[Path]:
+    """Write the reference of every check, or add to those that are `added` to."""
     written, problems = [], []
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
@@ -80,13 +196,13 @@ def record(
         if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
             problems.append(_unread_text(check, unread))
             continue
-        both, evaluation = evaluation, _first_run(check, evaluation, twice=twice)
-        about = _about(check, evaluation, evaluated.engines[check.model], commit, both)
-        columns: _Columns = {"replies": replies, "answers": _needs_answers(check), "runs": runs}
-        if not add:
-            written.append(write_reference(check.references, about, evaluation.records, reason=reason, **columns))
-        elif not (resume and has_runs(added[_pair(check)], evaluation.records, runs)):
-            written.append(add_runs(added[_pair(check)], about, evaluation.records, **columns))
+        both, evaluation = evaluation, _first_run(check, evaluation, twice=how.twice)
+        about = _about(check, evaluation, evaluated.engines[check.model], how.commit, both)
+        columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
+        if (extended := added.get(_pair(check))) is None:
+            written.append(write_reference(check.references, about, evaluation.records, reason=how.reason, **columns))
+        elif not (resume and has_runs(extended, evaluation.records, how.runs)):
+            written.append(add_runs(extended, about, evaluation.records, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:
@@ -94,9 +210,13 @@ def record(
     return written
 
 
-def _checks(config: Config | str | Path, times: int) -> list[Check]:
+def _config(config: Config | str | Path) -> Config:
+    return config if isinstance(config, Config) else load_config(config)
+
+
+def _checks(config: Config, times: int) -> list[Check]:
     """The checks of a config, with every sample evaluated so many times as often."""
-    planned = plan_checks(config if isinstance(config, Config) else load_config(config), recording=True)
+    planned = plan_checks(config, recording=True)
     return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
 
 

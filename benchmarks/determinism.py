@@ -1,10 +1,11 @@
 """What `deterministic` costs in llama.cpp: `python benchmarks/determinism.py [--json] [--pairs N] [--samples N]`
 
-The same prompts in turns with one token a step (the default) and in llama.cpp's own batches, which round by their
-shape: short replies to prompts that share their head, and chats whose replies are long. The ratio is the time with over
+The same prompts in turns with prompts in whole blocks and requests one at a time (the default), and in llama.cpp's own
+batches, which round by their shape: short replies to prompts that share their head, chats whose replies are long, and
+prompts of some 600 tokens that share nothing. The ratio is the time with over
 the time without, of the processor and of the clock, the median of the pairs; `changed` is the share of replies that
-differ between two turns of batches whose prompts came in another order. With one token a step none may: the benchmark
-ends with an error where one does.
+differ between two turns of batches whose prompts came in another order. With the default none may: the benchmark ends
+with an error where one does.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import statistics
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 if __name__ == "__main__":
@@ -62,7 +63,12 @@ def loads(count: int) -> dict[str, list[Request]]:
     """Requests of both kinds."""
     short = load_task("arithmetic", options={"high": 30}, count=count).samples
     chats = load_task("chats", file=CHATS, options={"count": count // 4}).samples
+    numbers = Random(0)
+    texts = [" ".join(str(numbers.randrange(1000)) for _ in range(150)) for _ in range(count // 10)]
     return {
+        "prompts": [
+            Request(f"p{n}", 0, f"{text} and", mode="completion", max_tokens=4) for n, text in enumerate(texts)
+        ],
         "short": [Request(s.id, 0, s.user, mode="completion", stop=("\n",), max_tokens=8) for s in short],
         "long": [Request(s.id, 0, s.user, system=s.system, max_tokens=64) for s in chats],
     }
@@ -73,11 +79,11 @@ def measured(requests: Sequence[Request], pairs: int) -> dict[str, Any]:
     turns: dict[bool, list[Turn]] = {True: [], False: []}
     for pair in range(pairs):
         for deterministic in (True, False) if pair % 2 else (False, True):
-            order = random.Random(pair).sample(requests, len(requests))
+            order = Random(pair).sample(requests, len(requests))
             turns[deterministic].append(asyncio.run(turn(order, deterministic=deterministic)))
     first, *others = turns[True]
     if any(other.replies != first.replies for other in others):
-        sys.exit("determinism: a reply changed although one token was decoded a step")
+        sys.exit("determinism: a reply changed although requests took turns")
     several = list(zip(turns[False], turns[False][1:], strict=False))
     return {
         "processor": statistics.median(a.processor / b.processor for a, b in zip(*turns.values(), strict=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
     from accgate.config import Config
-    from accgate.evaluation import Observer
+    from accgate.evaluation import Observer, Shard, ShardRun
     from accgate.guard import RuleSets
     from accgate.result import Result
     from accgate.verdict import Readings
@@ -49,6 +49,8 @@ def merge_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", default=CONFIG, type=Path, metavar="FILE", help=f"the config ({CONFIG})")
     selection_options(command)
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for the result ({OUT})")
+    command.add_argument("--reason", metavar="TEXT", help="of `record --shard`: why a reference is replaced")
+    command.add_argument("--no-replies", action="store_true", help="of `record --shard`: keep no replies")
     _decision_options(command)
 
 
@@ -62,7 +64,7 @@ def record_options(command: argparse.ArgumentParser) -> None:
     twice = "evaluate every sample twice, and keep in the reference how many scores differ: the engine's own noise"
     command.add_argument("--check", action="store_true", help=twice)
     command.add_argument("--runs", type=int, default=1, metavar="N", help="evaluate every sample N times (1)")
-    command.add_argument("--shard", help=argparse.SUPPRESS)  # refused with the reason
+    command.add_argument("--shard", metavar="i/N", help="evaluate only part i of N of the samples, for merge")
     command.add_argument("--no-replies", action="store_true", help="keep no replies beside the scores")
 
 
@@ -145,6 +147,11 @@ def _run_shard(arguments: argparse.Namespace) -> int:
             together=arguments.together,
             first=arguments.first,
         )
+    return _print_shard(arguments, shard, done, "decides nothing; `accgate merge` does")
+
+
+def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
+    """Print what a shard has, and what is done with it; its exit code."""
     if arguments.json:
         from accgate.result import to_json
 
@@ -153,23 +160,72 @@ def _run_shard(arguments: argparse.Namespace) -> int:
         for share in done.checks:
             outcome = as_typed(share.problem or f"{share.records:,} records")
             print(f"shard {shard}: {share.model} / {share.task}: {outcome}")
-        print(f"shard {shard} decides nothing; `accgate merge` does, on all {shard.count}")
+        print(f"shard {shard} {what}, on all {shard.count}")
     assert done.exit_code is not None
     return done.exit_code
 
 
 def merge(arguments: argparse.Namespace) -> int:
-    """Join shards, decide and report."""
-    from accgate import gate
+    """Join shards, decide and report; those of `record` become references."""
+    from accgate import gate, record
     from accgate.evaluation import refuse_own_output
     from accgate.report import forget_result
 
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
+    if (recording := record.recording_of_shards(arguments.shards)) is not None:
+        return _merge_recorded(arguments, twice=recording[1])
+    if arguments.reason is not None or arguments.no_replies:
+        raise BadInput("--reason and --no-replies are for shards of `accgate record`; leave them out")
     config, rules, bootstrap = rules_of(arguments)
     result = gate.merge(config, arguments.shards, rules=rules, bootstrap=bootstrap, out=arguments.out)
     _report_result(arguments, result)
     return result.exit_code
+
+
+def _merge_recorded(arguments: argparse.Namespace, *, twice: bool) -> int:
+    """Join shards of `record`, and write the references."""
+    from accgate import record
+    from accgate.references import commit_of
+
+    if arguments.base is not None or arguments.tree is not None or arguments.html:
+        raise BadInput("shards of `accgate record` are merged without a verdict; leave --base, --tree and --html out")
+    config = _recording_config(arguments)
+    paths = record.record_merged(
+        config,
+        arguments.shards,
+        out=arguments.out,
+        reason=arguments.reason,
+        commit=commit_of(config.folder),
+        replies=not arguments.no_replies,
+    )
+    return _print_references(arguments, paths, noise=twice)
+
+
+def _recording_config(arguments: argparse.Namespace) -> Config:
+    """The config whose models are recorded: without --models, those that are judged against no other."""
+    config = config_of(arguments)
+    return config if arguments.models else config.without_baselines()
+
+
+def _record_shard(arguments: argparse.Namespace) -> int:
+    from accgate import record
+    from accgate.evaluation import parse_shard
+
+    shard = parse_shard(arguments.shard)
+    if arguments.add or arguments.reason is not None or arguments.no_replies:
+        fix = "leave --add out, and give --reason and --no-replies to the merge"
+        raise BadInput(f"a shard writes no reference, `accgate merge` does, and a new one; {fix}")
+    done = record.record_shard(
+        _recording_config(arguments),
+        shard,
+        out=arguments.out,
+        resume=arguments.resume,
+        runs=arguments.runs,
+        twice=arguments.check,
+        observer=observer_of(arguments),
+    )
+    return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
 
 
 def record(arguments: argparse.Namespace) -> int:
@@ -177,15 +233,13 @@ def record(arguments: argparse.Namespace) -> int:
     from accgate import record
     from accgate.references import commit_of
 
-    if arguments.shard is not None:
-        raise BadInput("record takes no --shard: a reference is of one run; leave --shard out")
     if arguments.check and (arguments.add or arguments.runs != 1):
         raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
     if arguments.runs < 1:
         raise BadInput(f"--runs is {arguments.runs}; give 1 or more")
-    config = config_of(arguments)
-    if not arguments.models:
-        config = config.without_baselines()
+    if arguments.shard is not None:
+        return _record_shard(arguments)
+    config = _recording_config(arguments)
     paths = record.record(
         config,
         out=arguments.out,
@@ -198,15 +252,20 @@ def record(arguments: argparse.Namespace) -> int:
         twice=arguments.check,
         observer=observer_of(arguments),
     )
+    return _print_references(arguments, paths, noise=arguments.check, added=arguments.add)
+
+
+def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], *, noise: bool, added: bool = False) -> int:
+    """Print which references were written."""
     if arguments.json:
         readings = {as_typed(path): _readings_of(path) for path in paths}
         counts = {path: None if each is None else asdict(each) for path, each in readings.items()}
         print(json.dumps({"references": list(readings), "readings": counts}))
         return PASSED
     for path in paths:
-        noise = _noise_of(path) if arguments.check else ""
-        print(f"{'added to' if arguments.add else 'recorded'} {as_typed(path)}{_readings_text(path)}{noise}")
-    if not arguments.quiet:
+        said = _noise_of(path) if noise else ""
+        print(f"{'added to' if added else 'recorded'} {as_typed(path)}{_readings_text(path)}{said}")
+    if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
 

@@ -71,6 +71,24 @@ class Identity:
             raise _changed(place, FINGERPRINT, before, mark, _balanced(before, mark))
         self._fingerprints[mark] = None
 
+    def join(self, settings: Mapping[str, Any]) -> None:
+        """Take what another process, which asks for the same model, was answered by, as its `settings` have it.
+
+        Raises
+        ------
+        CannotEvaluate
+            When it was another than here, or in a third.
+        """
+        model, marks = settings.get(MODEL), settings.get(FINGERPRINT) or []
+        if model and self._model and model != self._model:
+            raise _apart(MODEL, self._model, model)
+        new = [mark for mark in ([marks] if isinstance(marks, str) else marks) if mark not in self._fingerprints]
+        if new and self._fingerprints and not self._allowed:
+            raise _apart(FINGERPRINT, *self._fingerprints, *new)
+        self._model = self._model or model
+        self._fingerprints.update(dict.fromkeys(new))
+        self._listed = self._listed or dict(settings.get(LISTED, {}))
+
     def see(self, listed: Mapping[str, str]) -> None:
         """Take what the first server says of its model."""
         self._listed = dict(listed)
@@ -113,6 +131,14 @@ def _balanced(before: str, now: str) -> str:
     return (
         "Where both are one model behind a balancer, name them: "
         f'options.fingerprints = ["{before}", "{now}"], or ["{ANY}"] for any'
+    )
+
+
+def _apart(what: str, one: str, other: str) -> CannotEvaluate:
+    return CannotEvaluate(
+        f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another. Answers of two models "
+        "are never mixed: what was finished before is kept. Serve one of them everywhere and go on with --resume, or "
+        f"start in another --out. {_balanced(one, other) if what == FINGERPRINT else ''}".rstrip()
     )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
+from accgate.engines.blocks import Blocks
 from accgate.engines.chat import ChatProbe
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
@@ -30,10 +31,10 @@ MAX_SILENCE = 1800.0  # seconds
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
-# A kernel rounds by the shape of its batch, and that of several slots depends on what comes when. One token a step has
-# one shape, alone or beside others, in a prompt or in a reply: prompts are cached still, and slots take turns.
-ONE_TOKEN = {"n_ubatch": 1}
-UNMIXED = {"n_ubatch": 1, "n_cache_reuse": 0, "kv_unified": False}  # with other values a reply depends on others
+# A kernel rounds by the shape of its batch: prompts are computed in blocks of this size, requests take turns. A state
+# that llama.cpp keeps beside its slots may end amid a block.
+BLOCK = 64  # tokens
+UNMIXED = {"n_cache_reuse": 0, "kv_unified": False, "cache_ram_mib": 0, "n_ctx_checkpoints": 0}
 
 
 class LlamaCppEngine:
@@ -52,6 +53,8 @@ class LlamaCppEngine:
             message = f"is {self.concurrency!r}; write a whole number from 1, the replies decoded at once"
             raise KeyFaults((("options", "n_parallel"), message))
         self._server: Any = None
+        self._key = secrets.token_hex()
+        self._blocks: Blocks | None = None
         self._threads = Threads()
         self._silence = Silence(lambda: "llama.cpp", most_silence(table.options))
         self._is_stalled = False
@@ -66,6 +69,8 @@ class LlamaCppEngine:
         """Load the weights."""
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
+        if self._deterministic:
+            self._blocks = Blocks(params.n_ubatch, params.n_parallel, params.api_keys[0], reuse=params.cache_prompt)
         try:
             loading = Silence(lambda: f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
             self._server = await loading.reply(self._threads.call(xllamacpp.Server, params))
@@ -81,12 +86,16 @@ class LlamaCppEngine:
     def _parameters(self, xllamacpp: Any) -> Any:
         """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
         params = xllamacpp.CommonParams()
-        for name, value in (DEFAULTS | (ONE_TOKEN if self._deterministic else {})).items():
+        shapes = {"n_ubatch": BLOCK} | fixed_shapes(self._options) if self._deterministic else {}
+        for name, value in (DEFAULTS | shapes).items():
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
-        params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [secrets.token_hex()], False
+        params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [self._key], False
         if faults := list(_set_options(params, self._options, ("options",))):
             raise KeyFaults(*faults)
+        if self._deterministic and (params.n_batch % params.n_ubatch or params.n_batch < params.n_ubatch):
+            fault = f"is {params.n_batch}; write a multiple of n_ubatch ({params.n_ubatch}), or deterministic = false"
+            raise KeyFaults((("options", "n_batch"), fault))
         params.model.path = str(self._path)
         return params
 
@@ -98,7 +107,10 @@ class LlamaCppEngine:
         assert self._server is not None
         handle = self._server.handle_chat_completions if request.mode == "chat" else self._server.handle_completions
         body = body_of(request, self._path.name)
-        answer = self._threads.call(handle, body)
+        if self._blocks:
+            answer = self._threads.call(self._blocks.answer, self._server, handle, body)
+        else:
+            answer = self._threads.call(handle, body)
         try:
             response = await self._silence.reply(answer, request.max_tokens)
         except Stalled:
@@ -138,6 +150,14 @@ def is_deterministic(options: Mapping[str, Any]) -> bool:
     return options.get("deterministic", "mmproj" not in options) is True
 
 
+def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What llama.cpp's parameters must be where replies are deterministic.
+
+    How many tokens a draft model proposes depends on what it computed before, so these are decoded one by one.
+    """
+    return UNMIXED | ({"n_ubatch": 1} if "speculative" in options else {})
+
+
 def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """llama.cpp's options of a model's, without accgate's own.
 
@@ -155,7 +175,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if is_deterministic(options):
         faults.extend(
             (("options", name), f"is {value_text(options[name])} where replies are deterministic; {take_out}")
-            for name, value in UNMIXED.items()
+            for name, value in fixed_shapes(options).items()
             if options.get(name, value) != value
         )
     if faults:

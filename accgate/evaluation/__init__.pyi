@@ -15,12 +15,13 @@ from .run import (
 )
 from .sample import rescore
 from .shards.merge import join, refuse_own_output, write_union
-from .shards.run import SHARD, ShardRun, begin_shard, ended_shard, plan_of, write_shard
+from .shards.run import RECORDING, SHARD, ShardRun, begin_shard, ended_shard, plan_of, read_shard, write_shard
 from .shards.shard import Shard, parse_shard
 from .shards.siblings import place_in
 from .stored import read_evaluation
 
 __all__ = [
+    "RECORDING",
     "SHARD",
     "Cache",
     "CacheEntry",
@@ -47,6 +48,7 @@ __all__ = [
     "plan_of",
     "prune",
     "read_evaluation",
+    "read_shard",
     "refuse_own_output",
     "refuse_unknown_ids",
     "rescore",

@@ -22,7 +22,7 @@ from accgate.evaluation.resume import expect_same_server, refuse_unfinished, res
 from accgate.evaluation.scoring import Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, PlannedModel
-from accgate.records import OPERATIONAL, PLAN, Record, paths_of
+from accgate.records import OPERATIONAL, PLAN, Record, paths_of, refuse_unwritable
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -84,11 +84,12 @@ def evaluate_checks(
     Raises
     ------
     BadInput
-        For engine options or earlier records that cannot be used.
+        For engine options or earlier records that cannot be used, or a folder that cannot be written.
     Interrupted
         When SIGINT or SIGTERM came and what was in flight has finished.
     """
     began, clock = datetime.now(timezone.utc), time.monotonic()
+    refuse_unwritable(out)
     engines = {name: model.engine() for name, model in models_of(checks).items()}
     questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
     if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:

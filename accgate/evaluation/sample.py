@@ -44,7 +44,8 @@ async def ask(
     """
     began, thoughts = clock(), thoughts or Thoughts()
     task = assignment.task.part_of(sample)
-    assignment = replace(assignment, task=task)
+    if task is not assignment.task:
+        assignment = replace(assignment, task=task)
     error: str | None = None
     attacked: float | tuple[float | None, ...] | None = None
     attacked_reading: tuple[str | None, ...] | None = None
@@ -112,7 +113,8 @@ async def _answer(
     answer = reading.answer
     if task.by_likelihood and answer is not None:  # a recording of the likeliest option
         answer = answer.partition(SEPARATOR)[0]
-    reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
+    if (reading.text, reading.reasoning) != (reply.text, reply.reasoning):
+        reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
     if reply.score is not None:  # how the reply was read then only the recording knows
         _check_recorded(engine, task, sample, reply.score)
         return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import sys
+import tempfile
 import urllib.parse
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -271,6 +272,25 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def refuse_unwritable(out: Path) -> None:
+    """Refuse a folder for results that cannot be written, or made, before anything is asked for it.
+
+    Raises
+    ------
+    BadInput
+        What stands in the way.
+    """
+    folder = next(each for each in (out, *out.absolute().parents) if each.exists())
+    if folder == out and not out.is_dir():
+        raise BadInput(f"{out}: is a file; name a folder with --out")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        fix = "name another folder with --out, or make this one writable"
+        raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
 
 
 def write_atomically(path: Path, content: bytes) -> None:

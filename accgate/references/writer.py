@@ -18,6 +18,7 @@ from accgate.records import (
     Record,
     Scores,
     collect,
+    json_line,
     read_gzip_lines,
     readings_of,
     split_readings,
@@ -233,7 +234,7 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
         raise BadInput(
             f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
         )
-    clusters = {record.key: record.cluster for record in records}
+    clusters = {record.key: record.cluster for record in records if record.cluster is not None}
     return collect({record.key: record.score for record in records}, side, clusters)
 
 
@@ -297,6 +298,13 @@ def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
         own = [record for record in records if record.repeat // repeats == run]
         if run:
             own = [replace(record, repeat=record.repeat - run * repeats) for record in own]
-        lines = sorted(map(to_line, own))
-        digests.append(hashlib.sha256(b"".join(lines)).hexdigest())
+        sha256 = hashlib.sha256()
+        for record in sorted(own, key=_line_order):  # as their lines would be, of which a million fill memory
+            sha256.update(to_line(record))
+        digests.append(sha256.hexdigest())
     return tuple(digests)
+
+
+def _line_order(record: Record) -> bytes:
+    """The beginning of a record's line, up to the comma after its repeat."""
+    return json_line({"id": record.id, "repeat": record.repeat})[:-2] + b","

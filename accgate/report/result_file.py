@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation import SHARD
 from accgate.inputs import read_plain
-from accgate.records import write_atomically
+from accgate.records import refuse_unwritable, write_atomically
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
 from accgate.text import clip
 from accgate.verdict import Verdict, sentence
@@ -28,12 +28,11 @@ def forget_result(out: Path) -> None:
     Raises
     ------
     BadInput
-        When `out` is a file.
+        When it is a file, or cannot be written.
     CannotEvaluate
-        When it cannot be written.
+        When they cannot be removed.
     """
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"{out}: is a file; name a folder with --out")
+    refuse_unwritable(out)
     with writing(out, "name another folder with --out, or make this one writable"):
         for name in (NAME, REPORT, HTML, CAUSE, CAUSE_HTML, SHARD):
             (out / name).unlink(missing_ok=True)

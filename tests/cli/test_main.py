@@ -75,6 +75,24 @@ def test_quiet_says_nothing_while_it_runs(project: Project, capsys) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(project: Project, capsys) -> None:
+    (project.folder / "file").touch()
+    folders = [
+        project.folder / "file" / "in",
+        *(Path(each, "out") for each in ("/proc", "/sys") if Path(each).is_dir()),
+    ]
+    for command in (["run"], ["record", "--reason", "new"], ["run", "--shard", "1/2"], ["merge", str(project.folder)]):
+        config = [str(project.config)] if command[0] != "merge" else ["--config", str(project.config)]
+        for out in folders:  # root may write where only permissions forbid it, but not here
+            capsys.readouterr()
+            assert main([*command, *config, "--out", str(out)]) == 2, (command, out)
+            said = capsys.readouterr()
+            assert said.err.startswith(f"accgate: {out.parent}: cannot be written: "), said.err
+            assert said.err.endswith("; name another folder with --out, or make this one writable\n")
+            assert said.out == ""
+            assert said.err.count("\n") == 1
+
+
 def test_a_report_is_written_beside_the_result(project: Project, capsys) -> None:
     assert project.run(right_but(40, N)) == 1
     written = (project.out / "report.md").read_text(encoding="utf-8")

@@ -9,7 +9,9 @@ import socket
 import sys
 from dataclasses import replace
 from importlib import util
+from itertools import cycle
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +26,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
 from tests.engines.planned import engine_of, planned_model
+from tests.servers import Server
 
 URL = "http://127.0.0.1:8000/v1"
 INNER = f'engine = "openai", options = {{ base_url = "{URL}"'
@@ -222,3 +225,42 @@ def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPat
 
     asyncio.run(work())
     assert type(pickle.loads(pickle.dumps(EngineDied("x")))) is EngineDied
+
+
+def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: Path) -> None:
+    class Either:
+        """Two replicas, asked in turns; what travels between their processes is pickled."""
+
+        def __init__(self, hosts: list[Host]) -> None:
+            self._turns = cycle(hosts)
+
+        async def call(self, method: str, *arguments: object) -> object:
+            outcome = pickle.loads(pickle.dumps(await getattr(next(self._turns), method)(*arguments)))
+            assert outcome.completion_tokens == outcome.value.completion_tokens
+            return outcome
+
+    async def work(first: dict[str, str], second: dict[str, str], more: str = "") -> dict[str, object]:
+        hosts = []
+        with Server() as one, Server() as two:
+            one.says, two.says = first, second  # type: ignore[assignment]
+            for server in (one, two):
+                options = f'base_url = "{server.url}", max_retries = 0{more}'
+                engine = made(tmp_path, f'engine = "openai", options = {{ {options} }}')
+                assert isinstance(engine, RayEngine)
+                hosts.append(Host())
+                await hosts[-1].start(engine._spec)
+            engine._replicas, engine._lifeline = Either(hosts), SimpleNamespace(run=lambda asked: asked)  # type: ignore[assignment]
+            try:
+                replies = [await engine.complete(Request(str(n), 0, "1 + 2")) for n in range(3)]
+            finally:
+                await asyncio.gather(*(host.close() for host in hosts))
+            assert all(isinstance(reply, Reply) for reply in replies)
+            return engine.identity.settings()
+
+    a, b = {"system_fingerprint": "a"}, {"system_fingerprint": "b"}
+    assert asyncio.run(work(a, a))["system_fingerprint"] == "a"
+    assert asyncio.run(work(a, b, ', fingerprints = ["a", "b"]'))["system_fingerprint"] == ["a", "b"]
+    with pytest.raises(CannotEvaluate, match=r"system_fingerprint is 'a' at one, and 'b' at another.*\["):
+        asyncio.run(work(a, b))
+    with pytest.raises(CannotEvaluate, match="not one model: model is 'toy-1' at one, and 'toy-2' at another"):
+        asyncio.run(work({"model": "toy-1"}, {"model": "toy-2"}))

@@ -154,12 +154,16 @@ def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response
 
 def test_options_that_make_a_reply_depend_on_others_go_only_without_determinism(tmp_path: Path) -> None:
     (tmp_path / "weights.gguf").touch()
-    for option in ("n_ubatch = 512", "n_cache_reuse = 64", "kv_unified = true"):
-        name, _, value = option.partition(" = ")
+    draft = "n_ubatch = 64, speculative = { draft = { n_max = 4 } }"
+    for option in ("n_cache_reuse = 64", "kv_unified = true", "cache_ram_mib = 64", "n_ctx_checkpoints = 4", draft):
+        name, value = option.partition(",")[0].split(" = ")
         (said,) = refusals(tmp_path, "llamacpp", "weights.gguf", option)
         assert said.startswith(f"4: models.m.options.{name}: is {value} where replies are deterministic; take it out")
         made(tmp_path, "llamacpp", "weights.gguf", f"deterministic = false, {option}")
-    made(tmp_path, "llamacpp", "weights.gguf", "n_ubatch = 1")
+    for option in ("n_ubatch = 1", "n_ubatch = 512", "n_batch = 128"):
+        made(tmp_path, "llamacpp", "weights.gguf", option)
+    (said,) = refusals(tmp_path, "llamacpp", "weights.gguf", "n_batch = 100")
+    assert "options.n_batch: is 100; write a multiple of n_ubatch (64), or deterministic = false" in said
     (said,) = refusals(tmp_path, "llamacpp", "weights.gguf", 'deterministic = "no"')
     assert said.endswith("deterministic: is 'no'; write true or false")
     (said,) = refusals(tmp_path, "llamacpp", "weights.gguf", 'deterministic = true, mmproj = { path = "p" }')

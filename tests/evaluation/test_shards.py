@@ -187,11 +187,6 @@ def test_recorded_samples_of_no_task_are_refused_in_every_shard(
     assert "1 recorded samples belong to no task" in said(capsys)
 
 
-def test_a_reference_is_not_recorded_in_shards(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    assert project.record(args=["--shard", "1/2", "--reason", "faster"]) == 2
-    assert "record takes no --shard: a reference is of one run; leave --shard out" in said(capsys)
-
-
 def test_without_a_reference_nothing_is_evaluated(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.answer(right_but(0))

@@ -14,7 +14,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.llamacpp import LlamaCppEngine
+from accgate.engines.blocks import Blocks
+from accgate.engines.llamacpp import BLOCK, LlamaCppEngine
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -108,6 +109,8 @@ def test_the_engine_says_what_runs(loaded: LlamaCppEngine) -> None:
 def test_a_reply_has_the_same_bits_whatever_came_before_it_or_is_beside_it(tmp_path: Path) -> None:
     samples = load_task("arithmetic", options={"high": 20}, count=4).samples
     asked = [Request(s.id, 0, s.user, mode="completion", stop=("\n",), max_tokens=6, logprobs=True) for s in samples]
+    heads = [" ".join(f"{n} and {n + k}." for n in range(30)) for k in (1, 1, 2)]  # two share theirs
+    asked += [Request(f"l{n}", 0, f"{head} So {n}", max_tokens=4, logprobs=True) for n, head in enumerate(heads)]
 
     async def replies_of(requests: list[Request], slots: int, options: str) -> dict[str, Any]:
         made = engine(tmp_path, f"n_parallel = {slots}\nn_ctx = {512 * slots}\n{options}")
@@ -126,6 +129,32 @@ def test_a_reply_has_the_same_bits_whatever_came_before_it_or_is_beside_it(tmp_p
     assert differ("") == 0
     assert differ('cache_type_k = "q8_0"\ncache_type_v = "q8_0"') == 0
     assert differ("deterministic = false") > 0, "batches no longer round by their shape: the option has no use"
+
+
+def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine) -> None:
+    text = " ".join(map(str, range(60)))
+
+    def cached(end: str) -> int:
+        body = {"prompt": text + end, "max_tokens": 1, "temperature": 0.0}
+        response = loaded._blocks.answer(loaded._server, loaded._server.handle_completions, body)
+        assert response["choices"][0]["text"]
+        return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
+
+    blocks = loaded._blocks
+    assert isinstance(blocks, Blocks)
+    asyncio.run(loaded.complete(QUESTIONS[2]))  # the slot holds another prompt
+    assert cached(" or") == 0
+    assert cached(" and") == cached(" and so") == 2 * BLOCK
+    blocks._prompts[0] = [*blocks._prompts[0][:70], *[0] * 70]
+    assert cached(" and so on") == BLOCK
+    asyncio.run(loaded.complete(QUESTIONS[2]))
+    blocks._prompts[0] = blocks._tokens(loaded._server.listening_address, {"prompt": text})  # which it does not hold
+    assert cached(" or else") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "_tokens", lambda *_: [0] * 90)  # a template that makes another prompt than it says
+        assert [cached(" or else") for _ in range(3)] == [0, 0, 0]
+        patch.setattr(blocks, "_key", "wrong")
+    assert cached(" at last") == 0
 
 
 def test_a_prompt_beyond_the_context_fails_its_sample_and_no_other(loaded: LlamaCppEngine) -> None:

@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import Any, TypeVar
 
 from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
+from accgate.engines.identity import identity_of
 from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
+T = TypeVar("T")
 MOST_CALLS = 100_000  # of one actor at once: the replicas' slots are what limits, not Ray
 
 
@@ -50,6 +52,19 @@ def outward(error: AccgateError) -> AccgateError:
     return KeyNotReady(outer(error.key), error.fault) if isinstance(error, KeyNotReady) else error
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What an engine that asks servers gave, and who answers it as far as it knows, as `Identity.settings` has it."""
+
+    value: Any
+    served: Mapping[str, Any]
+
+    @property
+    def completion_tokens(self) -> int | None:
+        """Tokens of the reply, where they are known."""
+        return getattr(self.value, "completion_tokens", None)
+
+
 class Host:
     """The actor: an engine in a process of a node. Its errors are returned, since Ray would wrap them in its own."""
 
@@ -68,11 +83,11 @@ class Host:
         except AccgateError as error:
             return outward(error)
 
-    async def complete(self, request: Request) -> Reply | Exception:
+    async def complete(self, request: Request) -> Reply | Answered | Exception:
         """The engine's reply."""
         assert self._engine is not None
         try:
-            return await self._engine.complete(request)
+            return self._answered(await self._engine.complete(request))
         except Exception as error:
             return await self._told(error)
 
@@ -82,9 +97,13 @@ class Host:
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
         try:
-            return await score(request, continuation)
+            return self._answered(await score(request, continuation))
         except Exception as error:
             return await self._told(error)
+
+    def _answered(self, value: T) -> T | Answered:
+        identity = identity_of(self._engine)
+        return value if identity is None else Answered(value, identity.settings())
 
     async def _told(self, error: Exception) -> Exception:
         """The error as it is returned; after a death all are of that, and what the dead engine left is freed first."""

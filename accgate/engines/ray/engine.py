@@ -15,7 +15,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import Engine, LogProbs, ModelTable, Reply, Request
-from accgate.engines.ray.actors import Actor, Spec, outward
+from accgate.engines.identity import Identity
+from accgate.engines.ray.actors import Actor, Answered, Spec, outward
 from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
@@ -92,6 +93,7 @@ class RayEngine:
         self.unchecked = None if unchecked is None else outward(unchecked)
         self.concurrency = options.replicas * (1 if self.inner is None else self.inner.concurrency)
         self._options = options
+        self.identity = Identity(options.options.get("fingerprints", ()))
         self._connection: Connection | None = None
         self._lifeline: Lifeline | None = None
         self._replicas: Replicas | None = None
@@ -153,7 +155,11 @@ class RayEngine:
     async def _asked(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"
         assert self._lifeline is not None
-        return await self._lifeline.run(self._replicas.call(method, *arguments))
+        outcome = await self._lifeline.run(self._replicas.call(method, *arguments))
+        if not isinstance(outcome, Answered):
+            return outcome
+        self.identity.join(outcome.served)
+        return outcome.value
 
     def describe(self) -> EngineInfo:
         """The replicas' engine; on how many of them it runs changes no answer, and stands in the options."""

@@ -25,7 +25,7 @@ from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_sha
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, stopped_evaluation
 from accgate.planning import Check
-from accgate.records import MERGED, PLAN, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
+from accgate.records import MERGED, PLAN, SERVED, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
 from accgate.text import some_of
 
 
@@ -108,7 +108,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
                 continue
             samples = pool.check.task.samples
             write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
-            settings = settings_of(pool.whole)
+            settings = settings_of(pool.whole) | ({SERVED: pool.served} if pool.served else {})
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
     write_shard(joined.run, out)

@@ -13,7 +13,7 @@ from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import assignment_of
-from accgate.evaluation.shards.run import ShardRun
+from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check
 from accgate.records import NOT_COMPARED, PLAN, SERVED, Record, paths_of, read_records, settings_of_run, to_line
@@ -85,6 +85,16 @@ class Pool:
         return {key: records[key] for key in self.keys if key in records}
 
     @property
+    def served(self) -> dict[str, Any]:
+        """Who answered, as far as any shard's replies or servers said it; of several fingerprints all."""
+        tables = [table for source in self.sources if isinstance(table := source.settings.get(SERVED), Mapping)]
+        served: dict[str, Any] = {}
+        for key, value in ((key, value) for table in tables for key, value in table.items()):
+            both = isinstance(value, list) and isinstance(served.get(key), list)
+            served[key] = sorted({*served[key], *value}) if both else served.get(key, value)
+        return served
+
+    @property
     def whole(self) -> Assignment:
         """The check as one run would be assigned it."""
         return assignment_of(self.check, self.engine)
@@ -119,6 +129,7 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
     """Where the shards were planned by other rules, or by another accgate, than this merge."""
     plans = {HERE: plan} | {str(folder): run.plan for folder, run in runs.items()}
     faults = mismatches("accgate", {place: {"version": each.get("accgate")} for place, each in plans.items()})
+    faults += mismatches("accgate record", {place: {RECORDING: each.get(RECORDING)} for place, each in plans.items()})
     rules = {place: each.get("checks") or {} for place, each in plans.items()}
     for name in sorted({name for each in rules.values() for name in each}):
         without = [place for place, each in rules.items() if name not in each]

@@ -16,6 +16,7 @@ from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.planning import Check
 from accgate.records import Scores, paths_of, write_atomically
 
+RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
 
 

@@ -1,0 +1,128 @@
+"""`accgate record --shard i/N` and the merge that writes the reference: the one that a whole run would have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.records.file import paths_of
+from tests.gates import Project, right_but, said, write_lines
+from tests.servers import Server
+
+
+def answer(project: Project) -> None:
+    """The same scores in each of two runs."""
+    rows = zip(project.ids(), right_but(17), strict=True)
+    write_lines(project.scores, [{"id": i, "repeat": r, "score": s} for i, s in rows for r in range(2)])
+
+
+def record(project: Project, shard: str, *args: str, out: Path | None = None) -> int:
+    folder = out or project.folder / f"part-{shard[0]}"
+    return main(["record", str(project.config), "--shard", shard, "--out", str(folder), "--quiet", *args])
+
+
+def merge(project: Project, *args: str, parts: str = "12") -> int:
+    folders = [str(project.folder / f"part-{part}") for part in parts]
+    return main(["merge", *folders, "--config", str(project.config), "--out", str(project.folder / "merged"), *args])
+
+
+def reference(project: Project) -> tuple[list[str], bytes, bool]:
+    """What the reference's files say; how fast it was, and a run's digest with its seconds, are of one run alone."""
+    (path,) = project.store.rglob("sums.toml")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(("samples_per_second", "    "))]
+    return lines, path.with_name("sums.scores.csv").read_bytes(), [*path.parent.glob("sums.replies*")] != []
+
+
+@pytest.mark.parametrize("args", [[], ["--runs", "2"], ["--check"]])
+def test_the_merged_reference_is_that_of_a_whole_run(tmp_path: Path, args: list[str], capsys) -> None:
+    whole, parted = (Project(tmp_path / name) for name in ("whole", "parted") if not (tmp_path / name).mkdir())
+    for project in (whole, parted):
+        answer(project)
+    assert whole.record(args=args) == 0
+    assert [record(parted, shard, *args) for shard in ("2/2", "1/2")] == [0, 0]
+    assert "shard 1/2 writes no reference; `accgate merge` does, on all 2" in capsys.readouterr().out
+    assert not parted.store.exists()
+    assert merge(parted) == 0
+    assert reference(parted) == reference(whole)
+    assert ("two runs differ in 0% of the scores" in capsys.readouterr().out) == ("--check" in args)
+    assert whole.run() == parted.run() == 0
+    capsys.readouterr()
+    assert merge(parted, "--json") == 2
+    assert "--reason" in said(capsys)
+    assert merge(parted, "--json", "--reason", "again", "--no-replies") == 0
+    assert [Path(path).name for path in json.loads(capsys.readouterr().out)["references"]] == ["sums.toml"]
+    assert not reference(parted)[2]
+
+
+def test_parts_that_are_missing_or_of_another_plan_write_no_reference(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path)
+    answer(project)
+    assert record(project, "1/2") == 0
+    assert merge(project, parts="1") == 3
+    assert "100 of 200 samples lack records: 100 of shard 2/2, which was not given" in said(capsys)
+    assert record(project, "2/2", "--runs", "2") == 0
+    assert merge(project) == 2
+    assert "accgate record: recording.runs is 1 in this merge," in said(capsys)
+    assert not project.store.exists()
+    assert record(project, "2/2") == 0
+    assert merge(project) == 0
+    code = main(["run", str(project.config), "--shard", "2/2", "--out", str(tmp_path / "part-2"), "--quiet"])
+    assert (code, merge(project, "--reason", "new")) == (0, 2)
+    assert "accgate record: recording is {" in said(capsys)
+    assert merge(project, parts="21") == 2
+    assert "accgate record: recording is" in said(capsys)
+    path = tmp_path / "part-1" / "shard.json"
+    path.write_text(path.read_text().replace('"runs": 1', '"runs": 0'))
+    assert merge(project) == 2
+    assert "part-1: its shard.json is damaged; run that shard again" in said(capsys)
+
+
+def test_options_of_the_wrong_half_are_refused(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path)
+    assert project.record(right_but(17)) == 0
+    for args in (["--add"], ["--reason", "new"], ["--no-replies"]):
+        assert record(project, "1/2", *args) == 2
+        assert "a shard writes no reference, `accgate merge` does" in said(capsys)
+    assert [record(project, shard) for shard in ("1/2", "2/2")] == [0, 0]
+    assert merge(project, "--html") == 2
+    assert "shards of `accgate record` are merged without a verdict" in said(capsys)
+    main(["run", str(project.config), "--shard", "1/2", "--out", str(tmp_path / "part-1"), "--quiet"])
+    assert merge(project, "--no-replies") == 2
+    assert "--reason and --no-replies are for shards of `accgate record`" in said(capsys)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with Server() as made:
+        (tmp_path / "accuracy.toml").write_text(
+            f'[models.m]\nengine = "openai"\nmodel = "toy"\noptions = {{ base_url = "{made.url}" }}\n'
+            "[tasks.arithmetic]\noptions = { high = 20 }\nnum_samples = 40\n"
+        )
+        yield made
+
+
+def test_a_merged_folder_says_who_answered_and_two_models_are_not_merged(
+    tmp_path: Path, server: Server, capsys
+) -> None:
+    config, out = str(tmp_path / "accuracy.toml"), tmp_path / "merged"
+
+    def parts(*builds: str) -> int:
+        folders = [str(tmp_path / build) for build in builds]
+        for number, (build, folder) in enumerate(zip(builds, folders, strict=True), 1):
+            server.says = {"model": "toy-1", "system_fingerprint": build}
+            assert main(["record", config, "--shard", f"{number}/2", "--out", folder, "--quiet"]) == 0
+        return main(["merge", *folders, "--config", config, "--out", str(out)])
+
+    assert parts("a", "b") == 2
+    assert 'system_fingerprint is "a" in' in said(capsys)
+    server.says = {"model": "toy-1", "system_fingerprint": "a"}
+    assert main(["record", config, "--shard", "2/2", "--out", str(tmp_path / "b"), "--quiet"]) == 0
+    assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), "--config", config, "--out", str(out)]) == 0
+    settings = json.loads(paths_of(out, "m", "arithmetic").settings.read_text())
+    assert {key: settings["served"][key] for key in ("model", "system_fingerprint")} == {
+        "model": "toy-1", "system_fingerprint": "a",
+    }  # fmt: skip
