@@ -9,6 +9,7 @@ from .progress import ProgressBar
 from .repetition import print_asked_again, print_sample
 from .result_file import differences, forget_result, junit_xml, read_result, result_schema, write_result
 from .statement import statement_of
+from .story import SIGNS, Story, headline_of, story_of
 from .terminal import (
     COLOURS,
     PlainConsole,
@@ -19,16 +20,17 @@ from .terminal import (
     print_result,
     print_table,
 )
-from .words import SYMBOLS, explanation_of, find_check, headline_of
+from .words import explanation_of, find_check
 
 __all__ = [
     "COLOURS",
     "LINKED",
-    "SYMBOLS",
+    "SIGNS",
     "About",
     "Failure",
     "PlainConsole",
     "ProgressBar",
+    "Story",
     "blame_markdown",
     "blame_sentences",
     "cell",
@@ -67,5 +69,6 @@ __all__ = [
     "result_schema",
     "shared_head",
     "statement_of",
+    "story_of",
     "write_result",
 ]

@@ -34,11 +34,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accgate._version import __version__
-from accgate.report import words
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template, tail, values_of
+from accgate.report.story import headline_of, is_bootstrap
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
-from accgate.report.words import headline_of, is_bootstrap
 
 if TYPE_CHECKING:
     from accgate.guard import Guard
@@ -172,7 +171,7 @@ def _values(
     )
     verdicts = {verdict.verdict for verdict in result.decided} if result is not None else set()
     return values | {
-        "own_headline": words.headline(values["result"]) if result is not None else "",
+        "own_headline": headline_of(values["result"]).text if result is not None else "",
         "symbol": symbol,
         "headline": text,
         "about": replace(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
 from accgate.report.groups import GROUP_HEADINGS
+from accgate.report.story import headline_of
 from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shorten_result
-from accgate.report.words import headline_of
 from accgate.text import clip, number, signed, visible
 from accgate.verdict import other_rules
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from accgate.report import words
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import SHORT_HEADINGS, short_rows
+from accgate.report.story import headline_of
 from accgate.result import Result
 from accgate.text import number, visible
 from accgate.verdict import (
@@ -44,7 +45,7 @@ COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-r
 def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None) -> None:
     """The verdict of a run: headline, table, and the reasons and flips of what did not pass."""
     colour = COLOURS[result.verdict]
-    console.print(Panel(Text(words.headline(result), style=f"bold {colour}"), border_style=colour, expand=False))
+    console.print(Panel(Text(headline_of(result).text, style=f"bold {colour}"), border_style=colour, expand=False))
     rows: list[list[str | Text]] = [
         [*words.row(verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict])] for verdict in result.decided
     ]

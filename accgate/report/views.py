@@ -14,6 +14,7 @@ from accgate.errors import SEVERITY
 from accgate.report import words
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import group_rows
+from accgate.report.story import SIGNS
 from accgate.verdict import (
     drift_sentence,
     flip_counts,
@@ -145,7 +146,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
-        symbol=words.SYMBOLS[verdict.verdict],
+        symbol=SIGNS[verdict.verdict],
         row=words.row(verdict),
         gauge=gauge(
             verdict.reference.mean,

@@ -1,0 +1,91 @@
+"""What the reader of a run can do now: one to three steps, of which none names a cause that the run does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from accgate.report.contrast import settings_of
+from accgate.verdict import Verdict, deciding_theta, needed_samples
+
+if TYPE_CHECKING:
+    from accgate.result import Result
+
+
+class Words(NamedTuple):
+    """A part of a sentence; `is_code` is to be typed or is the name of a setting."""
+
+    text: str
+    is_code: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that the reader can do now: a sentence in parts, without a full stop.
+
+    `kind` is `next`, or `accept` for the way to accept a loss or a first reference.
+    """
+
+    kind: Literal["next", "accept"]
+    words: tuple[Words, ...]
+
+    def __str__(self) -> str:
+        return "".join(part.text for part in self.words)
+
+
+def steps_of(result: Result, checks: Sequence[Verdict], answers_commands: bool) -> list[Step]:
+    """What to do after a run whose checks these are, worst first; `answers_commands` is of the repository."""
+    if not checks:
+        return []
+    lead = checks[0]
+    if lead.verdict == "regression":
+        return [*_after_regression(lead), _accept("the loss", answers_commands, " --reason TEXT")]
+    if lead.verdict == "no-reference":
+        trust = _next(
+            "record a version that you trust with ", Words("accgate record", True), " and commit what it writes"
+        )
+        return [trust] if not answers_commands else [trust, _accept("these scores as the reference", True, "")]
+    if lead.verdict == "error":
+        return [_next("fix the cause, then go on with ", Words("accgate run --resume", True))]
+    if lead.verdict == "inconclusive":
+        return [_after_inconclusive(result, lead)]
+    return []
+
+
+def _next(*words: str | Words) -> Step:
+    return Step("next", tuple(word if isinstance(word, Words) else Words(word) for word in words))
+
+
+def _accept(what: str, answers_commands: bool, reason: str) -> Step:
+    if answers_commands:
+        return Step("accept", (Words(f"To accept {what}, comment "), Words("/accgate accept REASON", True)))
+    record = Words(f"accgate record{reason}", True)
+    return Step("accept", (Words(f"To accept {what}, run "), record, Words(" and commit its files")))
+
+
+def _after_regression(lead: Verdict) -> list[Step]:
+    steps = []
+    if lead.lost_unread and lead.lost and 2 * lead.lost_unread >= lead.lost:
+        steps.append(_next("look first at replies that can no longer be read: their form, or where they are cut off"))
+    changes = len(lead.settings_changed)
+    if changes > 1:
+        blame = Words("accgate blame", True)
+        return [*steps, _next("undo the settings below and push; ", blame, " finds which one did it")]
+    if changes == 1:
+        name = settings_of(lead)[0].name
+        return [*steps, _next("put ", Words(name, True), " back and push")]
+    bisect = Words("accgate bisect", True)
+    return [*steps, _next("no setting changed: fix the code and push; ", bisect, " finds the commit")]
+
+
+def _after_inconclusive(result: Result, lead: Verdict) -> Step:
+    theta, samples = deciding_theta(lead), needed_samples(lead)
+    if theta is None or samples is None:
+        return _next(Words("accgate plan", True), " shows how many samples each theta needs")
+    needs_approval = "" if result.rules == "own" else " and needs an approval"
+    return _next(
+        f"evaluate about {samples:,} samples ({lead.n:,} now), or set ",
+        Words(f"theta = {theta}", True),
+        f", which loosens the rules{needs_approval}",
+    )
