@@ -49,7 +49,7 @@ def steps_of(result: Result, checks: Sequence[Verdict], answers_commands: bool) 
     if lead.verdict == "error":
         return [_next("fix the cause, then go on with ", Words("accgate run --resume", True))]
     if lead.verdict == "inconclusive":
-        return [_after_inconclusive(result, lead)]
+        return [after_inconclusive(lead, needs_approval=result.rules != "own")]
     return []
 
 
@@ -79,13 +79,34 @@ def _after_regression(lead: Verdict) -> list[Step]:
     return [*steps, _next("no setting changed: fix the code and push; ", bisect, " finds the commit")]
 
 
-def _after_inconclusive(result: Result, lead: Verdict) -> Step:
-    theta, samples = deciding_theta(lead), needed_samples(lead)
+def after_inconclusive(verdict: Verdict, *, needs_approval: bool) -> Step:
+    """Which setting would decide an inconclusive check; on a pull request a looser rule needs an approval."""
+    theta, samples = deciding_theta(verdict), needed_samples(verdict)
     if theta is None or samples is None:
         return _next(Words("accgate plan", True), " shows how many samples each theta needs")
-    needs_approval = "" if result.rules == "own" else " and needs an approval"
     return _next(
-        f"evaluate about {samples:,} samples ({lead.n:,} now), or set ",
+        f"evaluate about {samples:,} samples ({verdict.n:,} now), or set ",
         Words(f"theta = {theta}", True),
-        f", which loosens the rules{needs_approval}",
+        f", which loosens the rules{' and needs an approval' if needs_approval else ''}",
     )
+
+
+def approval_steps(head_sha: str, *, answers_commands: bool) -> list[Step]:
+    """Who must do what, so that a pull request that loosens the gate can pass."""
+    commit = Words(head_sha[:7], True)
+    if answers_commands:
+        again: tuple[str | Words, ...] = (
+            "the job then runs again by itself, or comment ",
+            Words("/accgate rerun", True),
+        )
+    else:
+        again = ("then run the job again",)
+    return [
+        _next(
+            "somebody with write permission who is not the author approves commit ",
+            commit,
+            " in a review; ",
+            *again,
+            ". A later push ends the approval",
+        )
+    ]

@@ -34,9 +34,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accgate._version import __version__
+from accgate.report.advice import Step, approval_steps
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template, tail, values_of
-from accgate.report.story import headline_of, is_bootstrap
+from accgate.report.story import guard_sentence, headline_of, is_bootstrap
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class About:
     report_url: str | None = None
     advisory: bool = False
     commands: bool = False
+    pictures: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _values(
     room: Room,
 ) -> dict[str, Any]:
     """The variables of the comment's template."""
-    values = values_of(result, flips, room)
+    values = values_of(result, flips, room, answers_commands=about.commands)
     changes = changes_of(guard, room)
     symbol, text = headline_of(
         values["result"],
@@ -170,10 +172,21 @@ def _values(
         advisory=about.advisory,
     )
     verdicts = {verdict.verdict for verdict in result.decided} if result is not None else set()
+    waits = result is not None and failure is None and guard is not None and not guard.holds and verdicts == {"pass"}
+    sentences, steps = values["sentences"], values["steps"]
+    if waits and result is not None and guard is not None:
+        sentences, steps = _waiting(result, guard, about, room)
+    bootstrap = is_bootstrap(result, guard)
+    pictures = tuple(map(_link, about.pictures or ()))
     return values | {
         "own_headline": headline_of(values["result"]).text if result is not None else "",
         "symbol": symbol,
         "headline": text,
+        "sentences": () if bootstrap or failure is not None else sentences,
+        "steps": () if bootstrap or failure is not None else steps,
+        "approval": approval_steps(about.head_sha, answers_commands=about.commands),
+        "waits": waits and not bootstrap,
+        "picture": pictures if len(pictures) == 2 and all(pictures) else None,
         "about": replace(
             about,
             title=opening(about.title, room.names),
@@ -192,14 +205,25 @@ def _values(
         "changes_left_out": len(guard.changes) - len(changes) if guard is not None else 0,
         "failure": failure,
         "log": tail(failure.log, room.log) if failure is not None else "",
-        "bootstrap": is_bootstrap(result, guard),
+        "bootstrap": bootstrap,
         "commands": _commands(opening(about.config, 200)),
         "accept": bool(verdicts & {"regression", "no-reference"}),
         "regressed": "regression" in verdicts,
         "report_link": _link(about.report_url),
+        "named": (about.title, about.config) != ("accgate", "accuracy.toml"),
         "version": values["version"] or __version__,
         "left_out": room != ROOMS[0],
     }
+
+
+def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+    """Sentences and steps of a run that passes, on a pull request whose rules do not count yet."""
+    sentence = guard_sentence(result, guard)
+    sentences = (sentence,) if sentence is not None else ()
+    if guard.state == "unreadable" and guard.reason:
+        sentences = (*sentences, opening(guard.reason, room.reasons))
+    steps = approval_steps(about.head_sha, answers_commands=about.commands) if guard.changes else []
+    return sentences, tuple(steps)
 
 
 def _commands(config: str) -> str:

@@ -71,7 +71,7 @@ def story_of(
     `headline` replaces the run's own, as where a guard has a say. `answers_commands` says that the repository answers
     `/accgate accept`.
     """
-    checks = () if result is None else worst_first(result)
+    checks = () if result is None else worst_first(result.decided)
     lead = checks[0] if checks else None
     return Story(
         headline=headline or headline_of(result),
@@ -84,14 +84,14 @@ def story_of(
     )
 
 
-def worst_first(result: Result) -> tuple[Verdict, ...]:
-    """All verdicts that decide the run's: regressions, what has no verdict, passes; the largest loss first."""
+def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Checks in the order of a report: regressions, what has no verdict, passes; of each the largest loss first."""
 
     def place(verdict: Verdict) -> tuple[int, float]:
         loss = loss_of(verdict)
         return WORST_FIRST.index(verdict.verdict), 0.0 if loss is None else -loss
 
-    return tuple(sorted(result.decided, key=place))
+    return tuple(sorted(checks, key=place))
 
 
 def name_in(result: Result, verdict: Verdict) -> str:
@@ -137,7 +137,7 @@ def _verdict(result: Result | None, exit_code: int | None) -> Headline:
     if result is None or exit_code is not None:
         why = "the run left no result" if exit_code is None else exit_reason(exit_code)
         return Headline(SIGNS["error"], f"No verdict: {why}")
-    checks = worst_first(result)
+    checks = worst_first(result.decided)
     if not checks:
         return Headline(SIGNS["error"], "No verdict: nothing was checked")
     lead = checks[0]
@@ -203,6 +203,20 @@ def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
 # The sentences
 
 
+def guard_sentence(result: Result, guard: Guard) -> str | None:
+    """What waits for an approval: the verdict by the rules that decide, and how many rules loosen; else None."""
+    loosening = sum(change.effect == "loosening" for change in guard.changes)
+    if not loosening or not result.decided:
+        return None
+    total = len(result.decided)
+    checks = "The check passes" if total == 1 else f"All {total:,} checks pass"
+    by = " by the rules of the base branch" if result.rules == "base" else ""
+    changes = len(guard.changes)
+    if changes == 1:
+        return f"{checks}{by}, but the one rule that it changes loosens the gate."
+    return f"{checks}{by}, but {loosening:,} of {changes:,} changed rules loosen the gate."
+
+
 def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
     if not checks:
         return []
@@ -223,8 +237,7 @@ def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
 
 def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
     lead, lines = checks[0], []
-    several = len({each.model for each in checks}) > 1
-    who = lead.model if lead.model and lead.task and not several else "The candidate"
+    who = lead.model if lead.model and lead.task else "The candidate"
     if lead.p_value is None:
         return _reason_lines(lead)
     if lead.test != "target":

@@ -12,8 +12,6 @@ from accgate.verdict import Paragraph, Surroundings, Verdict, explanation
 if TYPE_CHECKING:
     from accgate.result import Result
 
-GAUGES = "On the lines, R is the reference, γ gamma and ● the mean; left is worse."  # noqa: RUF001
-
 
 def row(verdict: Verdict) -> tuple[str, ...]:
     """The cells of a check's row, under `HEADINGS`."""
@@ -92,6 +90,15 @@ def legend(result: Result) -> str:
     return (
         "All scores in points. Gamma: the gate fails when the mean is worse. Theta: the smallest change this run sees "
         f"with probability 1 - beta. p: adjusted for the number of checks ({result.correction})."
+    )
+
+
+def figures_legend(result: Result) -> str:
+    """What the columns of the comment's tables mean."""
+    return (
+        "All scores in points. Limit (gamma): the gate fails when the mean is worse. Sees (theta): the smallest loss "
+        "that the run sees with probability 1 - beta. alpha: what the correction "
+        f"({result.correction}) leaves to the check; a p below it is a regression."
     )
 
 

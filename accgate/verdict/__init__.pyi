@@ -14,6 +14,7 @@ from .findings import (
     samples_words,
     sight_sentence,
     subject_of,
+    theta_text,
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import NEXT, Paragraph, Surroundings, explanation, other_rules
@@ -69,4 +70,5 @@ __all__ = [
     "settings_sentence",
     "sight_sentence",
     "subject_of",
+    "theta_text",
 ]

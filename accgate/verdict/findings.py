@@ -168,7 +168,7 @@ def sight_sentence(verdict: Figures) -> str | None:
     """
     if verdict.theta is None:
         return None
-    size = figure(verdict.theta + verdict.allowed_drop, digits_of(verdict))
+    size = theta_text(verdict)
     unit, drop, beta = "" if verdict.statistic else " points", _drop(verdict), 100 * verdict.beta
     if verdict.is_early and verdict.stop == "futility":
         early = "" if verdict.theta_target is not None else " early"
@@ -186,7 +186,7 @@ def lack_sentence(verdict: Figures) -> str:
     digits = digits_of(verdict)
     return (
         f"You asked to see a {_drop(verdict)} of {figure(target + allowed, digits)}"
-        f"{'' if verdict.statistic else ' points'}; this run resolves only {_at_least(theta + allowed, digits)}"
+        f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
 
 
@@ -230,6 +230,16 @@ def needed_samples(verdict: Figures) -> int | None:
     return math.ceil(more / step) * step
 
 
-def _at_least(value: float, digits: int) -> str:
-    """A figure that is rounded up: what a run resolves is never told better than it is."""
+def theta_text(verdict: Figures) -> str:
+    """The smallest drop that a check sees, with the allowed one; rounded up, for a run sees no less than it says.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
+    '7.6'
+    """
+    if verdict.theta is None:
+        return figure(None)
+    digits = digits_of(verdict)
+    value = verdict.theta + verdict.allowed_drop
     return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
