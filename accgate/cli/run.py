@@ -295,12 +295,8 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
 
         print(to_json(result))
         return
-    from accgate.report import print_result
+    from accgate.report import Places, print_result
 
-    print_result(console(), result, flips)
-    if not quiet:
-        check = " CHECK" if len(result.checks) > 1 else ""
-        where = "" if arguments.out == from_start(OUT) else f" {as_typed(arguments.out / NAME)}"
-        report = as_typed(arguments.out / REPORT)
-        more = f"More: {report}; `accgate explain{check}{where}` explains how a check got its verdict."
-        console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)
+    where = "" if arguments.out == from_start(OUT) else as_typed(arguments.out / NAME)
+    report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
+    print_result(console(), result, flips, None if quiet else Places(report, where))

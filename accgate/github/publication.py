@@ -33,7 +33,7 @@ from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.guard import Guard, Selection
-from accgate.report import About, flips_of_result, render_comment
+from accgate.report import About, flips_of_result, guard_ending, render_comment
 from accgate.text import clip
 
 PULL_REQUEST_TARGET = (
@@ -140,7 +140,12 @@ def publish(
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     said = "\n".join([title, *_reasons(outcome, guard)])
     say(command("notice" if ended in ("success", "neutral") else "error", said, title=options.check_name))
-    return final_exit_code(outcome, guard, options.fail_on)
+    code = final_exit_code(outcome, guard, options.fail_on)
+    if guard is not None and guard.state == "loosened":
+        lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
+        if lines:
+            say(inert("\n".join(lines)))
+    return code
 
 
 def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
@@ -284,7 +289,7 @@ def _write_check(
     number, part = options.check_run_id, options.part
     allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
     if allowed != ended:
-        title = f"{clip(title, TITLE, '…')} But another job or a later run of this check ended with {allowed}."
+        title = f"{clip(title, TITLE, '…')}. But another job or a later run of this check ended with {allowed}."
     number = finish_check_run(
         client,
         event,

@@ -1,6 +1,7 @@
 from .bisection import print_bisection, print_chances
 from .cause import blame_markdown, blame_sentences, print_blame
 from .comment import About, Failure, render_comment
+from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
 from .html import embed, html_report, policy_hash
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
@@ -10,16 +11,7 @@ from .repetition import print_asked_again, print_sample
 from .result_file import differences, forget_result, junit_xml, read_result, result_schema, write_result
 from .statement import statement_of
 from .story import SIGNS, Story, headline_of, story_of
-from .terminal import (
-    COLOURS,
-    PlainConsole,
-    print_ab,
-    print_explanation,
-    print_groups,
-    print_paragraph,
-    print_result,
-    print_table,
-)
+from .terminal import COLOURS, PlainConsole, print_ab, print_explanation, print_groups, print_paragraph, print_table
 from .words import explanation_of, find_check
 
 __all__ = [
@@ -28,6 +20,7 @@ __all__ = [
     "SIGNS",
     "About",
     "Failure",
+    "Places",
     "PlainConsole",
     "ProgressBar",
     "Story",
@@ -42,6 +35,7 @@ __all__ = [
     "flips_of_result",
     "forget_result",
     "gate_sentence",
+    "guard_ending",
     "headline_of",
     "html_report",
     "interrupted_report",

@@ -76,7 +76,7 @@ def _after_regression(lead: Verdict) -> list[Step]:
         name = settings_of(lead)[0].name
         return [*steps, _next("put ", Words(name, True), " back and push")]
     bisect = Words("accgate bisect", True)
-    return [*steps, _next("no setting changed: fix the code and push; ", bisect, " finds the commit")]
+    return [*steps, _next("fix the change and push; ", bisect, " finds the commit")]
 
 
 def after_inconclusive(verdict: Verdict, *, needs_approval: bool) -> Step:

@@ -1,4 +1,4 @@
-"""The pull-request comment: the verdict in words, the table, the changes, and the next step.
+"""The pull-request comment: what dropped, by how much, what to do; then the checks, what changed, the rest folded.
 
 A repository can override any block of comment.md.j2 with a template of its own:
 
@@ -7,20 +7,28 @@ A repository can override any block of comment.md.j2 with a template of its own:
     {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.gauge | code }}
     {% endfor %}{% endblock %}
 
-Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `table`, `groups`, `guard`, `beside`,
-`details`, `accept`, `cost`, `footer`, and `origin` within it.
+Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `sentence`, `next`, and `accept` within it,
+`table`, `picture`, `groups`, `settings`, `answers`, `cause`, `guard`, `beside`, `details`, `cost`, `footer`, and
+`origin` within it. Where a run passes and waits for an approval, `guard` stands before `table`.
 
-Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclasses with long texts cut, None where
-there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
-`headings`; `group_lines`, the checks of which groups stand out; `changes` (`RuleChange`); `log`, `cost`, `saved`,
-`legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`; the
-counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`, `group_lines_left_out`;
-`beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
+Variables: `symbol`, `headline`, `sentences`, `steps` (each with `kind`, `words` of `text` and `is_code`); `result`,
+`about`, `guard`, `failure` (dataclasses with long texts cut, None where there is none); `rows` and `checks`, which the
+table and the details show, worst first, and `beside` (`CheckView` in views.py); `headings`, `figure_headings`,
+`group_headings`; `settings` (with `name`, `before`, `now`), `answers` (with `check`, `count`, `rows`, `before`, `now`);
+`picture`, addresses for a light and a dark page, and `plot`, the same as text; `group_lines` and `drift_lines`, the
+checks of which groups stand out or which declined slowly; `changes` (`RuleChange`), `approval` (steps); `log`, `cost`,
+`saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`,
+`alone` (one check), `passed`, `waits`, `named`, `shows_flips`; the counts `passed_left_out`, `others_left_out`,
+`beside_left_out`, `changes_left_out`, `group_lines_left_out`, `settings_left_out`; `beside_words`, heading and
+sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
 
-Values are raw, and each is escaped when it is printed, whatever the template does with it. Filters: those of Jinja that
-do not undo that, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),
-and `safe` (as it is). No file can be read. The template is rendered in a process of its own; where it fails or takes
-too long, the standard comment stands there and says why.
+For templates of earlier versions these change: a row has six cells under other `headings`; `rows` and `checks` come
+worst first; `headline` has no full stop; symbols are signs of text; the way to accept a loss is the last of `steps`.
+
+Values are raw, and each is escaped when it is printed, whatever the template does with it; an attribute of a tag is no
+place for one. Filters: those of Jinja that do not undo that, and `code` (a code span), `fenced` (a block), `summary`
+(within a line of HTML), `number` and `signed` (points), and `safe` (as it is). No file can be read. The template is
+rendered in a process of its own; where it fails or takes too long, the standard comment stands there and says why.
 """
 
 from __future__ import annotations
@@ -37,7 +45,7 @@ from accgate._version import __version__
 from accgate.report.advice import Step, approval_steps
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template, tail, values_of
-from accgate.report.story import guard_sentence, headline_of, is_bootstrap
+from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
 
 if TYPE_CHECKING:
@@ -179,7 +187,7 @@ def _values(
     bootstrap = is_bootstrap(result, guard)
     pictures = tuple(map(_link, about.pictures or ()))
     return values | {
-        "own_headline": headline_of(values["result"]).text if result is not None else "",
+        "own_headline": verdict_line(values["result"]) if result is not None else "",
         "symbol": symbol,
         "headline": text,
         "sentences": () if bootstrap or failure is not None else sentences,

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from accgate.report.flips import Flip, excerpt, opening
+from accgate.report.flips import Flip, excerpt
 from accgate.text import visible
 from accgate.verdict import Verdict, subject_of
 
 ANSWERS = 3
 WIDTH = 60  # characters of an answer
+LONGEST = 4_000  # characters of a reply in which the last difference is looked for
 
 
 class Setting(NamedTuple):
@@ -60,6 +61,8 @@ def settings_of(verdict: Verdict) -> tuple[Setting, ...]:
     for text in verdict.settings_changed:
         name, _, values = text.partition(": ")
         before, _, now = values.partition(" → ")
+        if not now:
+            name, before = text, ""
         settings.append(Setting(SHORT_NAMES.get(name, name.removeprefix("options.")), before, now))
     return tuple(sorted(settings, key=lambda setting: setting.name.startswith("variant.")))
 
@@ -77,10 +80,11 @@ def first_answers(
 
 def answers_of(verdict: Verdict, flips: Sequence[Flip]) -> Answers:
     """The first three of a check's answers that got worse, cut to where the replies differ."""
-    rows = tuple(Answer(excerpt(flip.prompt, 2 * WIDTH), *cut_to_difference(flip.before, flip.got)) for flip in flips)
-    is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in flips[:ANSWERS])
+    first = flips[:ANSWERS]
+    rows = tuple(Answer(excerpt(flip.prompt, 2 * WIDTH), *cut_to_difference(flip.before, flip.got)) for flip in first)
+    is_plain = all((flip.score_before, flip.score) == (100.0, 0.0) for flip in first)
     before, now = ("Before, right", "Now, wrong") if is_plain and verdict.higher_is_better else ("Before", "Now")
-    return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows[:ANSWERS], before, now)
+    return Answers(subject_of(verdict), verdict.lost or len(verdict.flips), rows, before, now)
 
 
 def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -> tuple[str, str]:
@@ -89,7 +93,7 @@ def cut_to_difference(before: str | None, now: str | None, width: int = WIDTH) -
     >>> cut_to_difference("6 + 14 is 20.", "6 + 14 is 18.", 10)
     ('… is 20.', '… is 18.')
     """
-    first, second = visible(opening(before, 20_000)), visible(opening(now, 20_000))
+    first, second = (visible((text or "").strip()[-LONGEST:]) for text in (before, now))
     if max(len(first), len(second)) <= width:
         return first or "(none)", second or "(none)"
     same = len(os.path.commonprefix([first[::-1], second[::-1]]))  # noqa: RUF071 (texts, not paths)

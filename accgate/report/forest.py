@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accgate.report.story import SIGNS
+from accgate.report.words import interval_text
 from accgate.text import clip, figure, visible
 from accgate.verdict import Verdict, loss_of, subject_of
 
@@ -45,7 +46,8 @@ class Row:
     high: float
     limit: float | None
     sees: float | None
-    shown: str  # the change as it is printed
+    shown: str  # the change as it is printed, and its interval
+    interval: str
 
 
 def rows_of(checks: Sequence[Verdict]) -> list[Row]:
@@ -70,7 +72,8 @@ def _row(verdict: Verdict) -> Row | None:
     sees = None if verdict.theta is None else -verdict.theta - verdict.allowed_drop
     name, model = visible(subject_of(verdict)), visible(verdict.model or "") if verdict.task else ""
     shown = figure(sign * -loss, 1, sign=True)
-    return Row(name, model, verdict.verdict, -loss, min(low, -loss), max(high, -loss), limit, sees, shown)
+    interval = "" if verdict.interval is None else interval_text(verdict) or ""
+    return Row(name, model, verdict.verdict, -loss, min(low, -loss), max(high, -loss), limit, sees, shown, interval)
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def code(text: Any) -> str:
     if not any(c in line for c in "`|$\u200b") and "::" not in line and "##[" not in line:
         return f"`{line}`"  # an id is there to be copied, and is no link there
     line = LINKED.sub("\u200b", line)
-    return f"<code>{html.escape(line).translate(IN_CODE)}</code>"
+    return f"<code>{html.escape(line, quote=False).translate(IN_CODE)}</code>"
 
 
 IN_CODE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/=$"} | {"\u200b": "&#8203;"})

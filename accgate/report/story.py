@@ -178,6 +178,11 @@ def exit_reason(exit_code: int) -> str:
     return f"{EXITS.get(exit_code, 'the run ended without a result')} (exit code {exit_code})"
 
 
+def verdict_line(result: Result) -> str:
+    """The verdict of a run in a sentence, by the rules that it was decided by, whether or not they count."""
+    return _verdict(result, None).text
+
+
 def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
     """The verdict of a run with its worst check's figures, as the headline has it."""
     lead, total = checks[0], len(checks)

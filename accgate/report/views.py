@@ -311,6 +311,8 @@ def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
         verdict,
         model=None if verdict.model is None else opening(verdict.model, room.names),
         task=None if verdict.task is None else opening(verdict.task, room.names),
+        test=None if verdict.test is None else opening(verdict.test, room.names),
+        statistic=None if verdict.statistic is None else opening(verdict.statistic, room.names),
         reasons=tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20]),
     )
 

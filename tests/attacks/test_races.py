@@ -68,7 +68,7 @@ def test_the_earlier_run_that_ends_last_leaves_the_later_runs_comment(gate: Gate
     gate.head.answer(right_but(0))
     assert gate.pull.run() == 0
     assert gate.publish("--exit-code", "0") == 0
-    assert "Accuracy regressed" in gate.comment
+    assert "Regression: " in gate.comment
     assert conclusions(gate, NEW) == ["failure"]
 
 

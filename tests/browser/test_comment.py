@@ -46,7 +46,7 @@ def test_nothing_is_wider_than_the_screen_but_tables_that_scroll(page: Page, sch
       .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
       .map((part) => part.outerHTML.slice(0, 80))"""
     assert page.value(wide) == []
-    assert "regressed" in page.text("h2")
+    assert "Regression" in page.text("h3")
 
 
 def test_axe_finds_no_serious_violation(page: Page) -> None:

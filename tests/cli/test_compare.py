@@ -219,7 +219,7 @@ def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     left, right = files.write("reference", right_but(25, 200)), files.write("candidate", right_but(40, 200))
     code, out, err = files.compare(left, right)
     assert (code, err) == (1, "")
-    assert "Accuracy regressed: candidate against reference." in out
+    assert "✕ Regression: the candidate fell" in out
     row = next(line.split() for line in out.splitlines() if line.startswith("-"))
     least = next(lost for lost in range(16) if unconditional_p(lost, 15 - lost, 200) <= 0.05)
     gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.2f}"

@@ -235,7 +235,7 @@ def test_the_json_is_a_result_that_report_renders(big: Made, capsys: pytest.Capt
     result = imported(big, drawn(big, drop=1.0))
     path = big.folder / "human.json"
     path.write_text(json.dumps(result), encoding="utf-8")
-    assert "Accuracy regressed" in html_report(read_result(path))
+    assert "Regression: " in html_report(read_result(path))
     capsys.readouterr()
     assert main(["report", str(path)]) == 0
     assert "shared&#95;values" in capsys.readouterr().out

@@ -111,7 +111,7 @@ def kinds() -> dict[str, Kind]:
     mixed = tuple(replace(v, settings_changed=SETTINGS) if v.model == QWEN else v for v in verdicts(TWELVE))
     healthy = verdicts(HEALTHY)
     sixty = verdicts(
-        [(f"model-{i // 12}", f"task_{i % 12}", 400, 300, 60 if i in (7, 31) else 4, 3, 6.0) for i in range(60)]
+        [(f"model-{i // 12}", f"task_{i % 12}", 400, 300, 60 if i in (7, 31) else 4, 3, 9.0) for i in range(60)]
     )
     hostile = replace(lost, model=HOSTILE, task=HOSTILE, settings_changed=(f"{HOSTILE}: {HOSTILE} → {HOSTILE}",))
     undecided = verdicts([(QWEN, "humaneval", 164, 136, 14, 9, 6.0)])[0]
@@ -158,7 +158,7 @@ def kinds() -> dict[str, Kind]:
         ),
         "sixty": Kind(
             run_of(sixty),
-            ("Regression", "task_7", "and 1 more of 60 checks", "the other 58 checks pass"),
+            ("Regression", "task_7", "and 1 more of 60 checks", "The other 58 checks pass"),
             flips_of(sixty[7], SUMS),
         ),
         "hostile": Kind(
