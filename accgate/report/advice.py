@@ -36,21 +36,22 @@ class Step:
 
 def steps_of(result: Result, checks: Sequence[Verdict], answers_commands: bool) -> list[Step]:
     """What to do after a run whose checks these are, worst first; `answers_commands` is of the repository."""
-    if not checks:
-        return []
-    lead = checks[0]
-    if lead.verdict == "regression":
-        return [*_after_regression(lead), _accept("the loss", answers_commands, " --reason TEXT")]
-    if lead.verdict == "no-reference":
-        trust = _next(
-            "record a version that you trust with ", Words("accgate record", True), " and commit what it writes"
-        )
-        return [trust] if not answers_commands else [trust, _accept("these scores as the reference", True, "")]
-    if lead.verdict == "error":
-        return [_next("fix the cause, then go on with ", Words("accgate run --resume", True))]
-    if lead.verdict == "inconclusive":
-        return [after_inconclusive(lead, needs_approval=result.rules != "own")]
-    return []
+    lead = checks[0] if checks else None
+    steps: list[Step] = []
+    if lead is None or (lead.verdict == "regression" and not lead.model and not lead.task):
+        pass  # nothing was checked, or two files or arrays were compared
+    elif lead.verdict == "regression":
+        steps = [*_after_regression(lead), _accept("the loss", answers_commands, " --reason TEXT")]
+    elif lead.verdict == "no-reference":
+        record = Words("accgate record", True)
+        steps = [_next("record a version that you trust with ", record, " and commit what it writes")]
+        if answers_commands:
+            steps.append(_accept("these scores as the reference", True, ""))
+    elif lead.verdict == "error":
+        steps = [_next("fix the cause, then go on with ", Words("accgate run --resume", True))]
+    elif lead.verdict == "inconclusive":
+        steps = [after_inconclusive(lead, needs_approval=result.rules != "own")]
+    return steps
 
 
 def _next(*words: str | Words) -> Step:
