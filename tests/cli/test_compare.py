@@ -220,11 +220,12 @@ def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     code, out, err = files.compare(left, right)
     assert (code, err) == (1, "")
     assert "✕ Regression: the candidate fell" in out
-    row = next(line.split() for line in out.splitlines() if line.startswith("-"))
     least = next(lost for lost in range(16) if unconditional_p(lost, 15 - lost, 200) <= 0.05)
-    gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.2f}"
-    assert row[2:9] == ["200", "87.50", "80.00", "-7.50", gamma, row[7], "<0.0001"]
-    assert "15 samples got worse, 0 better (7.5% changed)." in out
+    gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.1f}"
+    assert "the candidate fell 7.5 points, 87.5 to 80.0" in out
+    figures = " ".join(out.partition("Figures")[2].split())
+    assert figures.startswith(f"gamma {gamma}, theta ")
+    assert "p <0.0001, n 200, worse 15, better 0 Exit code 1." in figures
 
 
 def accgate(*arguments: str) -> subprocess.CompletedProcess[str]:
