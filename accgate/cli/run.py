@@ -281,11 +281,13 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 
 def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
     """Write a result for people beside its accgate.json, and print it."""
-    from accgate.report import flips_of_result, render_markdown
+    from accgate.report import flips_of_result, forest_files, render_markdown, worst_first
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
     write(arguments.out / REPORT, render_markdown(result, flips))
+    for name, picture in forest_files(worst_first(result.decided)).items():
+        write(arguments.out / name, picture)
     if arguments.html:
         from accgate.report import html_report
 

@@ -3,6 +3,7 @@ from .cause import blame_markdown, blame_sentences, print_blame
 from .comment import About, Failure, render_comment
 from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
+from .forest import forest_files
 from .html import embed, html_report, policy_hash
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
@@ -10,7 +11,7 @@ from .progress import ProgressBar
 from .repetition import print_asked_again, print_sample
 from .result_file import differences, forget_result, junit_xml, read_result, result_schema, write_result
 from .statement import statement_of
-from .story import SIGNS, Story, headline_of, story_of
+from .story import SIGNS, Story, headline_of, story_of, worst_first
 from .terminal import COLOURS, PlainConsole, print_ab, print_explanation, print_groups, print_paragraph, print_table
 from .words import explanation_of, find_check
 
@@ -33,6 +34,7 @@ __all__ = [
     "explanation_of",
     "find_check",
     "flips_of_result",
+    "forest_files",
     "forget_result",
     "gate_sentence",
     "guard_ending",
@@ -64,5 +66,6 @@ __all__ = [
     "shared_head",
     "statement_of",
     "story_of",
+    "worst_first",
     "write_result",
 ]

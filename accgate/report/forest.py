@@ -16,6 +16,7 @@ from accgate.report.words import interval_text
 from accgate.text import clip, figure, visible
 from accgate.verdict import Verdict, loss_of, subject_of
 
+FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
 WIDTH, ROW, TOP = 400, 24, 24  # of the picture, pixels
 NAMES, FIGURES = 124, 48  # left and right of the plotted part
@@ -150,6 +151,12 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool = False) -> str | None:
     parts += _legend(rows, tokens, height - 12)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     return f'{head} role="img"><title>{html.escape(description_of(rows))}</title>{"".join(parts)}</svg>\n'
+
+
+def forest_files(checks: Sequence[Verdict]) -> dict[str, str]:
+    """The pictures for a light and a dark page by the names of their files; none for fewer than two rows."""
+    pictures = {name: forest_svg(checks, dark=dark) for name, dark in zip(FILES, (False, True), strict=True)}
+    return {name: picture for name, picture in pictures.items() if picture is not None}
 
 
 def _style(tokens: dict[str, str]) -> str:

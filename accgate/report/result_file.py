@@ -13,6 +13,7 @@ from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation import SHARD
 from accgate.inputs import read_plain
 from accgate.records import write_atomically
+from accgate.report.forest import FILES
 from accgate.result import HTML, NAME, REPORT, Result, result_of_verdict, to_json
 from accgate.text import clip
 from accgate.verdict import Verdict, sentence
@@ -35,7 +36,7 @@ def forget_result(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise BadInput(f"{out}: is a file; name a folder with --out")
     with writing(out, "name another folder with --out, or make this one writable"):
-        for name in (NAME, REPORT, HTML, SHARD):
+        for name in (NAME, REPORT, HTML, SHARD, *FILES):
             (out / name).unlink(missing_ok=True)
 
 
