@@ -251,9 +251,9 @@ def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None
     pairs.extend(("Accept", next(part.text for part in step.words if part.is_code)) for step in accept)
     if lead is not None and len(story.checks) == 1 and lead.p_value is not None:
         samples = f"n {lead.n:,}{'' if lead.n_max is None else f' of {lead.n_max:,}'}"
-        changed = "" if lead.lost is None else f", worse {lead.lost:,}, better {lead.gained:,}"
-        figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, {samples}{changed}"
+        figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, {samples}"
         pairs.append(("Figures", figures))
+        pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
     if places is not None and lead is not None:
         name = "/".join(part for part in (lead.model, lead.task) if part) if len(story.checks) > 1 else ""
         pairs.append(("Details", " ".join(filter(None, ("accgate explain", name, places.result)))))

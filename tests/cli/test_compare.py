@@ -225,7 +225,7 @@ def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     assert "the candidate fell 7.5 points, 87.5 to 80.0" in out
     figures = " ".join(out.partition("Figures")[2].split())
     assert figures.startswith(f"gamma {gamma}, theta ")
-    assert "p <0.0001, n 200, worse 15, better 0 Exit code 1." in figures
+    assert "p <0.0001, n 200 Answers 15 got worse, 0 better Exit code 1." in figures
 
 
 def accgate(*arguments: str) -> subprocess.CompletedProcess[str]:
