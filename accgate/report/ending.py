@@ -172,7 +172,7 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
     several, printed = len(story.checks) > 1, False
     for verdict in story.checks:
         name = f"{terminal_text(name_in(result, verdict))}: " if several else ""
-        for text in _notes(verdict):
+        for text in _notes(verdict, is_lead=verdict is story.lead):
             printer.paragraph(f"{name}{text}.", first="- ", hanging=4)
             printed = True
         if (groups := groups_sentence(verdict)) is not None:
@@ -183,13 +183,14 @@ def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
         printer.line()
 
 
-def _notes(verdict: Verdict) -> Iterator[str]:
+def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
     """The remarks on one check, without full stops; those that the sentences have are left out."""
     if (readings := readings_sentence(verdict)) is not None:
         yield readings
     if (drift := drift_sentence(verdict)) is not None:
         yield drift
-    if verdict.p_value is None:
+    if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
+        yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
     remarks = [reason.removesuffix(".") for reason in verdict.reasons]
