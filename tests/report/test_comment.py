@@ -332,9 +332,8 @@ SHAPES = [
 
 def test_hostile_content_is_inert_everywhere() -> None:
     for number, text in enumerate(hostile()):
-        comments = everywhere(text)
-        kind = number % 4
-        for at in {0, kind}:
+        comments, kind = everywhere(text), number % 4
+        for at in {0, kind} if number % 2 else {kind}:
             markdown, shape = comments[at], SHAPES[at]
             assert_no_command(markdown)
             found = page_of(markdown)
@@ -389,8 +388,8 @@ CHANGES = tuple(
 
 @each(
     ("count", "failing", "name", "limit"),
-    [(1, 1, "x", 65_000), (40, 0, "x", SMALLEST), (40, 40, "x", 20_000), (400, 0, "x" * 200, SMALLEST),
-     (120, 120, "é<" * 150, 65_000), (150, 7, "@" * 300, SMALLEST)],
+    [(1, 1, "x", 65_000), (40, 0, "x", SMALLEST), (40, 40, "x", 20_000), (120, 0, "x" * 200, SMALLEST),
+     (90, 90, "é<" * 150, 65_000), (60, 7, "@" * 300, SMALLEST)],
 )  # fmt: skip
 def test_a_comment_of_any_run_is_whole_and_within_the_limit(count: int, failing: int, name: str, limit: int) -> None:
     result, flips = of_many(count, failing=failing, name=name)
@@ -431,22 +430,22 @@ def test_what_matters_least_goes_first() -> None:
 
 
 def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
-    result, flips = of_many(1000, failing=3)
+    result, flips = of_many(700, failing=3)
     found = page(result, flips=flips)
     assert "Parts were left out" in found.text
     assert found.links == [URL]
     rows = [row[0].split()[0] for row in found.tables[0][1:]]
     assert rows[:3] == ["✕"] * 3
-    assert found.tables[0][-1][0] == f"✓ {997 - (len(rows) - 4)} others pass"
+    assert found.tables[0][-1][0] == f"✓ {697 - (len(rows) - 4)} others pass"
     without = page(result, replace(ABOUT, report_url=None), flips=flips)
     assert "report.md and accgate.json of the run have them" in without.text
-    result, _ = of_many(1000, failing=600, name="é<" * 150)
+    result, _ = of_many(700, failing=500, name="é<" * 150)
     found = page(result)
     shown = len(found.tables[0]) - 2
-    assert 10 <= shown < 600
+    assert 10 <= shown < 500
     assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
-    assert f"and {600 - shown} further checks that did not pass." in found.text
-    assert found.tables[0][-1][0] == "✓ 400 others pass"
+    assert f"and {500 - shown} further checks that did not pass." in found.text
+    assert found.tables[0][-1][0] == "✓ 200 others pass"
 
 
 def test_left_out_rules_are_counted() -> None:
@@ -473,7 +472,7 @@ def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
 
 def test_a_block_that_forgets_escaping_is_inert() -> None:
     texts = hostile()[::3]
-    for some in (texts[at : at + 10] for at in range(0, len(texts), 10)):
+    for some in (texts[at : at + 20] for at in range(0, len(texts), 20)):
         markdown = own(
             "{% block headline %}{% for check in checks %}## {{ check.name }}\n\n{{ check.name | upper }}\n\n"
             "x\n{{ check.verdict.model }}\n\n{{ '**' ~ check.name ~ '**' }}\n\n{{ check.name | e }}\n\n"
@@ -530,11 +529,6 @@ FAULTS = (
 )
 GREEDY = (
     ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
-    (
-        "{% block headline %}{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}"
-        "{% endfor %}{% endblock %}",
-        "it takes more than",
-    ),
     ("{# " + "x" * 300_000 + " #}", "more than 200,000 characters"),
 )
 
@@ -554,7 +548,7 @@ def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypat
 
 
 def test_a_template_is_cut_to_the_limit_as_the_standard_is() -> None:
-    result, flips = of_many(200, failing=30, name="n" * 60)
+    result, flips = of_many(90, failing=30, name="n" * 60)
     markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
     assert len(markdown.encode()) <= 65_000
     found = page_of(markdown)
