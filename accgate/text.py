@@ -134,6 +134,19 @@ def signed(value: float | None) -> str:
     return f"+{text}" if value is not None and value > 0.0 and text != "0.00" else text
 
 
+def figure(value: float | None, digits: int = 1, *, sign: bool = False) -> str:
+    """A figure as reports print it: with a true minus, its sign where asked, a dash for None.
+
+    >>> figure(48.45), figure(-17.53, sign=True), figure(0.7, sign=True), figure(-0.001, sign=True), figure(None)
+    ('48.5', '−17.5', '+0.7', '0.0', '–')
+    """
+    if value is None:
+        return "–"
+    text = number(value, digits)
+    plus = "+" if sign and value > 0.0 and float(text.replace(",", "")) != 0.0 else ""
+    return plus + text.replace("-", "−")
+
+
 def p_text(value: float | None) -> str:
     """A p-value: four digits, or a bound where all four would be 0.
 

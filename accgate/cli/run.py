@@ -340,11 +340,13 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 
 def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
     """Write a result for people beside its accgate.json, and print it."""
-    from accgate.report import flips_of_result, render_markdown
+    from accgate.report import flips_of_result, forest_files, render_markdown, worst_first
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
     write(arguments.out / REPORT, render_markdown(result, flips))
+    for name, picture in forest_files(worst_first(result.decided)).items():
+        write(arguments.out / name, picture)
     if arguments.html:
         from accgate.report import html_report
 
@@ -354,12 +356,8 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
 
         print(to_json(result))
         return
-    from accgate.report import print_result
+    from accgate.report import Places, print_result
 
-    print_result(console(), result, flips)
-    if not quiet:
-        check = " CHECK" if len(result.checks) > 1 else ""
-        where = "" if arguments.out == from_start(OUT) else f" {as_typed(arguments.out / NAME)}"
-        report = as_typed(arguments.out / REPORT)
-        more = f"More: {report}; `accgate explain{check}{where}` explains how a check got its verdict."
-        console(stderr=True).print(more, markup=False, highlight=False, soft_wrap=True)
+    where = "" if arguments.out == from_start(OUT) else as_typed(arguments.out / NAME)
+    report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
+    print_result(console(), result, flips, None if quiet else Places(report, where))

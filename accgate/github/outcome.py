@@ -171,7 +171,7 @@ REASONS, REASON = 5, 300  # how many, of how many characters
 def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
     """The outcome in one sentence on one line, as plain text."""
     if outcome.cancelled:
-        return "Cancelled: no verdict."
+        return "Cancelled: no verdict"
     code = None if outcome.failure is None else outcome.failure.exit_code
     why = "" if outcome.failure is None else outcome.failure.refusal
     text = visible(headline_of(outcome.result, guard=guard, exit_code=code, refusal=why, advisory=advisory).text)

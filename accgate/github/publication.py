@@ -34,7 +34,16 @@ from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_command
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.guard import Guard, Selection
 from accgate.references import commit_of
-from accgate.report import About, CauseFile, CauseView, cause_view, flips_of_result, read_cause, render_comment
+from accgate.report import (
+    About,
+    CauseFile,
+    CauseView,
+    cause_view,
+    flips_of_result,
+    guard_ending,
+    read_cause,
+    render_comment,
+)
 from accgate.result import CAUSE
 from accgate.text import clip
 
@@ -144,7 +153,12 @@ def publish(
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     said = "\n".join([title, *_reasons(outcome, guard)])
     say(command("notice" if ended in ("success", "neutral") else "error", said, title=options.check_name))
-    return final_exit_code(outcome, guard, options.fail_on)
+    code = final_exit_code(outcome, guard, options.fail_on)
+    if guard is not None and guard.state == "loosened":
+        lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))
+        if lines:
+            say(inert("\n".join(lines)))
+    return code
 
 
 def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
@@ -311,7 +325,7 @@ def _write_check(
     number, part = options.check_run_id, options.part
     allowed = allowed_conclusion(client, event, name=name, part=part, check_run_id=number, ended=ended)
     if allowed != ended:
-        title = f"{clip(title, TITLE, '…')} But another job or a later run of this check ended with {allowed}."
+        title = f"{clip(title, TITLE, '…')}. But another job or a later run of this check ended with {allowed}."
     number = finish_check_run(
         client,
         event,

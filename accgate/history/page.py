@@ -10,7 +10,7 @@ from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.report import SYMBOLS
+from accgate.report import SIGNS
 from accgate.text import p_relation, signed, visible
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
@@ -79,7 +79,7 @@ def _view(series: Series) -> View:
     return View(
         series.name,
         point.verdict,
-        SYMBOLS[point.verdict],
+        SIGNS[point.verdict],
         chart_of(Series(series.model, series.task, steps)),
         rows,
         len(series.steps) - len(rows),

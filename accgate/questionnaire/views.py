@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
-from accgate.report import SYMBOLS
+from accgate.report import SIGNS
 from accgate.text import number, p_text, signed, visible
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
         p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),
         number(agreement.ordinal),
         number(agreement.interval),
-        f"{SYMBOLS[verdict.verdict]} {verdict.verdict}",
+        f"{SIGNS[verdict.verdict]} {verdict.verdict}",
     )
 
 
@@ -116,7 +116,7 @@ def survey_markdown(result: SurveyResult) -> str:
     def line(cells: Any) -> str:
         return f"| {' | '.join(map(cell, cells))} |"
 
-    symbol = SYMBOLS[result.verdict]
+    symbol = SIGNS[result.verdict]
     rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
     statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
     parts = [

@@ -4,7 +4,9 @@ from .cause import CauseView, blame_markdown, cause_view, print_blame
 from .cause_file import CauseFile, read_cause, write_cause
 from .comment import About, Failure, render_comment
 from .ctrf import ctrf_json
+from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
+from .forest import forest_files
 from .html import Sides, blame_html, embed, html_report, policy_hash, sides_of
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
@@ -12,29 +14,23 @@ from .progress import ProgressBar
 from .repetition import print_asked_again, print_sample
 from .result_file import differences, forget_result, junit_xml, read_result, result_schema, write_result
 from .statement import statement_of
-from .terminal import (
-    COLOURS,
-    PlainConsole,
-    print_ab,
-    print_explanation,
-    print_groups,
-    print_paragraph,
-    print_result,
-    print_table,
-)
-from .words import SYMBOLS, explanation_of, find_check, headline_of
+from .story import SIGNS, Story, headline_of, story_of, worst_first
+from .terminal import COLOURS, PlainConsole, print_ab, print_explanation, print_groups, print_paragraph, print_table
+from .words import explanation_of, find_check
 
 __all__ = [
     "COLOURS",
     "LINKED",
-    "SYMBOLS",
+    "SIGNS",
     "About",
     "CauseFile",
     "CauseView",
     "Failure",
+    "Places",
     "PlainConsole",
     "ProgressBar",
     "Sides",
+    "Story",
     "blame_html",
     "blame_markdown",
     "cause_view",
@@ -46,8 +42,10 @@ __all__ = [
     "explanation_of",
     "find_check",
     "flips_of_result",
+    "forest_files",
     "forget_result",
     "gate_sentence",
+    "guard_ending",
     "headline_of",
     "html_report",
     "interrupted_report",
@@ -78,6 +76,8 @@ __all__ = [
     "shared_head",
     "sides_of",
     "statement_of",
+    "story_of",
+    "worst_first",
     "write_cause",
     "write_result",
 ]

@@ -1,4 +1,4 @@
-"""The pull-request comment: the verdict in words, the table, the changes, and the next step.
+"""The pull-request comment: what dropped, by how much, what to do; then the checks, what changed, the rest folded.
 
 A repository can override any block of comment.md.j2 with a template of its own:
 
@@ -7,21 +7,29 @@ A repository can override any block of comment.md.j2 with a template of its own:
     {% block details %}{% for check in checks %}- {{ check.name }}: {{ check.gauge | code }}
     {% endfor %}{% endblock %}
 
-Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `cause`, `table`, `groups`, `guard`, `beside`,
-`details`, `accept`, `cost`, `footer`, and `origin` within it.
+Blocks, in order: `headline`, `notes` (advisory, bootstrap), `failure`, `sentence`, `next`, and `accept` within it,
+`table`, `picture`, `groups`, `settings`, `answers`, `cause`, `guard`, `beside`, `details`, `cost`, `footer`, and
+`origin` within it. Where a run passes and waits for an approval, `guard` stands before `table`.
 
-Variables: `symbol`, `headline`; `result`, `about`, `guard`, `failure` (dataclasses with long texts cut, None where
-there is none); `rows` and `checks`, which the table and the details show, and `beside` (`CheckView` in views.py);
-`headings`; `cause` (`CauseView`, or None); `group_lines`, the checks of which groups stand out; `changes`
-(`RuleChange`); `log`, `cost`, `saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`,
-`accept`, `regressed`, `left_out`; the
-counts `passed_left_out`, `others_left_out`, `beside_left_out`, `changes_left_out`, `group_lines_left_out`;
-`beside_words`, heading and sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
+Variables: `symbol`, `headline`, `sentences`, `steps` (each with `kind`, `words` of `text` and `is_code`); `result`,
+`about`, `guard`, `failure` (dataclasses with long texts cut, None where there is none); `rows` and `checks`, which the
+table and the details show, worst first, and `beside` (`CheckView` in views.py); `headings`, `figure_headings`,
+`group_headings`; `settings` (with `name`, `before`, `now`), `answers` (with `check`, `count`, `rows`, `before`, `now`);
+`cause` (`CauseView`, or None);
+`picture`, addresses for a light and a dark page, and `plot`, the same as text; `group_lines` and `drift_lines`, the
+checks of which groups stand out or which declined slowly; `changes` (`RuleChange`), `approval` (steps); `log`, `cost`,
+`saved`, `legend`, `version`, `commands`, `own_headline`; the conditions `bootstrap`, `accept`, `regressed`, `left_out`,
+`alone` (one check), `passed`, `waits`, `named`, `shows_flips`; the counts `passed_left_out`, `others_left_out`,
+`beside_left_out`, `changes_left_out`, `group_lines_left_out`, `settings_left_out`; `beside_words`, heading and
+sentence; `report_link`, already escaped for an attribute; `fault`, None in your template.
 
-Values are raw, and each is escaped when it is printed, whatever the template does with it. Filters: those of Jinja that
-do not undo that, and `code` (a code span), `fenced` (a block), `number` and `signed` (points),
-and `safe` (as it is). No file can be read. The template is rendered in a process of its own; where it fails or takes
-too long, the standard comment stands there and says why.
+For templates of earlier versions these change: a row has six cells under other `headings`; `rows` and `checks` come
+worst first; `headline` has no full stop; symbols are signs of text; the way to accept a loss is the last of `steps`.
+
+Values are raw, and each is escaped when it is printed, whatever the template does with it; an attribute of a tag is no
+place for one. Filters: those of Jinja that do not undo that, and `code` (a code span), `fenced` (a block), `summary`
+(within a line of HTML), `number` and `signed` (points), and `safe` (as it is). No file can be read. The template is
+rendered in a process of its own; where it fails or takes too long, the standard comment stands there and says why.
 """
 
 from __future__ import annotations
@@ -35,12 +43,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accgate._version import __version__
-from accgate.report import words
+from accgate.report.advice import Step, approval_steps
 from accgate.report.cause import CauseView
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template, tail, values_of
+from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verdict_line
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
-from accgate.report.words import headline_of, is_bootstrap
 
 if TYPE_CHECKING:
     from accgate.guard import Guard
@@ -64,6 +72,7 @@ class About:
     report_url: str | None = None
     advisory: bool = False
     commands: bool = False
+    pictures: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ def _values(
     room: Room,
 ) -> dict[str, Any]:
     """The variables of the comment's template."""
-    values = values_of(result, flips, room)
+    values = values_of(result, flips, room, answers_commands=about.commands)
     changes = changes_of(guard, room)
     symbol, text = headline_of(
         values["result"],
@@ -175,10 +184,21 @@ def _values(
         advisory=about.advisory,
     )
     verdicts = {verdict.verdict for verdict in result.decided} if result is not None else set()
+    waits = result is not None and failure is None and guard is not None and not guard.holds and verdicts == {"pass"}
+    sentences, steps = values["sentences"], values["steps"]
+    if waits and result is not None and guard is not None:
+        sentences, steps = _waiting(result, guard, about, room)
+    bootstrap = is_bootstrap(result, guard)
+    pictures = tuple(map(_link, about.pictures or ()))
     return values | {
-        "own_headline": words.headline(values["result"]) if result is not None else "",
+        "own_headline": verdict_line(values["result"]) if result is not None else "",
         "symbol": symbol,
         "headline": text,
+        "sentences": () if bootstrap or failure is not None else sentences,
+        "steps": () if bootstrap or failure is not None else steps,
+        "approval": approval_steps(about.head_sha, answers_commands=about.commands),
+        "waits": waits and not bootstrap,
+        "picture": pictures if len(pictures) == 2 and all(pictures) else None,
         "about": replace(
             about,
             title=opening(about.title, room.names),
@@ -197,14 +217,25 @@ def _values(
         "changes_left_out": len(guard.changes) - len(changes) if guard is not None else 0,
         "failure": failure,
         "log": tail(failure.log, room.log) if failure is not None else "",
-        "bootstrap": is_bootstrap(result, guard),
+        "bootstrap": bootstrap,
         "commands": _commands(opening(about.config, 200)),
         "accept": bool(verdicts & {"regression", "no-reference"}),
         "regressed": "regression" in verdicts,
         "report_link": _link(about.report_url),
+        "named": (about.title, about.config) != ("accgate", "accuracy.toml"),
         "version": values["version"] or __version__,
         "left_out": room != ROOMS[0],
     }
+
+
+def _waiting(result: Result, guard: Guard, about: About, room: Room) -> tuple[tuple[str, ...], tuple[Step, ...]]:
+    """Sentences and steps of a run that passes, on a pull request whose rules do not count yet."""
+    sentence = guard_sentence(result, guard)
+    sentences = (sentence,) if sentence is not None else ()
+    if guard.state == "unreadable" and guard.reason:
+        sentences = (*sentences, opening(guard.reason, room.reasons))
+    steps = approval_steps(about.head_sha, answers_commands=about.commands) if guard.changes else []
+    return sentences, tuple(steps)
 
 
 def _commands(config: str) -> str:

@@ -11,9 +11,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from accgate.report import words
+from accgate.report.contrast import Answers, Setting, first_answers
+from accgate.report.flips import opening
+from accgate.report.forest import text_plot
 from accgate.report.groups import GROUP_HEADINGS
-from accgate.report.views import ROOMS, FlipsByCheck, Room, checks_of, shorten_result
-from accgate.report.words import headline_of
+from accgate.report.story import story_of, worst_first
+from accgate.report.views import FIGURE_HEADINGS, HEADINGS, ROOMS, FlipsByCheck, Room, checks_of, shorten_result
 from accgate.text import clip, number, signed, visible
 from accgate.verdict import other_rules
 
@@ -32,36 +35,60 @@ def render_markdown(result: Result, flips: FlipsByCheck | None = None) -> str:
 
     Names, prompts and replies can hold anything: each is escaped so that it shows as text.
     """
-    return fill_template(values_of(result, flips or {}, replace(ROOMS[0], groups=GROUPS)), "report.md.j2")
+    values = values_of(result, flips or {}, replace(ROOMS[0], groups=GROUPS)) | {"shows_flips": True}
+    return fill_template(values, "report.md.j2")
 
 
-def values_of(result: Result | None, flips: FlipsByCheck, room: Room) -> dict[str, Any]:
+def values_of(
+    result: Result | None, flips: FlipsByCheck, room: Room, *, answers_commands: bool = False
+) -> dict[str, Any]:
     """The variables of a template that are about the run."""
     short = None if result is None else shorten_result(result, room)
     views = None if result is None or short is None else checks_of(result, short, flips, room)
-    symbol, text = headline_of(short)
-    standing_out = [view for view in views.rows if view.standing_out is not None] if views else []
+    story = story_of(short, answers_commands=answers_commands)
+    answers = None if result is None else first_answers(worst_first(result.decided), flips)
+    rows = views.rows if views else ()
+    standing_out = [view for view in rows if view.standing_out is not None]
+    settings = [Setting(*(opening(text, room.names) for text in setting)) for setting in story.settings]
     return {
         "result": short,
-        "symbol": symbol,
-        "headline": text,
-        "headings": words.HEADINGS,
-        "rows": views.rows if views else (),
+        "symbol": story.headline.symbol,
+        "headline": story.headline.text,
+        "sentences": tuple(opening(line, 2 * room.reasons) for line in story.sentences),
+        "steps": story.steps,
+        "headings": HEADINGS,
+        "rows": rows,
         "checks": views.details if views else (),
+        "figure_headings": FIGURE_HEADINGS,
         "passed_left_out": views.passed_left_out if views else 0,
         "others_left_out": views.others_left_out if views else 0,
+        "settings": tuple(settings[: room.settings]),
+        "settings_left_out": len(settings[room.settings :]),
+        "answers": _answers(answers, room),
+        "plot": text_plot(story.checks) if room.plot else None,
+        "alone": len(story.checks) == 1,
+        "passed": short is not None and bool(story.checks) and story.checks[0].verdict == "pass",
+        "shows_flips": False,
+        "waits": False,
         "beside_words": ("", "") if result is None else other_rules(result.rules),
         "beside": views.beside if views else (),
         "group_headings": GROUP_HEADINGS,
         "group_lines": standing_out[: room.group_lines],
         "group_lines_left_out": len(standing_out[room.group_lines :]),
+        "drift_lines": tuple(view for view in rows if view.verdict.drift and view.verdict.drift.detected),
         "beside_left_out": views.beside_left_out if views else 0,
         "cost": words.cost(short) if short else None,
         "saved": words.savings(short) if short else None,
-        "legend": f"{words.legend(short)} {words.GAUGES}" if short else "",
+        "legend": words.figures_legend(short) if short else "",
         "version": short.accgate if short else "",
         "left_out": False,
     }
+
+
+def _answers(answers: Answers | None, room: Room) -> Answers | None:
+    if answers is None or not room.answers:
+        return None
+    return replace(answers, check=opening(answers.check, room.names), rows=answers.rows[: room.answers])
 
 
 def fill_template(values: Mapping[str, Any], name: str, template: str | None = None) -> str:
@@ -87,6 +114,7 @@ def environment() -> InertEnvironment:
 
     filters = {
         "code": lambda text: Markup(code("-" if text is None else text)),
+        "summary": lambda text: Markup(summary("-" if text is None else text)),
         "fenced": lambda text, language="text": Markup(fence(text, language)),
         "number": number,
         "signed": signed,
@@ -94,47 +122,77 @@ def environment() -> InertEnvironment:
     return InertEnvironment(cell, filters)
 
 
-# GitHub looks for mentions, references, commits, emoji and bare addresses once more where entities are already
+# GitHub looks for mentions, references, commits, emoji and bare addresses once more where escapes are already
 # characters again (github/cmark-gfm issue 181): a zero-width space within them stops that. One before a list marker
-# or rule does too.
+# or rule does too, and one between two colons hides a command from GitHub's runner.
 LINKED = re.compile(
-    r"(?<=[@#])|(?<=:)(?=[/\w+-]|$)|(?<=GH)(?=-\d)|(?<=www)(?=\.)|^(?=-(?:[-\s]|$)|\d+\.(?:\s|$))", re.IGNORECASE
+    r"(?<=[@#])|(?<=:)(?=[:/\w+-]|$)|(?<=GH)(?=-\d)|(?<=www)(?=\.)|^(?=[-+=](?:[-+=\s]|$)|\d+[.)](?:\s|$))",
+    re.IGNORECASE,
 )
 COMMIT = re.compile(r"[0-9a-f]{7,}", re.IGNORECASE)
-ACTIVE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/<>&\"'="} | {"\u200b": "&#8203;"})
+# What Markdown would read as markup: an underscore within a word and a star between spaces are none.
+ACTIVE = re.compile(r"[\\`\[\]|~]|(?<![^\W_])_+|_+(?![^\W_])|(?<!\s)\*+|(?<=\s)\*+(?!\s)|^\*+|\*+$")
+# The same in a line that is HTML, where Markdown is not read, and in one that is not.
+HTML = re.compile(r"<(?=[a-z/!?]|$)|&(?=#|\w|$)|^>|(?<=--)>", re.IGNORECASE)
+ENTITIES = {"<": "&lt;", "&": "&amp;", ">": "&gt;"}
 MARKS = 4  # combining marks on one letter: more would cover the lines around it
 
 
 def cell(text: Any) -> str:
-    """Any text as inert text of a Markdown table cell: no markup, mention, link, HTML or line break is left.
+    """Any text as inert text of Markdown: no markup, mention, link, HTML or line break is left.
 
-    >>> cell("a|b @team <b>")
-    'a&#124;b &#64;&#8203;team &#60;b&#62;'
+    It may stand in a paragraph, a list or a cell of a table, and reads well where nobody renders it. It is no attribute
+    of a tag.
+
+    >>> cell("mmlu_pro: a|b, 3 * 4 <b>")
+    'mmlu_pro: a\\\\|b, 3 * 4 &lt;b>'
     """
+    line = HTML.sub(_entity, _inert(text))
+    line = ACTIVE.sub(lambda match: "".join(f"\\{c}" for c in match[0]), line)
     # GitHub's documentation: a dollar sign that begins no formula stands in span tags.
-    return _inert(text).replace("$", "<span>&#36;</span>")
+    return line.replace("$", "<span>$</span>")
+
+
+def summary(text: Any) -> str:
+    """Any text as inert text within a line of HTML, such as the summary of a fold: Markdown's escapes would show there.
+
+    >>> summary("mmlu_pro *x* <b>")
+    'mmlu_pro *x* &lt;b>'
+    """
+    return HTML.sub(_entity, _inert(text)).replace("$", "<span>$</span>")
 
 
 def code(text: Any) -> str:
-    """Any text as an HTML code span, which Markdown leaves alone.
+    """Any text as a code span, which GitHub leaves alone; as one of HTML where it holds what ends or parts one.
 
-    >>> code("`x` | <b>")
-    '<code>&#96;x&#96; &#124; &#60;b&#62;</code>'
+    >>> code("kv_cache_dtype"), code("`x` | <b>")
+    ('`kv_cache_dtype`', '<code>&#96;x&#96; &#124; &lt;b&gt;</code>')
     """
-    line = _inert(text, commits=False).replace("$", "&#36;")  # an id is there to be copied, and is no link there
-    return f"<code>{line}</code>" if line else html.escape("(empty)")
+    line = _few_marks(visible(str(text)))
+    if not line:
+        return "(empty)"
+    if not any(c in line for c in "`|$\u200b") and "::" not in line and "##[" not in line:
+        return f"`{line}`"  # an id is there to be copied, and is no link there
+    line = LINKED.sub("\u200b", line)
+    return f"<code>{html.escape(line, quote=False).translate(IN_CODE)}</code>"
 
 
-def _inert(text: Any, *, commits: bool = True) -> str:
-    line = visible(str(text))
-    if not line.isascii():
-        line = _few_marks(line)
-    if commits:
-        line = COMMIT.sub(lambda match: "\u200b".join(re.findall(".{1,6}", match[0])), line)
-    return LINKED.sub("\u200b", line).translate(ACTIVE)
+IN_CODE = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+!|~@:/=$"} | {"\u200b": "&#8203;"})
+
+
+def _entity(match: re.Match[str]) -> str:
+    return ENTITIES[match[0]]
+
+
+def _inert(text: Any) -> str:
+    line = _few_marks(visible(str(text)))
+    line = COMMIT.sub(lambda match: "\u200b".join(re.findall(".{1,6}", match[0])), line)
+    return LINKED.sub("\u200b", line)
 
 
 def _few_marks(line: str) -> str:
+    if line.isascii():
+        return line
     letters: list[str] = []
     for c in line:
         if (
@@ -182,7 +240,7 @@ def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedChe
     """The Markdown report of a run that was stopped, without a mean: what finished first is no random subset."""
     done = {(item.check.model, item.check.task.name): item for item in evaluated}
     lines = [
-        "## ⚠️ Interrupted: no verdict",
+        "### ! Interrupted: no verdict",
         "",
         "The run was stopped before its end. All finished samples are recorded; `accgate run --resume` continues it.",
         "",

@@ -13,6 +13,7 @@ from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation import SHARD
 from accgate.inputs import read_plain
 from accgate.records import refuse_unwritable, write_atomically
+from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
 from accgate.text import clip
 from accgate.verdict import Verdict, sentence
@@ -34,7 +35,7 @@ def forget_result(out: Path) -> None:
     """
     refuse_unwritable(out)
     with writing(out, "name another folder with --out, or make this one writable"):
-        for name in (NAME, REPORT, HTML, CAUSE, CAUSE_HTML, SHARD):
+        for name in (NAME, REPORT, HTML, CAUSE, CAUSE_HTML, SHARD, *FILES):
             (out / name).unlink(missing_ok=True)
 
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from accgate.report import words
-from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import SHORT_HEADINGS, short_rows
-from accgate.result import Result
 from accgate.text import number, visible
 from accgate.verdict import (
     Paragraph,
     Verdict,
-    drift_sentence,
-    flip_counts,
-    groups_sentence,
-    readings_sentence,
     sentence,
-    settings_sentence,
 )
 
 TABLE_FLIPS = 5
@@ -41,21 +30,6 @@ ANSWERS = {
 COLOURS = {"pass": "green", "regression": "red", "inconclusive": "yellow", "no-reference": "yellow", "error": "red"}
 
 
-def print_result(console: Console, result: Result, flips: Mapping[Any, Sequence[Flip]] | None = None) -> None:
-    """The verdict of a run: headline, table, and the reasons and flips of what did not pass."""
-    colour = COLOURS[result.verdict]
-    console.print(Panel(Text(words.headline(result), style=f"bold {colour}"), border_style=colour, expand=False))
-    rows: list[list[str | Text]] = [
-        [*words.row(verdict)[:-1], Text(verdict.verdict, style=COLOURS[verdict.verdict])] for verdict in result.decided
-    ]
-    print_table(console, words.HEADINGS, rows, left=(0, 1, len(words.HEADINGS) - 1))
-    for verdict in result.decided:
-        _print_check(console, verdict, (flips or {}).get((verdict.model, verdict.task), ()))
-    if (saved := words.savings(result)) is not None:
-        console.print()
-        console.print(Text(f"{saved}."))
-
-
 def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str | None]]) -> None:
     """Print how the second of two models compares with the first, on each task."""
     for verdict, answer in compared:
@@ -70,51 +44,6 @@ def print_ab(console: Console, first: str, compared: Sequence[tuple[Verdict, str
         print_paragraph(console, Text(terminal_text(sentence(verdict))), indent=2)
         for reason in verdict.reasons:
             print_paragraph(console, Text(f"- {terminal_text(reason)}", style="yellow"), indent=2)
-
-
-def _print_check(console: Console, verdict: Verdict, flips: Sequence[Flip]) -> None:
-    console.print()
-    console.print(Text(terminal_text(sentence(verdict))))
-    if counts := flip_counts(verdict):
-        console.print(Text(f"{counts}."))
-    if readings := readings_sentence(verdict):
-        console.print(Text(f"{readings}."))
-    if settings := settings_sentence(verdict):
-        console.print(Text(f"{terminal_text(settings)}."))
-    if drift := drift_sentence(verdict):
-        style = "yellow" if verdict.drift is not None and verdict.drift.detected else ""
-        console.print(Text(f"{terminal_text(drift)}.", style=style))
-    if verdict.p_value is not None:
-        for reason in verdict.reasons:
-            console.print(Text(f"- {terminal_text(reason)}", style="yellow"))
-    _print_groups(console, verdict)
-    if verdict.verdict != "regression" or not flips or flips[0].prompt is None:
-        return
-    table = Table("Prompt", "Expected", "Before", "Now", box=None, title="Answers that got worse", title_justify="left")
-    for flip in flips[:TABLE_FLIPS]:
-        table.add_row(
-            escape(terminal_text(excerpt(flip.prompt, 40))),
-            escape(terminal_text(opening(flip.expected, 24))),
-            escape(terminal_text(opening(flip.before, 24))),
-            escape(terminal_text(opening(flip.got, 24))),
-        )
-    console.print(table)
-    if len(verdict.flips) > TABLE_FLIPS:
-        console.print(
-            Text(f" and {len(verdict.flips) - TABLE_FLIPS:,} more, which the HTML report shows (`accgate run --html`)")
-        )
-
-
-def _print_groups(console: Console, verdict: Verdict) -> None:
-    """Whether groups stand out, and the first of them where one does or the check did not pass."""
-    groups = verdict.groups
-    if groups is None or not groups.rows:
-        return
-    standing_out = groups_sentence(verdict)
-    text = standing_out or f"None of the {groups.count:,} groups stands out"
-    console.print(Text(f"{terminal_text(text)}.", style="yellow" if standing_out else ""))
-    if standing_out or verdict.verdict != "pass":
-        print_groups(console, verdict, most=TABLE_GROUPS)
 
 
 def print_groups(console: Console, verdict: Verdict, *, most: int | None = None) -> None:

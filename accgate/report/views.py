@@ -10,19 +10,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.errors import SEVERITY
-from accgate.report import words
+from accgate.report.advice import Step, after_inconclusive
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import group_rows
+from accgate.report.story import SIGNS, worst_first
+from accgate.report.words import confidence_of, interval_text
+from accgate.text import figure, p_text
 from accgate.verdict import (
+    digits_of,
     drift_sentence,
     flip_counts,
     groups_paragraph,
     groups_sentence,
+    lack_sentence,
     name_of,
     readings_sentence,
     sentence,
     settings_sentence,
+    subject_of,
+    theta_text,
 )
 
 if TYPE_CHECKING:
@@ -38,9 +44,13 @@ class Room:
     """How much is shown: flips of each check, rows, details, and the length of names and reasons in characters.
 
     `groups` are the rows of a check's table of groups, and `group_lines` the checks whose outstanding groups are named.
+    `answers` and `settings` stand unfolded; `plot` says whether a picture as text does.
     """
 
     flips: int = 10
+    answers: int = 3
+    settings: int = 3
+    plot: bool = True
     passing_details: bool = True
     details: bool = True
     changes: int = 200
@@ -57,12 +67,12 @@ def _smaller() -> tuple[Room, ...]:
     """Rooms from large to small; what matters least goes first."""
     rooms = [Room()]
     for less in (
-        {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"details": False},
-        {"changes": 30},
+        {"flips": 5}, {"flips": 2}, {"flips": 0}, {"group_lines": 5}, {"passing_details": False}, {"plot": False},
+        {"details": False}, {"changes": 30},
         {"passing_rows": 100}, {"passing_rows": 10}, {"names": 40, "reasons": 200}, {"passing_rows": 0, "log": 20},
         {"rows": 200}, {"rows": 100}, {"rows": 50, "changes": 10}, {"rows": 25},
-        {"rows": 10, "changes": 5, "names": 24, "log": 5}, {"group_lines": 0},
-        {"rows": 0, "changes": 1, "reasons": 100, "log": 0},
+        {"rows": 10, "changes": 5, "names": 24, "log": 5, "answers": 0}, {"group_lines": 0},
+        {"rows": 0, "changes": 1, "reasons": 100, "log": 0, "settings": 0},
     ):  # fmt: skip
         rooms.append(replace(rooms[-1], **less))
     return tuple(rooms)
@@ -71,17 +81,30 @@ def _smaller() -> tuple[Room, ...]:
 ROOMS = _smaller()
 
 
+HEADINGS = ("Check", "Change", "Before", "Now", "Limit (gamma)", "Sees (theta)")
+FIGURE_HEADINGS = ("Check", "Samples", "Difference", "p", "alpha", "Worse, better", "Theta asked", "Test")
+WORDS = {"no-reference": "no reference"}
+
+
 @dataclass(frozen=True)
 class CheckView:
     """One check as a template shows it: `row` stands under the headings of the table, texts are one line each.
 
-    `changed`, `readings`, `set_differently`, `drifted`, `standing_out` and `groups` are None where there is nothing to
-    say; `gauge` is empty without figures. `group_rows` stand under `group_headings`.
+    The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
+    `interval`. `changed`, `readings`, `set_differently`, `drifted`, `standing_out`, `groups` and `to_do` are None where
+    there is nothing to say; `gauge` is empty without figures. `group_rows` stand under `group_headings`, `figures` are
+    names with values, and `figure_row` stands under `figure_headings`. `to_do` says what an inconclusive check lacks,
+    and the step that would decide it.
     """
 
     verdict: Verdict
     name: str
     symbol: str
+    task: str
+    word: str
+    model: str
+    change: str
+    interval: str
     row: tuple[str, ...]
     gauge: str
     sentence: str
@@ -92,14 +115,22 @@ class CheckView:
     reasons: tuple[str, ...]
     flips: tuple[Flip, ...]
     more_flips: int
+    figures: tuple[tuple[str, str], ...]
+    figure_row: tuple[str, ...]
     standing_out: str | None = None
     groups: str | None = None
     group_rows: tuple[tuple[str, ...], ...] = ()
+    to_do: tuple[str, Step] | None = None
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether its details say more than its figures."""
+        return bool(self.readings or self.drifted or self.reasons or self.groups)
 
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a run that there is room for: as rows of the table, and in detail; and how many are left out."""
+    """The checks of a run that there is room for, worst first: as rows, and in detail; and how many are left out."""
 
     rows: tuple[CheckView, ...]
     details: tuple[CheckView, ...]
@@ -110,15 +141,16 @@ class Checks:
 
 
 def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) -> Checks:
-    """The checks that there is room for, in the run's order; `short` is the run with short names."""
-    all_checks = result.decided
-    places = _rows(all_checks, room)
-    rows = tuple(
-        check_view(short.decided[i], flips.get((all_checks[i].model, all_checks[i].task), ()), room) for i in places
+    """The checks that there is room for, worst first; `short` is the run with short names."""
+    all_checks, short_checks = (
+        worst_first(result.decided),
+        dict(zip(map(id, result.decided), short.decided, strict=True)),
     )
+    shown = all_checks[: _most(all_checks, room)]
+    rows = tuple(check_view(short_checks[id(v)], flips.get((v.model, v.task), ()), room) for v in shown)
     failed = tuple(view for view in rows if view.verdict.verdict != "pass")
     passed = sum(v.verdict == "pass" for v in all_checks) - (len(rows) - len(failed))
-    beside = _rows(result.beside, room)
+    beside = worst_first(short.beside)[: _most(result.beside, room)]
     return Checks(
         rows=rows,
         details=tuple(
@@ -126,27 +158,43 @@ def checks_of(result: Result, short: Result, flips: FlipsByCheck, room: Room) ->
         ),
         passed_left_out=passed,
         others_left_out=len(all_checks) - len(rows) - passed,
-        beside=tuple(check_view(short.beside[i], (), room) for i in beside),
+        beside=tuple(check_view(verdict, (), room) for verdict in beside),
         beside_left_out=len(result.beside) - len(beside),
     )
 
 
-def _rows(verdicts: Sequence[Verdict], room: Room) -> list[int]:
-    """Places of the checks that there is room for."""
-    worst_first = sorted(range(len(verdicts)), key=lambda i: -SEVERITY.index(verdicts[i].verdict))
+def _most(verdicts: Sequence[Verdict], room: Room) -> int:
+    """How many checks there is room for."""
     failed = sum(verdict.verdict != "pass" for verdict in verdicts)
     most = len(verdicts) if room.passing_rows is None else failed + room.passing_rows
-    return sorted(worst_first[: most if room.rows is None else min(most, room.rows)])
+    return most if room.rows is None else min(most, room.rows)
 
 
 def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView:
     """One check, with as many of its flips as there is room for."""
     first = flips[: room.flips]
+    digits = digits_of(verdict)
+    task = subject_of(verdict)
+    word = f"{WORDS.get(verdict.verdict, verdict.verdict)}{', new' if verdict.is_new else ''}"
+    model = (verdict.model or "") if verdict.task else ""
+    change, interval = change_of(verdict), interval_text(verdict, digits) or ""
     return CheckView(
         verdict=verdict,
         name=name_of(verdict),
-        symbol=words.SYMBOLS[verdict.verdict],
-        row=words.row(verdict),
+        symbol=SIGNS[verdict.verdict],
+        task=task,
+        word=word,
+        model=model,
+        change=change,
+        interval=interval,
+        row=(
+            f"{SIGNS[verdict.verdict]} {task} {word}{f', {model}' if model else ''}",
+            f"{change} ({interval})" if interval else change,
+            figure(verdict.reference.mean, digits),
+            figure(verdict.candidate.mean, digits),
+            gamma_of(verdict),
+            theta_of(verdict),
+        ),
         gauge=gauge(
             verdict.reference.mean,
             verdict.gamma,
@@ -171,10 +219,90 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
             for flip in first
         ),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
+        figures=figures_of(verdict),
+        figure_row=figure_row(verdict),
         standing_out=groups_sentence(verdict),
         groups=groups_paragraph(verdict) if room.groups else None,
         group_rows=group_rows(verdict)[: room.groups],
+        to_do=_to_do(verdict, room) if verdict.verdict == "inconclusive" else None,
     )
+
+
+def _to_do(verdict: Verdict, room: Room) -> tuple[str, Step]:
+    return opening(lack_sentence(verdict), room.reasons), after_inconclusive(verdict, needs_approval=True)
+
+
+def change_of(verdict: Verdict) -> str:
+    """The difference of a check's means as the table has it."""
+    before, now = verdict.reference.mean, verdict.candidate.mean
+    return "–" if before is None or now is None else figure(now - before, digits_of(verdict), sign=True)
+
+
+def gamma_of(verdict: Verdict) -> str:
+    """Gamma as the table has it: `none` where no mean would have failed the gate."""
+    if verdict.gamma is None:
+        return "–" if verdict.p_value is None else "none"
+    return figure(verdict.gamma, digits_of(verdict))
+
+
+def theta_of(verdict: Verdict) -> str:
+    """Theta as the table has it, with the allowed drop; what was asked of a run that failed too early to tell."""
+    digits, allowed = digits_of(verdict), verdict.allowed_drop
+    if verdict.theta is not None:
+        return theta_text(verdict)
+    if verdict.theta_target is not None and verdict.verdict == "regression":
+        return f"asked {figure(verdict.theta_target + allowed, digits)}"
+    return "–"
+
+
+def figure_row(verdict: Verdict) -> tuple[str, ...]:
+    """What the folded table of several checks says of one, under `FIGURE_HEADINGS`."""
+    alpha = verdict.alpha_applied or verdict.alpha
+    changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
+    asked = "–" if verdict.theta_target is None else figure(verdict.theta_target + verdict.allowed_drop, 2)
+    return (
+        ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
+        f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}",
+        figure(verdict.difference, 2, sign=True),
+        p_text(verdict.p_value),
+        f"{alpha:.4g}",
+        changed,
+        asked,
+        verdict.test or "–",
+    )
+
+
+def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """All figures of a check, for a folded table: name and value."""
+    alpha, target = verdict.alpha_applied or verdict.alpha, verdict.theta_target
+    seen = figure(None if verdict.theta is None else verdict.theta + verdict.allowed_drop, 2)
+    asked = "" if target is None else f", asked {figure(target + verdict.allowed_drop, 2)}"
+    rows: list[tuple[str, str | None]] = [
+        ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
+        ("Reference", figure(verdict.reference.mean, 2)),
+        ("Candidate", figure(verdict.candidate.mean, 2)),
+        ("Difference", figure(verdict.difference_raw or verdict.difference, 2, sign=True)),
+        ("Difference, corrected for the early stop", _corrected(verdict)),
+        (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
+        ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
+        ("theta: smallest visible drop", f"{seen}{asked}"),
+        ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
+        ("p", p_text(verdict.p_value)),
+        ("p, adjusted for all checks", _adjusted(verdict)),
+        ("alpha, beta", f"{alpha:.4g}, {verdict.beta:g}"),
+        ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
+        ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
+    ]
+    return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
+
+
+def _corrected(verdict: Verdict) -> str | None:
+    is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
+    return figure(verdict.difference, 2, sign=True) if is_other else None
+
+
+def _adjusted(verdict: Verdict) -> str | None:
+    return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 
 def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
@@ -183,6 +311,8 @@ def shorten_verdict(verdict: Verdict, room: Room) -> Verdict:
         verdict,
         model=None if verdict.model is None else opening(verdict.model, room.names),
         task=None if verdict.task is None else opening(verdict.task, room.names),
+        test=None if verdict.test is None else opening(verdict.test, room.names),
+        statistic=None if verdict.statistic is None else opening(verdict.statistic, room.names),
         reasons=tuple(opening(reason, room.reasons) for reason in verdict.reasons[:20]),
     )
 

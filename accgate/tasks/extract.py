@@ -77,7 +77,7 @@ ANSWERS = (  # "the answer", as simple-evals knows it in other languages too
     r"answer|antwort|respuesta|resposta|risposta|réponse|jawaban|jibu|ответ|답변|정답|답|答案|答え|答复|回答|解答|正解|答"
     r"|उत्तर|উত্তর|الإجابة(?:\s+(?:النهائية|الصحيحة))?|الجواب"
 )
-IS = r"is|was|would be|should be|must be|be|ist|es|est|é|è|是|为|選|选|は|が|هي|है|:|=|-|–|→"  # noqa: RUF001
+IS = r"is|was|would be|should be|must be|be|ist|es|est|é|è|是|为|選|选|は|が|هي|है|:|=|-|–|→"
 OPENING = r"[\s(\[{<\"'“‘「]{0,8}"  # noqa: RUF001 bounded, or a reply of brackets takes minutes
 GOES_ON = r"(?:or|because|since|as|for|so|which|due|given|and|but|is|was|by|therefore|thus|here|seems|must)\b"
 
@@ -149,7 +149,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], bool], ..
         (rf"{begins}{answer}(?:{link}{OPENING}{after}|{link}\s*{alone_small})", True),
         (rf"{begins}{choose}\s*:?{noun}(?:{OPENING}{after}|\s*{alone_small})", True),
         (rf"{begins}(?:(?i:option|choice)\s+)?\(?{after}{right}", True),
-        (rf"^{OPENING}{noun}\s*{OPENING}{letter}(?=\s*[).:,;\]}}–—-]|\s+{GOES_ON}|\s*$)", False),  # noqa: RUF001
+        (rf"^{OPENING}{noun}\s*{OPENING}{letter}(?=\s*[).:,;\]}}–—-]|\s+{GOES_ON}|\s*$)", False),
         (rf"^{OPENING}{alone}{closed}\Z", True),
         (rf"\((?P<label>{named})\)", False),
         (rf"{begins}{mention}(?=\s*[).,:;!?\]}}]|\s+(?:or|and)\b|\s*$)", False),

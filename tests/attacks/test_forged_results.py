@@ -254,13 +254,13 @@ def test_a_result_that_the_evaluating_container_forged_is_published_as_a_failure
     assert publish(pull, "--exit-code", "0") == 3
     (check_run,) = hub.store.check_runs.values()
     assert check_run["conclusion"] == "failure"
-    assert check_run["output"]["title"] == "Result refused: it does not follow from the run's records."
+    assert check_run["output"]["title"] == "Result refused: it does not follow from the run's records"
     (comment,) = hub.comments(NUMBER)
     for text in (comment["body"], check_run["output"]["summary"]):
         body = html.unescape(text)
-        assert "## ⚠️ Result refused: it does not follow from the run's records.\n" in body
+        assert "### ! Result refused: it does not follow from the run's records\n" in body
         assert "accgate.json: m / sums: verdict: is 'pass', but the records give 'regression'" in body
-        assert "**What to do:** run the job again" in body
+        assert "**Next:** run the job again" in body
         assert "could not finish" not in body
 
 

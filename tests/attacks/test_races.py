@@ -68,7 +68,7 @@ def test_the_earlier_run_that_ends_last_leaves_the_later_runs_comment(gate: Gate
     gate.head.answer(right_but(0))
     assert gate.pull.run() == 0
     assert gate.publish("--exit-code", "0") == 0
-    assert "Accuracy regressed" in gate.comment
+    assert "Regression: " in gate.comment
     assert conclusions(gate, NEW) == ["failure"]
 
 
@@ -88,7 +88,7 @@ def test_rules_of_the_base_that_became_stricter_meanwhile_refuse_the_result(gate
     gate.base.write(alpha=0.0001)  # under which 7 lost answers are none too many
     gate.head.write(alpha=0.0001)
     assert gate.publish("--exit-code", "1") == 3
-    assert gate.check_run["output"]["title"] == "Result refused: it does not follow from the run's records."
+    assert gate.check_run["output"]["title"] == "Result refused: it does not follow from the run's records"
 
 
 def test_records_that_change_between_two_jobs_refuse_the_result(gate: Gate) -> None:

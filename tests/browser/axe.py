@@ -1,9 +1,10 @@
-"""axe-core's source, which npm brings once."""
+"""What npm brings once: axe-core's source, and other packages of files."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +15,18 @@ PACKAGE = "axe-core@4.14.1"
 
 def axe() -> str:
     """The script that finds what keeps people out of a page; skips where npm cannot bring it."""
-    folder = KEPT / PACKAGE
-    script = folder / "node_modules" / "axe-core" / "axe.min.js"
-    if not script.exists():
+    return (from_npm(PACKAGE) / "axe.min.js").read_text(encoding="utf-8")
+
+
+def from_npm(package: str) -> Path:
+    """The folder of a package of npm's, which is kept; skips where npm cannot bring it."""
+    folder = KEPT / package
+    files = folder / "node_modules" / package.rpartition("@")[0]
+    if not files.exists():
         if not shutil.which("npm"):
             pytest.skip("needs npm")
-        command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
+        command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", package]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
         if done.returncode:
-            pytest.skip(f"npm cannot install axe-core: {done.stderr[-300:]}")
-    return script.read_text(encoding="utf-8")
+            pytest.skip(f"npm cannot install {package}: {done.stderr[-300:]}")
+    return files

@@ -20,7 +20,7 @@ from accgate.result import NAME
 from tests.browser.chromium import Browser, Page
 from tests.browser.github import shown
 
-WIDTH, HEIGHT = 980, 520
+WIDTH, HEIGHT = 900, 620
 ABOUT = About("accgate", "accuracy.toml", "0" * 40)
 DISAGREES = (
     "exit_code: is 0, but the records give 1",

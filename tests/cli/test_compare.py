@@ -219,12 +219,13 @@ def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     left, right = files.write("reference", right_but(25, 200)), files.write("candidate", right_but(40, 200))
     code, out, err = files.compare(left, right)
     assert (code, err) == (1, "")
-    assert "Accuracy regressed: candidate against reference." in out
-    row = next(line.split() for line in out.splitlines() if line.startswith("-"))
+    assert "✕ Regression: the candidate fell" in out
     least = next(lost for lost in range(16) if unconditional_p(lost, 15 - lost, 200) <= 0.05)
-    gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.2f}"
-    assert row[2:9] == ["200", "87.50", "80.00", "-7.50", gamma, row[7], "<0.0001"]
-    assert "15 samples got worse, 0 better (7.5% changed)." in out
+    gamma = f"{87.5 - 100 * (2 * least - 16) / 200:.1f}"
+    assert "the candidate fell 7.5 points, 87.5 to 80.0" in out
+    figures = " ".join(out.partition("Figures")[2].split())
+    assert figures.startswith(f"gamma {gamma}, theta ")
+    assert "p <0.0001, n 200 Answers 15 got worse, 0 better Exit code 1." in figures
 
 
 def accgate(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anyth
 def test_a_report_is_written_beside_the_result(project: Project, capsys) -> None:
     assert project.run(right_but(40, N)) == 1
     written = (project.out / "report.md").read_text(encoding="utf-8")
-    assert written.startswith("## ❌ Accuracy regressed")
+    assert written.startswith("### ✕ Regression: ")
     target = project.folder / "again.md"
     assert main(["report", str(project.out / "accgate.json"), "--markdown", str(target)]) == 0
     assert target.read_text(encoding="utf-8") == written

@@ -217,7 +217,7 @@ def test_a_newcomers_walk_from_an_empty_repository_to_a_gate_that_passes_and_fai
     assert "accgate record" in capsys.readouterr().out
     assert main(["record"]) == 0
     assert main(["run"]) == 0
-    assert "No accuracy regression found in 1 check." in capsys.readouterr().out
+    assert "✓ Passed: " in capsys.readouterr().out
     assert main(["explain", "arithmetic"]) == 0
     assert capsys.readouterr().out.startswith("model / arithmetic: pass\n")
     write_lines(folder / "scores.jsonl", [*scores(200)])

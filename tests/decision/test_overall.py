@@ -42,7 +42,7 @@ def test_a_small_drop_everywhere_fails_though_no_check_does(tmp_path: Path, caps
     read = read_result(project.out / "accgate.json")
     for text in (render_markdown(read), render_comment(read, About("t", "accuracy.toml", "0" * 40)), junit_xml(read)):
         assert "overall" in text
-    assert "regressed&#58; m &#47; overall." in render_markdown(read)
+    assert "Regression: overall fell" in render_markdown(read)
     assert 'tests="4" failures="1"' in junit_xml(read)
     capsys.readouterr()
     assert main(["report", str(project.out / "accgate.json"), "--markdown", "-"]) == 0

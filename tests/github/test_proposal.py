@@ -18,6 +18,7 @@ from accgate.references.store import digest, find_reference
 from tests.github.asking import job, outputs, replies
 from tests.github.recorded import NAMES, REASON, recorded_stores
 from tests.github.server import SECONDARY, GitHub
+from tests.report.rendered import page_of
 from tests.servers import Fault
 
 ASKED = f"/accgate accept {REASON}"
@@ -368,7 +369,8 @@ class TestMessage:
         path.write_text(path.read_text().replace(REASON, reason))
         world.propose(f"/accgate accept {reason}")
         (pull,) = world.proposals
-        for active in ("@team", "<b>", "](http", "#3"):
+        assert not [link for link in page_of(pull["body"]).links if "//b" in link]
+        for active in ("@team", "<b>", "#3"):
             assert active not in (html.unescape(pull["body"]) if active[0] in "@#" else pull["body"])
         assert "#7" in pull["body"]
 

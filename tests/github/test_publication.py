@@ -76,10 +76,10 @@ def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(
 ) -> None:
     gate.head.answer(right_but(1))
     assert gate.run() == 0
-    assert "No accuracy regression found" in gate.comment
+    assert "Passed: " in gate.comment
     assert (gate.check_run["status"], gate.check_run["conclusion"]) == ("completed", "success")
     assert gate.check_run["head_sha"] == HEAD
-    assert "No accuracy regression found" in gate.job.summary
+    assert "Passed: " in gate.job.summary
     assert (gate.job.outputs["verdict"], gate.job.outputs["passed"]) == ("pass", "true")
     assert json.loads(gate.job.outputs["json"])["checks"][0]["lost"] == 1
     assert gate.job.outputs["summary-markdown"] in gate.comment
@@ -92,7 +92,7 @@ def test_a_regression_fails_with_a_remark_on_the_tasks_line(gate: Gate) -> None:
     gate.head.answer(right_but(20))
     assert gate.run() == 1
     assert gate.check_run["conclusion"] == "failure"
-    assert "Accuracy regressed" in gate.comment
+    assert "Regression: " in gate.comment
     (remark,) = gate.annotations
     lines = gate.head.config.read_text().splitlines()
     assert (remark["path"], lines[remark["start_line"] - 1]) == ("accuracy.toml", "[tasks.sums]")
@@ -106,7 +106,7 @@ def test_a_second_run_updates_the_comment_and_the_check_of_its_own(gate: Gate) -
     gate.head.answer(right_but(0))
     gate.job = Job(gate.hub, gate.folder / "job2", gate.monkeypatch, run=101)
     assert gate.run() == 0
-    assert "No accuracy regression found" in gate.comment
+    assert "Passed: " in gate.comment
     assert [run["conclusion"] for run in gate.hub.store.check_runs.values()] == ["failure", "success"]
 
 
@@ -292,7 +292,7 @@ def test_a_fault_of_the_api_is_waited_out(gate: Gate, fault: Fault) -> None:
     gate.head.answer(right_but(20))
     gate.hub.fail(fault, times=1, method="POST", path="/comments")
     assert gate.run() == 1
-    assert "Accuracy regressed" in gate.comment
+    assert "Regression: " in gate.comment
     assert len(waits) == 1
     assert 0.1 < waits[0] < 2.0
 
@@ -306,7 +306,7 @@ def test_a_refusal_of_everything_never_changes_the_verdict(gate: Gate, capsys: p
     printed = capsys.readouterr().out
     assert "pull-requests: write" in printed
     assert "checks: write" in printed
-    assert "Accuracy regressed" in gate.job.summary
+    assert "Regression: " in gate.job.summary
 
 
 def test_without_a_token_the_verdict_still_counts(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
@@ -364,7 +364,7 @@ def test_a_dry_run_prints_the_comment_and_tells_github_nothing(gate: Gate, capsy
     gate.head.answer(right_but(0))
     assert gate.pull.run() == 0
     assert gate.publish("--dry-run") == 0
-    assert "No accuracy regression found" in capsys.readouterr().out
+    assert "Passed: " in capsys.readouterr().out
     assert gate.hub.store.check_runs == {}
     assert gate.hub.comments(NUMBER) == []
 
@@ -448,7 +448,7 @@ def test_on_enterprise_server_the_api_has_another_place(tmp_path: Path, monkeypa
         gate = Gate(hub, tmp_path, monkeypatch)
         gate.head.answer(right_but(20))
         assert gate.run() == 1
-        assert "Accuracy regressed" in gate.comment
+        assert "Regression: " in gate.comment
 
 
 def test_a_push_has_no_pull_request_no_guard_and_a_check_run(gate: Gate) -> None:

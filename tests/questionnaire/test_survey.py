@@ -197,7 +197,7 @@ def test_terminal_and_markdown_show_every_item_with_both_means_alpha_and_verdict
     rows = {line.split("|")[1].strip(): line for line in markdown.splitlines() if line.startswith("|")}
     for check, item in zip(result["checks"], result["judgement"]["items"], strict=True):
         shown = [line for line in out.splitlines() if line.strip().startswith(item["id"])][-1]
-        name = item["id"].replace("_", "&#95;") + (" &#40;reversed&#41;" if item["reversed"] else "")
+        name = item["id"] + (" (reversed)" if item["reversed"] else "")
         for figure in (
             item["reference"],
             item["candidate"],
@@ -235,7 +235,7 @@ def test_the_json_is_a_result_that_report_renders(big: Made, capsys: pytest.Capt
     result = imported(big, drawn(big, drop=1.0))
     path = big.folder / "human.json"
     path.write_text(json.dumps(result), encoding="utf-8")
-    assert "Accuracy regressed" in html_report(read_result(path))
+    assert "Regression: " in html_report(read_result(path))
     capsys.readouterr()
     assert main(["report", str(path), "--markdown", "-"]) == 0
-    assert "shared&#95;values" in capsys.readouterr().out
+    assert "shared_values" in capsys.readouterr().out

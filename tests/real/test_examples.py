@@ -44,7 +44,7 @@ def test_the_usual_one_publishes_a_comment_a_check_and_the_results(example: Exam
     code, text = example.run("pull-request", "pull_request", event_of(example.hub))
     assert code == 0, text
     assert example.checks == [PASSED]
-    assert "No accuracy regression found" in next(example.comments())
+    assert "Passed: " in next(example.comments())
     assert (example.artifacts / "accuracy/accgate.json").exists()
     edited = event_of(example.hub, action="edited") | {"changes": {"title": {"from": "x"}}}
     before = len(example.hub.asked)
@@ -85,7 +85,7 @@ def test_shards_are_merged_and_published_once(example: Example) -> None:
     code, text = example.run("shards", "pull_request", event_of(example.hub), two)
     assert code == 1, text
     assert example.checks == [FAILED]
-    assert "Accuracy regressed" in next(example.comments())
+    assert "Regression: " in next(example.comments())
 
 
 def test_a_split_run_of_the_repository_is_published_by_its_second_job(example: Example) -> None:

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import cmarkgfm
 from cmarkgfm.cmark import Options
 
+VOID = {"img", "source", "br", "hr"}
 OMITTED = " raw HTML omitted "  # what cmark-gfm writes in place of HTML where that is not let through
 
 
@@ -29,7 +30,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
-        self._open.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
         if tag == "table":
             self.tables.append([])
         elif tag == "tr":

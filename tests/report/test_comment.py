@@ -1,9 +1,9 @@
 """The comment on a pull request: what it says in each case, what it leaves out, and that nothing in it is active."""
-# ruff: noqa: RUF001 (the marks of the gauge)
 
 import itertools
 import random
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from accgate.guard.state import Guard, RuleChange
-from accgate.report import comment, sandbox, words
+from accgate.report import comment, sandbox
 from accgate.report.comment import SMALLEST, About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
+from accgate.report.markdown import environment
 from accgate.report.result_file import read_result
+from accgate.report.story import headline_of
+from accgate.report.views import FIGURE_HEADINGS, HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
 from tests.cases import each
-from tests.gates import RIGHT, Project, right_but, write_lines
+from tests.gates import RIGHT, Project, right_but
 from tests.report.hostile import assert_inert, assert_no_command, hostile
+from tests.report.kinds import ABOUT, LOOSER, URL, kinds
 from tests.report.rendered import Page, page_of
 from tests.report.runs import groups_of, result_of, verdict_of
 
-URL = "https://github.com/org/repo/actions/runs/1?a=b&c=d"
-ABOUT = About("accgate", "accuracy.toml", "0123456789abcdef0123456789abcdef01234567", URL, commands=True)
-LOOSER = RuleChange("gate.alpha", "0.05", "0.0001", "loosening", "a smaller alpha fails less often", 3)
-STRICTER = RuleChange("gate.beta", "0.2", "0.1", "tightening", "the run must see a drop more surely")
 ADDED = RuleChange("tasks.passkey", None, "passkey", "new", "a task that the base does not have")
-LOOSENED = Guard("loosened", (STRICTER, ADDED, LOOSER), None, "1 change loosens the gate.")
+LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes loosen the gate.")
 
 
 def page(result: Result | None, about: About = ABOUT, **keys: Any) -> Page:
@@ -39,268 +39,313 @@ def headline(result: Result | None, **keys: Any) -> str:
     return page(result, **keys).headings[0]
 
 
+def first_screen(markdown: str) -> str:
+    """What is read before anything is opened or scrolled far: the text above the first fold, without markup."""
+    return " ".join(re.sub(r"[`*\u200b\\\\]", "", markdown.partition("<details>")[0]).split())
+
+
 # What it says
 
 
-def test_a_pass_has_verdict_table_gauge_details_and_cost() -> None:
-    result = replace(result_of(verdict_of()), samples=1200, prompt_tokens=9_000, completion_tokens=1_000, seconds=61.2)
-    found = page(result, guard=Guard("unchanged"))
-    assert found.headings == ["✅ No accuracy regression found in 1 check."]
-    assert found.tables == [[list(words.HEADINGS), list(words.row(verdict_of()))]]
-    for part in (
-        "m / t: pass", "This run sees a drop of 3.00 points or more with 80% probability",
-        "5 samples got worse, 0 better", "Cost: 1,200 samples, 10,000 tokens, 61 s.", "accgate 0.1.0",
-    ):  # fmt: skip
-        assert part in found.text
-    assert "<code>├●───────γ───────R──────┤</code>" in render_comment(result, ABOUT)
-    assert found.links == [URL]
-    for absent in ("changes the gate", "own rules", "accept", "Early stopping", "left out", "template"):
-        assert absent not in found.text
+def test_every_kind_of_run_says_in_its_first_lines_what_dropped_by_how_much_and_what_next() -> None:
+    for name, kind in kinds().items():
+        markdown = kind.comment()
+        seen, found = first_screen(markdown), page_of(markdown)
+        for fact in kind.says:
+            assert fact in seen, (name, fact)
+        assert len(seen.partition("| Check")[0]) < 1_000, name
+        assert len(found.headings) == 1, name
+        assert found.headings[0].startswith(("✓ ", "✕ ", "? ", "▽ ", "! ", "○ ", "i ")), name
+        assert found.links in ([URL], []), name
+        assert markdown.endswith("accgate 0.1.0</sub>\n"), name
+        assert_inert(found, links=(URL,))
+        assert_no_command(markdown)
 
 
-def test_a_new_check_is_marked() -> None:
-    rows = page(result_of(verdict_of(is_new=True), verdict_of(task="u"))).tables[0]
-    assert [row[-1] for row in rows[1:]] == ["✅ pass (new)", "✅ pass"]
+def test_means_gamma_theta_and_verdict_of_every_check_stand_above_the_first_fold() -> None:
+    for name, kind in kinds().items():
+        if kind.result is None or name == "hostile":
+            continue
+        above = page_of(kind.comment().partition("<details>")[0])
+        (table,) = [rows for rows in above.tables if rows[0] == list(HEADINGS)]
+        assert len(table) - 1 == len(kind.result.decided), name
+        for row in table[1:]:
+            assert re.fullmatch(r"[✓✕?○] \S+ (pass|regression|inconclusive|no reference)(, new)?, \S+", row[0]), row
+            assert all(re.fullmatch(r"-?[\d.]+|none|–|asked [\d.]+", cell) for cell in row[2:]), row
 
 
-def test_early_stops_say_how_few_samples_decided() -> None:
-    stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
-    whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
-    result = replace(result_of(stopped, whole), samples=290)
-    assert "Early stopping: 290 of 400 samples were enough (72%)." in page(result).text
-    assert "Early stopping" not in page(replace(result, checks=(whole,))).text
+def test_the_figures_of_the_table_are_those_of_the_result_and_the_worst_stands_first() -> None:
+    kind = kinds()["mixed"]
+    assert kind.result is not None
+    table = page_of(kind.comment()).tables[0]
+    assert [row[0].split()[0] for row in table[1:]] == ["✕", "?", *["✓"] * 10]
+    changes = [float(row[1].split()[0].replace("−", "-")) for row in table[3:]]
+    assert changes == sorted(changes)
+    by_name = {f"{v.task}, {v.model}": v for v in kind.result.checks}
+    for row in table[1:]:
+        verdict = by_name[re.sub(r"^\S+ (\S+) \S+, ", r"\1, ", row[0])]
+        assert verdict.interval is not None
+        low, high = verdict.interval.two_sided
+        figures = [float(text) for text in re.findall(r"[-+]?[\d.]+", " ".join(row[1:]).replace("−", "-"))]
+        expected = [verdict.difference, low, high, verdict.reference.mean, verdict.candidate.mean, verdict.gamma]
+        pairs = zip(figures[:6], [value for value in expected if value is not None], strict=False)
+        assert all(abs(shown - value) <= 0.051 for shown, value in pairs), row
+        assert verdict.theta is not None
+        assert 0.0 <= figures[-1] - verdict.theta < 0.1001  # rounded up: no run sees less than it says
 
 
-def test_a_regression_shows_its_flips_and_how_to_accept_it(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=40)
-    write_lines(project.scores, [{"id": i, "reply": "good", "score": 100} for i in project.ids()])
-    project.record()
-    write_lines(project.scores, [{"id": i, "reply": f"bad {i}", "score": 0} for i in project.ids()])
-    assert project.run() == 1
+def test_answers_and_settings_are_three_at_most_and_the_rest_is_counted() -> None:
+    kind = kinds()["failed"]
+    assert kind.result is not None
+    (lost,) = kind.result.checks
+    many = replace(lost, settings_changed=tuple(f"options.x{i}: 1 → 2" for i in range(9)))
+    flips = {(lost.model, lost.task): [Flip(f"i{i}", f"{i} + 1?", "r", "r", "w", 100.0, 0.0) for i in range(10)]}
+    found = page_of(render_comment(replace(kind.result, checks=(many,)), ABOUT, flips=flips))
+    assert found.tables[1] == [["Prompt", "Before, right", "Now, wrong"], *[[f"{i} + 1?", "r", "w"] for i in range(3)]]
+    assert "Answers that got worse: 3 of 23" in found.text
+    assert "and 6 more" in found.text
+    graded = [Flip("a", "q", "r", "b", "n", 80.0, 20.0)]
+    assert page_of(render_comment(kind.result, ABOUT, flips={(lost.model, lost.task): graded})).tables[1][0] == [
+        "Prompt", "Before", "Now",
+    ]  # fmt: skip
+
+
+def test_a_real_regression_shows_its_answers_and_report_md_says_the_same(tmp_path: Path) -> None:
+    project = Project(tmp_path, tasks=("one", "two"), n=100)
+    project.record([RIGHT] * 100, right_but(5, 100))
+    assert project.run(right_but(30, 100), right_but(6, 100)) == 1
     result = read_result(project.out / "accgate.json")
+    report = page_of((project.out / "report.md").read_text(encoding="utf-8"))
     found = page(result, flips=flips_of_result(result, project.out))
-    assert found.headings == ["❌ Accuracy regressed: m / sums."]
-    assert len(found.tables[1]) == 11
-    assert all(row[3:] == ["good", f"bad {row[0]}"] for row in found.tables[1][1:])
-    assert "and 30 more; their ids are in accgate.json." in found.text
-    assert "/accgate accept REASON" in render_comment(result, ABOUT)
-    assert "accgate record --reason TEXT" in render_comment(result, ABOUT)
+    assert (
+        found.headings
+        == report.headings
+        == ["✕ Regression: one fell 30.0 points, 100.0 to 70.0, and 1 more of 3 checks"]
+    )
+    assert report.tables[0] == found.tables[0]
+    assert ["id", "Prompt", "Expected", "Before", "Now"] in [table[0] for table in report.tables]
 
 
-@each("name", ["pass", "regression", "inconclusive", "no-reference", "error"])
-def test_only_a_regression_or_a_missing_reference_can_be_accepted(name: Any) -> None:
-    text = render_comment(result_of(verdict_of(name)), ABOUT)
-    assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
-    assert ("--reason" in text) == (name == "regression")
-
-
-def test_commands_are_advised_only_where_the_repository_answers_them() -> None:
-    without = replace(ABOUT, commands=False)
-    for name in ("regression", "no-reference"):
-        text = render_comment(result_of(verdict_of(name)), without, guard=LOOSENED)
-        assert "/accgate " not in text
-        assert "accgate record" in text
+def test_only_a_regression_or_a_missing_reference_can_be_accepted_and_by_command_only_where_one_answers() -> None:
+    for name in ("pass", "regression", "inconclusive", "no-reference", "error"):
+        text = render_comment(result_of(verdict_of(name)), ABOUT)
+        assert ("/accgate accept" in text) == (name in ("regression", "no-reference"))
+        without = render_comment(result_of(verdict_of(name)), replace(ABOUT, commands=False), guard=LOOSENED)
+        assert "/accgate " not in without
+        assert ("accgate record" in without) == (name in ("regression", "no-reference"))
+        assert ("--reason" in without) == (name == "regression")
 
 
 def test_rules_that_changed_stand_in_a_table_what_loosens_first() -> None:
-    found = page(result_of(verdict_of()), guard=LOOSENED)
-    assert found.headings[1] == "This pull request changes the gate"
-    assert found.tables[1][1:] == [
-        ["gate.alpha", "0.05", "0.0001", "loosening", "a smaller alpha fails less often"],
-        ["tasks.passkey", "-", "passkey", "new", "a task that the base does not have"],
-        ["gate.beta", "0.2", "0.1", "tightening", "the run must see a drop more surely"],
+    found = page(result_of(verdict_of("regression")), guard=LOOSENED)
+    (table,) = [rows for rows in found.tables if rows[0][0] == "Rule"]
+    assert table[1:] == [
+        ["tasks.gsm8k.theta", "▽ loosens", "3.0", "6.0"], ["tasks.truthfulqa", "▽ loosens", "checked", "–"],
+        ["tasks.passkey", "new", "–", "passkey"], ["tasks.arc_challenge.theta", "△ tightens", "2.5", "2.0"],
+        ["tasks.ifeval.num_samples", "△ tightens", "400", "541"],
+    ]  # fmt: skip
+    assert "only a larger drop is seen" in found.text
+    assert "To approve it: somebody with write permission who is not the author" in found.text
+
+
+def test_a_loosened_gate_leads_where_the_run_passes_and_follows_the_verdict_where_it_does_not() -> None:
+    waiting = render_comment(result_of(verdict_of()), ABOUT, guard=LOOSENED)
+    assert waiting.startswith("### ▽ Waiting for approval: this pull request loosens the gate\n")
+    assert waiting.index("| Rule") < waiting.index("| Check")
+    for name in ("regression", "inconclusive", "no-reference", "error"):
+        result = result_of(verdict_of(name))
+        text = render_comment(result, ABOUT, guard=LOOSENED)
+        assert page_of(text).headings == [
+            f"{' '.join(headline_of(result))}. This pull request also loosens the gate"
+        ]  # fmt: skip
+        assert text.index("| Check") < text.index("| Rule")
+    failed = page(None, failure=Failure(3, ""), guard=LOOSENED)
+    assert failed.headings[0].endswith("This pull request also loosens the gate")
+    assert len(failed.tables) == 1
+
+
+def test_a_guard_that_cannot_be_read_does_not_hold() -> None:
+    blind = Guard("unreadable", (), None, "the token lacks contents: read")
+    for name in ("pass", "regression"):
+        found = page(result_of(verdict_of(name)), guard=blind)
+        assert found.headings[0].endswith("loosens the gate could not be checked")
+        assert "✓" not in found.headings[0]
+        assert "the token lacks contents: read" in found.text
+        assert "somebody with write permission" not in found.text
+    seen = page(result_of(verdict_of()), guard=Guard("unreadable", LOOSER, None, "grant pull-requests: read"))
+    assert seen.headings == [
+        "▽ Waiting for approval: this pull request loosens the gate, and whether somebody approved that could not be "
+        "read"
     ]
+    assert "grant pull-requests: read" in seen.text
+    assert "somebody with write permission" in seen.text
 
 
-def test_a_loosened_gate_is_said_first_with_what_approves_it() -> None:
-    text = render_comment(result_of(verdict_of()), ABOUT, guard=LOOSENED)
-    found = page_of(text)
-    assert found.headings[0] == (
-        "🔒 No accuracy regression found in 1 check, but this pull request loosens the gate: approval needed."
-    )
-    assert "1 change loosens the gate." in found.text
-    for part in ("`/accgate rerun`", "in a review", "<code>0123456</code>", "write permission", "not the author"):
-        assert part in text
-
-
-@each("name", ["regression", "inconclusive", "no-reference", "error"])
-def test_a_bad_verdict_of_a_loosened_gate_says_both(name: Any) -> None:
-    result = result_of(verdict_of(name))
-    said = headline(result, guard=LOOSENED)
-    assert said.startswith(f"{words.SYMBOLS[name]} {words.headline(result)}")
-    assert said.endswith("This pull request also loosens the gate: approval needed.")
-
-
-@each("name", ["pass", "regression"])
-def test_a_guard_that_cannot_be_read_does_not_hold(name: Any) -> None:
-    found = page(result_of(verdict_of(name)), guard=Guard("unreadable", (), None, "the token lacks contents: read"))
-    assert "could not be checked." in found.headings[0]
-    assert "✅" not in found.headings[0]
-    assert "the token lacks contents: read" in found.text
-    assert found.headings[1] == "The rules of the gate could not be checked"
-    assert "To approve it" not in found.text
-
-
-def test_an_approval_that_cannot_be_read_shows_the_rules_it_would_be_for() -> None:
-    found = page(result_of(verdict_of()), guard=Guard("unreadable", (LOOSER,), None, "grant pull-requests: read"))
-    assert found.headings[1] == "This pull request changes the gate"
-    assert found.tables[1][1][0] == "gate.alpha"
-    assert "grant pull-requests: read" in found.text
-    assert "To approve it" in found.text
-
-
-def test_the_footer_says_which_check_config_and_commit_it_is_about() -> None:
-    text = render_comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
-    assert "Check <code>accuracy &#40;a100&#41;</code> of <code>ci&#47;accuracy.toml</code>" in text
-    assert f"commit <code>{'f' * 7}</code>" in text
-
-
-def test_an_approval_is_named_and_ends_the_matter() -> None:
-    found = page(result_of(verdict_of()), guard=Guard("approved", (LOOSER,), "octo-cat", ""))
-    assert found.headings[0] == "✅ No accuracy regression found in 1 check."
-    assert "Approved for this commit by octo-cat." in found.text
-    assert "To approve it" not in found.text
-
-
-def test_a_stricter_gate_needs_no_approval() -> None:
-    found = page(result_of(verdict_of()), guard=Guard("tightened", (STRICTER,)))
-    assert found.headings[0] == "✅ No accuracy regression found in 1 check."
-    assert "no approval is needed" in found.text
-    assert "To approve it" not in found.text
+def test_an_approval_or_a_stricter_gate_ends_the_matter() -> None:
+    for guard, said in (
+        (Guard("approved", LOOSER[:1], "octo-cat"), "Approved for this commit by octo-cat."),
+        (Guard("tightened", LOOSER[2:]), "no approval is needed"),
+    ):
+        found = page(result_of(verdict_of()), guard=guard)
+        assert found.headings[0].startswith("✓ Passed")
+        assert said in found.text
+        assert "somebody with write permission" not in found.text
 
 
 def test_what_the_pull_requests_own_rules_say_stands_beside() -> None:
     result = replace(result_of(verdict_of("regression")), beside=(verdict_of(gamma=60.0),), rules="base")
     found = page(result, guard=LOOSENED)
-    assert found.headings[2] == "What this pull request's own rules say"
-    assert found.tables[2][1][6] == "60.00"
-    assert "decided by the rules of the base commit" in found.text
-    assert found.headings[0].startswith("❌ Accuracy regressed: m / t.")
+    assert "What this pull request's own rules say" in found.text
+    assert [table[1][4] for table in found.tables if table[0] == list(HEADINGS)] == ["72.5", "60.0"]
+    assert "by the rules of the base commit" in found.text
+    assert found.headings[0].startswith("✕ Regression: t fell 5.0 points, 75.0 to 70.0.")
 
 
-@pytest.mark.parametrize("keys", [{"guard": Guard("bootstrap")}, {}])
-def test_a_bootstrap_gates_nothing_and_says_how_to_record(keys: dict[str, Any]) -> None:
+def test_a_bootstrap_says_how_to_record_and_judges_by_its_own_rules() -> None:
     result = replace(result_of(verdict_of("no-reference", p_value=None)), rules="bootstrap")
-    found = page(result, replace(ABOUT, config="ci/my accuracy.toml"), **keys)
-    assert found.headings == ["🌱 Nothing is gated yet: the base branch of this repository has no accuracy.toml."]
-    assert found.blocks[0].splitlines()[:2] == [
-        "accgate record 'ci/my accuracy.toml'", "git add 'ci/my accuracy.toml' ci/references",
-    ]  # fmt: skip
-    assert "By this pull request's own rules: No verdict: no reference for m / t." in found.text
-    assert "No reference yet" not in found.text
+    for keys in ({"guard": Guard("bootstrap")}, {}):
+        found = page(result, replace(ABOUT, config="ci/my accuracy.toml"), **keys)  # type: ignore[arg-type]
+        assert found.headings == ["○ Nothing is gated yet: the base branch of this repository has no accuracy.toml"]
+        assert found.blocks[0].splitlines()[:2] == [
+            "accgate record 'ci/my accuracy.toml'", "git add 'ci/my accuracy.toml' ci/references",
+        ]  # fmt: skip
+        assert "By this pull request's own rules: No reference: there is nothing to compare t with." in found.text
+        assert "record a version that you trust" not in found.text
+    assert headline(replace(result, rules="bootstrap"), failure=Failure(130, "")) == (
+        "! No verdict: the run was cancelled (exit code 130)"
+    )
 
 
-def test_an_advisory_result_never_looks_passed() -> None:
-    found = page(result_of(verdict_of()), replace(ABOUT, advisory=True))
-    assert found.headings == ["ℹ️ Advisory only: No accuracy regression found in 1 check."]
-    assert "These figures are unverified" in found.text
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
+def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log() -> None:
+    log = "".join(f"line {i}\n" for i in range(100)) + " 10%\r 99%\n\x1b[31mout of \x1b[1mmemory\x1b[0m\x07\n\n"
+    for code, said in (
         (2, "the configuration, files or arguments cannot be used"), (3, "the evaluation could not finish"),
         (130, "the run was cancelled"), (137, "the run was killed, most likely because memory ran out"),
         (77, "the run ended without a result"),
-    ],
-)  # fmt: skip
-def test_a_run_without_a_result_says_why_and_shows_the_end_of_its_log(code: int, said: str) -> None:
-    log = "".join(f"line {i}\n" for i in range(100)) + " 10%\r 99%\n\x1b[31mout of \x1b[1mmemory\x1b[0m\x07\n\n"
-    found = page(None, failure=Failure(code, log))
-    assert found.headings == [f"⚠️ No verdict: {said} (exit code {code})."]
-    lines = found.blocks[0].splitlines()
-    assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
-    assert len(lines) == 40
-    assert "so the check does not pass" in found.text
-    assert found.tables == []
+    ):  # fmt: skip
+        found = page(None, failure=Failure(code, log))
+        assert found.headings == [f"! No verdict: {said} (exit code {code})"]
+        lines = found.blocks[0].splitlines()
+        assert lines[-3:] == ["line 99", " 99%", "out of memory\ufffd"]
+        assert len(lines) == 40
+        assert "so the check does not pass" in found.text
+        assert found.tables == []
+    assert headline(None) == "! No verdict: the run left no result"
 
 
-def test_a_failed_run_that_loosens_the_gate_says_both() -> None:
-    found = page(None, failure=Failure(3, ""), guard=LOOSENED)
-    assert found.headings[0].endswith("This pull request also loosens the gate: approval needed.")
-    assert len(found.tables[0]) == 4
-    assert "log" not in found.text
+def test_the_footer_names_check_config_and_commit_where_they_are_not_the_usual_ones() -> None:
+    text = render_comment(result_of(verdict_of()), About("accuracy (a100)", "ci/accuracy.toml", "f" * 40))
+    assert f"Check `accuracy (a100)` of `ci/accuracy.toml`. Commit `{'f' * 7}`" in text
+    usual = render_comment(result_of(verdict_of()), About("accgate", "accuracy.toml", "f" * 40))
+    assert "Check `" not in usual
+    assert f"Commit `{'f' * 7}`" in usual
 
 
-def test_a_cancelled_run_is_no_bootstrap_and_no_pass() -> None:
-    result = replace(result_of(verdict_of()), rules="bootstrap")
-    assert headline(result, failure=Failure(130, "")) == "⚠️ No verdict: the run was cancelled (exit code 130)."
+def test_a_report_or_picture_without_a_web_address_is_not_linked() -> None:
+    mixed = kinds()["mixed"]
+    for url in (None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""):
+        pictures = None if url is None else (url, url)
+        text = render_comment(mixed.result, replace(ABOUT, report_url=url, pictures=pictures))
+        found = page_of(text)
+        assert found.links == []
+        assert "Full report" not in found.text
+        assert "<picture>" not in text
+        assert "```text" in text
+    shown = page_of(
+        render_comment(mixed.result, replace(ABOUT, pictures=("https://x/light.svg", "https://x/dark.svg")))
+    )
+    assert {"picture", "source", "img"} <= shown.tags
+    assert shown.blocks == []
 
 
-def test_no_result_and_no_failure_is_no_pass() -> None:
-    assert headline(None) == "⚠️ No verdict: the run left no result."
+def test_lower_is_better_reads_the_right_way_round() -> None:
+    sides = {"reference": ReferenceSummary(5.0, 100), "candidate": CandidateSummary(6.0, 100)}
+    verdict = verdict_of("regression", gamma=5.5, difference=1.0, higher_is_better=False, **sides)
+    found = page(result_of(verdict))
+    assert found.headings == ["✕ Regression: t rose 1.0 points, 5.0 to 6.0"]
+    assert "Lower is better." in found.text
+    assert "sees a rise of 3.00 points" in found.text
 
 
-@each("url", [None, "javascript:alert(1)", 'https://a/"onload="x', "https://a b/", "file:///x", ""])
-def test_a_report_without_a_web_address_is_not_linked(url: str | None) -> None:
-    found = page(result_of(verdict_of()), replace(ABOUT, report_url=url))
-    assert found.links == []
-    assert "Full report" not in found.text
+def test_groups_and_drift_are_named_above_the_folds_only_where_they_stand_out() -> None:
+    names = [f"subject_{i}" for i in range(57)]
+    quiet = page(result_of(verdict_of(groups=groups_of(*names, standing_out=0)))).text
+    assert "subject" not in quiet
+    loud = render_comment(result_of(verdict_of(groups=groups_of(*names, standing_out=5))), ABOUT)
+    above = first_screen(loud)
+    assert (
+        "m / t: 5 of 57 groups stand out: subject_0 fell by 20.00 points (of 40 samples 9 got worse, 1 better); "
+        in above
+    )
+    assert "; and 2 more." in above
+    assert "subject_3" not in above
+    many = render_comment(result_of(*[verdict_of(groups=groups_of(*names), task=f"t{i}") for i in range(300)]), ABOUT)
+    assert len(many.encode()) <= 65_000
+    assert "further checks groups stand out too" in page_of(many).text
+    for detected in (True, False):
+        text = render_comment(result_of(verdict_of(drift=Drift("2026-01-02", 5, -3.0, 0.01, 0.05, detected))), ABOUT)
+        assert ("Compared with the first reference" in first_screen(text)) == detected
+        assert "Compared with the first reference" in text
+
+
+def test_early_stops_say_how_much_they_saved() -> None:
+    stopped = verdict_of(n=90, n_max=200, stop="futility", test="gsprt")
+    whole = verdict_of(n=200, n_max=200, stop="end", test="gsprt", task="u")
+    result = replace(result_of(stopped, whole), samples=290, prompt_tokens=9_000, completion_tokens=1_000, seconds=61.2)
+    assert "290 samples, 10,000 tokens, 1 min 1 s; stopping early saved 28%." in page(result).text
+    assert "saved" not in page(replace(result, checks=(whole,))).text
 
 
 # Hostile content
 
 
-def everywhere(text: str) -> list[str]:
+def everywhere(text: str, kinds: Iterable[int] = range(4)) -> list[str]:
     """Comments with this text wherever content can stand."""
     flips = [Flip(text or "id", text, text, text, text), Flip("b", None, None, None, None)]
     keys: dict[str, Any] = {"model": text, "task": text, "reasons": (text, "second"), "settings_changed": (text, text)}
     keys["groups"] = groups_of(text, f"a {text}", "b", "c", standing_out=4)
     drift = Drift(text, 3, -5.0, 0.01, 0.05, True)
     bad = verdict_of("regression", flips=("a", "b", "c"), test=text, drift=drift, **keys)
+    unsure = replace(bad, verdict="inconclusive", statistic=text, settings_changed=(f"{text}: {text} → {text}",))
     undecided = verdict_of("error", **(keys | {"model": "m", "p_value": None}))
-    result = replace(result_of(bad, undecided), beside=(bad,), accgate=text, correction=text, samples=5, rules="base")
+    result = replace(
+        result_of(bad, unsure, undecided), beside=(bad,), accgate=text, correction=text, samples=5, rules="base"
+    )
     changes = (RuleChange(text, text, text, "loosening", text), RuleChange(text, None, text, "new", text))
     about = About(text, text, text, None)
     both = {(text, text): flips}
-    return [
-        render_comment(result, about, guard=Guard("loosened", changes, text, text), flips=both),
-        render_comment(
-            replace(result, rules="bootstrap"), about, guard=Guard("bootstrap", changes, text, text), flips=both
-        ),
-        render_comment(None, about, failure=Failure(3, f"{text}\n{text}")),
-        render_comment(result, about, guard=Guard("approved", changes, text, text)),
+    bootstrap = replace(result, rules="bootstrap")
+    runs: list[tuple[Result | None, dict[str, Any]]] = [
+        (result, {"guard": Guard("loosened", changes, text, text), "flips": both}),
+        (bootstrap, {"guard": Guard("bootstrap", changes, text, text), "flips": both}),
+        (None, {"failure": Failure(3, f"{text}\n{text}")}),
+        (result_of(replace(bad, verdict="pass")), {"guard": Guard("loosened", changes, text, text)}),
     ]
+    return [render_comment(runs[at][0], about, **runs[at][1]) for at in kinds]
 
 
-# Headings, and the columns of each row of each table.
+# The columns of each row of each table: checks, answers, rules, checks of the other rules, figures.
 SHAPES = [
-    (3, [[10] * 3, [5] * 3, [10] * 2, [5] * 3]), (2, [[10] * 3, [10] * 2, [5] * 3]), (1, []),
-    (3, [[10] * 3, [5] * 3, [10] * 2]),
+    [[6] * 4, [3] * 2, [4] * 3, [6] * 2, [8] * 4], [[6] * 4, [3] * 2, [6] * 2, [8] * 4], [],
+    [[4] * 3, [6] * 2, [2] * 11],
 ]  # fmt: skip
 
 
-@each("text", hostile())
-def test_hostile_content_is_inert_everywhere(text: str) -> None:
-    for markdown, (headings, shape) in zip(everywhere(text), SHAPES, strict=True):
-        assert_no_command(markdown)
-        found = page_of(markdown)
-        assert_inert(found)
-        assert [[len(row) for row in table] for table in found.tables] == shape
-        assert len(found.headings) == headings
-        assert len(found.blocks) <= 1
-        plain = page_of(markdown, html=False)
-        assert plain.tables == found.tables
-        assert plain.tags <= found.tags
-        assert markdown.encode()
-
-
-def test_the_comment_names_groups_only_where_some_stand_out_and_three_at_most() -> None:
-    names = [f"subject_{i}" for i in range(57)]
-    quiet = page(result_of(verdict_of(groups=groups_of(*names, standing_out=0)))).text
-    assert "subject" not in quiet
-    assert "groups" not in quiet
-    loud = page(result_of(verdict_of(groups=groups_of(*names, standing_out=5))))
-    assert (
-        "m / t: 5 of 57 groups stand out: subject_0 fell by 20.00 points (of 40 samples 9 got worse, 1 better); "
-        in (loud.text)
-    )
-    assert "; and 2 more." in loud.text
-    assert "subject_3" not in loud.text
-    assert len(loud.tables) == 1
-    many = render_comment(result_of(*[verdict_of(groups=groups_of(*names), task=f"t{i}") for i in range(300)]), ABOUT)
-    assert len(many.encode()) <= 65_000
-    assert "further checks groups stand out too" in page_of(many).text
+def test_hostile_content_is_inert_everywhere() -> None:
+    for number, text in enumerate(hostile()):
+        kind = number % 4
+        for at in {0, kind} if number % 2 else {kind}:
+            (markdown,), shape = everywhere(text, [at]), SHAPES[at]
+            assert_no_command(markdown)
+            found = page_of(markdown)
+            assert_inert(found)
+            assert [[len(row) for row in table] for table in found.tables] == shape, text
+            assert len(found.headings) == 1, text
+            assert markdown.encode()
+            if at == kind:
+                plain = page_of(markdown, html=False)
+                assert plain.tables == found.tables
+                assert plain.tags <= found.tags
 
 
 def test_a_megabyte_in_every_text_gives_a_short_comment() -> None:
@@ -343,81 +388,74 @@ CHANGES = tuple(
 
 
 @each(
-    ("count", "failing", "name"),
-    [(1, 1, "x"), (40, 0, "x"), (40, 40, "x"), (400, 0, "x" * 200), (120, 120, "é<" * 150), (150, 7, "@" * 300)],
-)
-@each("guarded", [False, True])
-@each("limit", [65_000, 20_000, SMALLEST])
-def test_a_comment_of_any_run_is_whole_and_within_the_limit(
-    count: int, failing: int, name: str, guarded: bool, limit: int
-) -> None:
+    ("count", "failing", "name", "limit"),
+    [(1, 1, "x", 65_000), (40, 0, "x", SMALLEST), (40, 40, "x", 20_000), (120, 0, "x" * 200, SMALLEST),
+     (90, 90, "é<" * 150, 65_000), (60, 7, "@" * 300, SMALLEST)],
+)  # fmt: skip
+def test_a_comment_of_any_run_is_whole_and_within_the_limit(count: int, failing: int, name: str, limit: int) -> None:
     result, flips = of_many(count, failing=failing, name=name)
-    guard = Guard("loosened", CHANGES, None, "r" * 9999) if guarded else Guard("unchanged")
-    markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
-    assert len(markdown.encode()) <= limit
-    found = page_of(markdown)
-    assert_inert(found, links=(URL,))
-    assert found.headings[0].startswith(
-        "❌ Accuracy regressed" if failing else "🔒 No accuracy" if guarded else "✅ No accuracy"
-    )
-    assert {len(row) for table in found.tables for row in table} <= {5, 10}
-    assert ("This pull request changes the gate" in found.headings) == guarded
-    assert ("To approve it" in markdown) == guarded
-    assert markdown.endswith("</sub>\n")
+    for guard in (Guard("loosened", CHANGES, None, "r" * 9999), Guard("unchanged")):
+        markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
+        assert len(markdown.encode()) <= limit
+        found = page_of(markdown)
+        assert_inert(found, links=(URL,))
+        waits = guard.changes and not failing
+        assert found.headings[0].startswith("✕ Regression" if failing else "▽ Waiting" if waits else "✓ Passed")
+        assert {len(row) for table in found.tables for row in table} <= {2, 3, 4, 6, 8}
+        assert ("somebody with write permission" in found.text) == bool(guard.changes)
+        assert markdown.endswith("</sub>\n")
 
 
 def parts(markdown: str) -> tuple[int, ...]:
-    """How much of each kind a comment shows: flips, details, changed rules, rows of checks."""
+    """How much of each kind a comment shows: rows of figures, changed rules, rows of checks."""
     tables = page_of(markdown).tables
-    count = {head: sum(len(table) - 1 for table in tables if table[0][0] == head) for head in ("id", "Rule", "Model")}
-    return count["id"], markdown.count("<details>"), count["Rule"], count["Model"]
+
+    def rows(head: list[str]) -> int:
+        return sum(len(table) - 1 for table in tables if table[0] == head)
+
+    left_out = "others pass |" in markdown or "checks pass |" in markdown
+    return rows(list(FIGURE_HEADINGS)), rows(["Rule", "Effect", "Base", "Here"]), rows(list(HEADINGS)) - left_out
 
 
 def test_what_matters_least_goes_first() -> None:
     result, flips = of_many(60, failing=20, name="n" * 60)
     guard = Guard("loosened", CHANGES[:60], None, "reason")
-    limits = (600_000, 250_000, 200_000, 150_000, 120_000, 100_000, *range(90_000, SMALLEST - 1, -6_000), SMALLEST)
+    limits = (600_000, 200_000, 100_000, *range(90_000, SMALLEST - 1, -9_000), SMALLEST)
     seen = [parts(render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
-    assert seen[0] == (200, 60, 60, 60)
+    assert seen[0] == (60, 60, 60)
     assert all(a >= b for first, second in itertools.pairwise(seen) for a, b in zip(first, second, strict=True))
-    for flips_shown, details, rules, rows in seen:
-        assert flips_shown == 0 or details == 60
-        assert details == 0 or (rules == 60 and rows == 60)
+    for figures, rules, rows in seen:
+        assert figures == 0 or (rules == 60 and rows == 60)
         assert rows >= 20 or rules <= 10
-    assert len({shown[0] for shown in seen} & {200, 100, 40, 0}) >= 3
-    assert {shown[1] for shown in seen} == {60, 20, 0}
+    assert {figures for figures, _, _ in seen} >= {60, 0}
 
 
 def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
-    result, flips = of_many(1000, failing=3)
+    result, flips = of_many(700, failing=3)
     found = page(result, flips=flips)
     assert "Parts were left out" in found.text
-    assert found.links == [URL, URL]
-    rows = [row[-1] for row in found.tables[0][1:]]
-    assert rows.count("❌ regression") == 3
-    assert f"and {997 - rows.count('✅ pass')} further checks passed." in found.text
+    assert found.links == [URL]
+    rows = [row[0].split()[0] for row in found.tables[0][1:]]
+    assert rows[:3] == ["✕"] * 3
+    assert found.tables[0][-1][0] == f"✓ {697 - (len(rows) - 4)} others pass"
     without = page(result, replace(ABOUT, report_url=None), flips=flips)
     assert "report.md and accgate.json of the run have them" in without.text
-
-
-def test_checks_that_did_not_pass_are_counted_apart_from_those_that_did() -> None:
-    result, _ = of_many(1000, failing=600, name="é<" * 150)
+    result, _ = of_many(700, failing=500, name="é<" * 150)
     found = page(result)
-    shown = len(found.tables[0]) - 1
-    assert 10 <= shown < 600
-    assert {row[-1] for row in found.tables[0][1:]} == {"❌ regression"}
-    assert f"and {600 - shown} further checks that did not pass;" in found.text
-    assert "and 400 further checks passed." in found.text
+    shown = len(found.tables[0]) - 2
+    assert 10 <= shown < 500
+    assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
+    assert f"and {500 - shown} further checks that did not pass." in found.text
+    assert found.tables[0][-1][0] == "✓ 200 others pass"
 
 
 def test_left_out_rules_are_counted() -> None:
-    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=Guard("loosened", CHANGES, None, "r"), limit=30_000)
-    rules = parts(markdown)[2]
+    guard = Guard("loosened", CHANGES, None, "r")
+    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=guard, limit=30_000)
+    rules = parts(markdown)[1]
     assert 0 < rules < 300
     assert f"and {300 - rules} more." in markdown
-    checks, changes = page_of(markdown).tables
-    assert {row[3] for row in changes[1:]} == {"loosening"}
-    assert len(checks) == 2
+    assert {row[1] for row in page_of(markdown).tables[0][1:]} == {"▽ loosens"}
 
 
 def test_a_limit_that_no_comment_keeps_is_an_error() -> None:
@@ -435,7 +473,7 @@ def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
 
 def test_a_block_that_forgets_escaping_is_inert() -> None:
     texts = hostile()[::3]
-    for some in (texts[at : at + 10] for at in range(0, len(texts), 10)):
+    for some in (texts[at : at + 20] for at in range(0, len(texts), 20)):
         markdown = own(
             "{% block headline %}{% for check in checks %}## {{ check.name }}\n\n{{ check.name | upper }}\n\n"
             "x\n{{ check.verdict.model }}\n\n{{ '**' ~ check.name ~ '**' }}\n\n{{ check.name | e }}\n\n"
@@ -456,9 +494,9 @@ def test_a_block_can_be_replaced_and_extended() -> None:
         "{% endfor %}{% endblock %}{% block footer %}{{ super() }} ours{% endblock %}"
     )
     found = page_of(markdown)
-    assert found.headings == ["Accuracy: Accuracy regressed: m / t."]
+    assert found.headings == ["Accuracy: Regression: t fell 5.0 points, 75.0 to 70.0"]
     assert "<details>" not in markdown
-    assert "<code>├" in markdown
+    assert "`├" in markdown
     assert "-5.00" in found.text
     assert re.search(r"accgate 0.1.0</sub>\s+ours\n$", markdown)
     assert "/accgate accept REASON" in markdown
@@ -468,59 +506,50 @@ def test_the_example_of_the_documentation_works() -> None:
     assert comment.__doc__ is not None
     example = "\n".join(line[4:] for line in comment.__doc__.split("\n\n")[2].splitlines())
     found = page_of(render_comment(result_of(verdict_of()), ABOUT, template=example))
-    assert found.headings == ["Accuracy: No accuracy regression found in 1 check."]
+    assert found.headings == ["Accuracy: Passed: t 75.0 to 70.0, within chance"]
     assert "m / t: " in found.text
 
 
-@pytest.mark.parametrize(
-    ("blocks", "said"),
-    [
-        ("{% block headline %}{{ nope }}{% endblock %}", "'nope' is undefined"),
-        ("{% block headline %}{{ result.nope }}{% endblock %}", "has no attribute 'nope'"),
-        ("{% block headline %}{% if %}{% endblock %}", "(line 1)"),
-        ("{% block headline %}", "Unexpected end of template"),
-        ("{% block headline %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
-        ("{% block headline %}{{ headline.format(result) }}{% endblock %}", "unsafe"),
-        ("{% block headline %}{{ headline | tojson }}{% endblock %}", "No filter named 'tojson'"),
-        ("{% block headline %}{% include '/etc/passwd' %}{% endblock %}", "there is no template /etc/passwd"),
-        ("{% block headline %}{% include '../comment.py' %}{% endblock %}", "there is no template ../comment.py"),
-        ("{% block headline %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
-        ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
-        ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "* is for numbers here"),
-        ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
-        ("{% block headline %}{{ range(10 ** 9) }}{% endblock %}", "Range too big"),
-        ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
-        (
-            "{% block headline %}{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-            "{% endblock %}", "more than 1 s of processor time",
-        ),
-        (
-            "{% block headline %}{% for a in range(99999) %}" + "long" * 100 + "{% endfor %}{% endblock %}",
-            "more than 65,000 bytes",
-        ),
-        (
-            "{% block headline %}{% set n = namespace(x='ab') %}{% for a in range(99) %}{% set n.x = n.x ~ n.x %}"
-            "{% endfor %}{% endblock %}", "it takes more than",
-        ),
-        ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
-        ("{# " + "x" * 300_000 + " #}", "more than 200,000 characters"),
-        ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
-    ],
-)  # fmt: skip
-def test_a_template_that_fails_gives_the_standard_comment_and_says_why(
-    blocks: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+FAULTS = (
+    ("{% block headline %}{{ nope }}{% endblock %}", "'nope' is undefined"),
+    ("{% block headline %}{{ result.nope }}{% endblock %}", "has no attribute 'nope'"),
+    ("{% block headline %}{% if %}{% endblock %}", "(line 1)"),
+    ("{% block headline %}", "Unexpected end of template"),
+    ("{% block headline %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
+    ("{% block headline %}{{ headline.format(result) }}{% endblock %}", "unsafe"),
+    ("{% block headline %}{{ headline | tojson }}{% endblock %}", "No filter named 'tojson'"),
+    ("{% block headline %}{% include '/etc/passwd' %}{% endblock %}", "there is no template /etc/passwd"),
+    ("{% block headline %}{% include '../comment.py' %}{% endblock %}", "there is no template ../comment.py"),
+    ("{% block headline %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
+    ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
+    ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "* is for numbers here"),
+    ("{% block headline %}{{ range(10 ** 9) }}{% endblock %}", "Range too big"),
+    ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
+    ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
+    ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
+)
+GREEDY = (
+    ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
+    ("{# " + "x" * 300_000 + " #}", "more than 200,000 characters"),
+)
+
+
+def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The greedy ones in a process of their own; what only fails does so here, which is quicker."""
     monkeypatch.setattr(sandbox, "SECONDS", 1)
-    markdown = own(blocks)
-    found = page_of(markdown)
-    assert found.headings == ["❌ Accuracy regressed: m / t."]
-    assert "The comment template of this repository was not used" in found.text
-    assert said in found.text.replace("\u200b", "")
-    assert_inert(found, links=(URL,))
+    texts = [(own(blocks), blocks, said) for blocks, said in GREEDY]
+    monkeypatch.setattr(sandbox, "render_apart", lambda text, values: sandbox.render_here(environment(), text, values))
+    texts += [(own(blocks), blocks, said) for blocks, said in FAULTS]
+    for markdown, blocks, said in texts:
+        found = page_of(markdown)
+        assert found.headings == ["✕ Regression: t fell 5.0 points, 75.0 to 70.0"], blocks
+        assert "The comment template of this repository was not used" in found.text, blocks
+        assert said in found.text.replace("\u200b", ""), blocks
+        assert_inert(found, links=(URL,))
 
 
 def test_a_template_is_cut_to_the_limit_as_the_standard_is() -> None:
-    result, flips = of_many(200, failing=30, name="n" * 60)
+    result, flips = of_many(90, failing=30, name="n" * 60)
     markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
     assert len(markdown.encode()) <= 65_000
     found = page_of(markdown)
@@ -532,25 +561,4 @@ def test_a_template_without_extends_is_the_whole_comment() -> None:
     text = render_comment(
         result_of(verdict_of()), ABOUT, template="{{ symbol }} {{ about.title }} {{ result.checks | length }}"
     )
-    assert text == "✅ accgate 1\n"
-
-
-def test_lower_is_better_reads_the_right_way_round() -> None:
-    verdict = verdict_of(
-        "regression", reference=ReferenceSummary(5.0, 100), candidate=CandidateSummary(6.0, 100), gamma=5.5,
-        difference=1.0, higher_is_better=False,
-    )  # fmt: skip
-    markdown = render_comment(result_of(verdict), ABOUT)
-    assert "├●───────γ───────R──────┤" in markdown
-    assert "sees a rise of 3.00 points" in page_of(markdown).text
-
-
-def test_the_report_of_the_run_says_the_same_of_the_checks(tmp_path: Path) -> None:
-    project = Project(tmp_path, tasks=("one", "two"), n=100)
-    project.record([RIGHT] * 100, right_but(5, 100))
-    assert project.run(right_but(30, 100), right_but(6, 100)) == 1
-    result = read_result(project.out / "accgate.json")
-    report = page_of((project.out / "report.md").read_text(encoding="utf-8"))
-    found = page(result, flips=flips_of_result(result, project.out))
-    assert report.tables == found.tables
-    assert report.headings == found.headings
+    assert text == "✓ accgate 1\n"

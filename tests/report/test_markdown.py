@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from accgate import compare
 from accgate.cli.main import main
-from accgate.report import words
 from accgate.report.flips import Flip
 from accgate.report.markdown import cell, code, render_markdown
 from tests.cases import each
@@ -35,16 +34,17 @@ def rendered(text: str, *, html: bool = True) -> Page:
     return page_of(markdown, html=html)
 
 
+# The columns of each row of each table: checks, answers, figures, groups, flips.
+SHAPE = [[6] * 3, [3] * 2, [8] * 3, [7] * 3, [5] * 3]
+
+
 @each("text", hostile())
 def test_hostile_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> None:
     page = rendered(text)
     assert_inert(page)
-    checks, groups, flips = rendered(text, html=False).tables
-    assert [checks, groups, flips] == page.tables
-    assert [len(row) for row in groups] == [7, 7, 7]
-    assert [len(row) for row in checks] == [10, 10, 10]
-    assert [len(row) for row in flips] == [5, 5, 5]
-    assert [row[-1] for row in checks[1:]] == ["❌ regression", "⚠️ error"]
+    assert rendered(text, html=False).tables == page.tables
+    assert [[len(row) for row in table] for table in page.tables] == SHAPE
+    assert [row[0][0] for row in page.tables[0][1:]] == ["✕", "!"]
 
 
 def test_every_group_has_a_row_in_the_report() -> None:
@@ -52,7 +52,7 @@ def test_every_group_has_a_row_in_the_report() -> None:
     now = [0.0 if label == "s4" and i % 2 else 100.0 for i, label in enumerate(labels)]
     verdict = compare(before, now, groups=labels)
     page = page_of(render_markdown(result_of(verdict)))
-    _, groups = page.tables
+    groups = page.tables[-1]
     assert groups[0] == ["Group", "n", "Reference", "Mean", "Difference", "Interval", "p"]
     assert [row[0] for row in groups[1:]] == ["s4", *(f"s{i}" for i in range(9) if i != 4)]
     assert groups[1][1:5] == ["100", "100.00", "50.00", "-50.00 *"]
@@ -66,7 +66,7 @@ def test_any_content_shows_as_text_in_a_table_of_the_same_shape(text: str) -> No
     assume(text not in ("m", "t"))  # the name of the check beside it: its flips would stand under both
     page = rendered(text)
     assert_inert(page)
-    assert [[len(row) for row in table] for table in page.tables] == [[10] * 3, [7] * 3, [5] * 3]
+    assert [[len(row) for row in table] for table in page.tables] == SHAPE
 
 
 @given(text=st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=80))
@@ -90,7 +90,7 @@ def test_a_letter_keeps_a_few_combining_marks() -> None:
 
 def test_long_texts_are_cut_to_what_matters() -> None:
     flip = Flip("i", "start " * 99 + "the question", "right" * 99, "before " * 99, "now " * 99)
-    table = page_of(render_markdown(result_of(verdict_of("regression", flips=("i",))), {("m", "t"): [flip]})).tables[1]
+    table = page_of(render_markdown(result_of(verdict_of("regression", flips=("i",))), {("m", "t"): [flip]})).tables[-1]
     _, prompt, expected, before, now = table[1]
     assert prompt.endswith("the question")
     assert (expected[:10], before[:6], now[:3]) == ("rightright", "before", "now")
@@ -102,14 +102,23 @@ def test_the_figures_are_those_of_the_json(tmp_path: Path, capsys) -> None:
     project.record(right_but(20, 100), right_but(5, 100))
     assert project.run(right_but(35, 100), right_but(6, 100)) == 1
     page = page_of((project.out / "report.md").read_text(encoding="utf-8"))
-    for row, check in zip(page.tables[0][1:], [*project.result["checks"], *project.result["overall"]], strict=True):
-        model, task, n, reference, mean, difference, gamma, theta, p, verdict = row
-        assert (model, task, int(n)) == (check["model"], check["task"], check["n"])
-        figures = (check["reference"]["mean"], check["candidate"]["mean"], check["difference"], check["theta"])
-        assert [float(text) for text in (reference, mean, difference, theta)] == pytest.approx(figures, abs=0.00501)
-        assert gamma == ("-" if check["gamma"] is None else f"{check['gamma']:.2f}")
-        assert p == ("<0.0001" if check["p_adjusted"] < 1e-4 else f"{check['p_adjusted']:.4f}")
-        assert verdict.split()[-1] == check["verdict"]
+    checks = [*project.result["checks"], *project.result["overall"]]
+    by_name = {check["task"]: check for check in checks}
+    assert len(page.tables[0]) - 1 == len(checks)
+    for row in page.tables[0][1:]:
+        _, task, word, model = row[0].replace(",", "").split()
+        check = by_name[task]
+        assert (model, word) == (check["model"], check["verdict"])
+        means = (check["reference"]["mean"], check["candidate"]["mean"])
+        assert [float(text) for text in row[2:4]] == pytest.approx(means, abs=0.0501)
+        assert row[4] == "none" if check["gamma"] is None else abs(float(row[4]) - check["gamma"]) <= 0.0501
+        assert 0.0 <= float(row[5]) - check["theta"] < 0.1001
+    figures = next(table for table in page.tables if table[0][0] == "Check" and table[0][3] == "p")
+    for row in figures[1:]:
+        check = by_name[row[0].split(",")[0]]
+        assert int(row[1]) == check["n"]
+        assert row[3] == ("<0.0001" if check["p_value"] < 1e-4 else f"{check['p_value']:.4f}")
+        assert float(row[2].replace("−", "-")) == pytest.approx(check["difference"], abs=0.00501)
     assert "Holm".lower() in page.text
     assert "200 samples" in page.text
 
@@ -122,7 +131,7 @@ def test_flips_are_shown_worst_first_ten_at_most_with_a_count_of_the_rest(tmp_pa
     assert project.run(scores) == 1
     by_id = dict(zip(project.ids(), scores, strict=True))
     page = page_of((project.out / "report.md").read_text(encoding="utf-8"))
-    header, *rows = page.tables[1]
+    header, *rows = page.tables[-1]
     assert header == ["id", "Prompt", "Expected", "Before", "Now"]
     assert [by_id[row[0]] for row in rows] == list(range(10))
     assert "and 20 more; their ids are in accgate.json." in page.text
@@ -137,7 +146,7 @@ def test_prompt_expected_before_and_now_stand_beside_each_flip(tmp_path: Path) -
     project.record()
     write_lines(project.scores, [{"id": i, "reply": f"bad {i}", "score": 0} for i in project.ids()])
     assert project.run() == 1
-    for row in page_of((project.out / "report.md").read_text(encoding="utf-8")).tables[1][1:]:
+    for row in page_of((project.out / "report.md").read_text(encoding="utf-8")).tables[-1][1:]:
         id_, prompt, expected, before, now = row
         number = int(expected) // 2
         assert (prompt, before, now) == (f"What is {number} + {number}?", "good", f"bad {id_}")
@@ -145,7 +154,7 @@ def test_prompt_expected_before_and_now_stand_beside_each_flip(tmp_path: Path) -
 
 def test_every_check_is_folded_and_a_passing_one_shows_no_flips() -> None:
     text = render_markdown(result_of(verdict_of("pass", flips=("a",)), verdict_of("regression", task="u")))
-    assert text.count("<details>") == 2
+    assert text.count("<details>") == 1
     assert "got worse, worst first" not in text
 
 
@@ -163,13 +172,14 @@ def test_one_verdict_of_compare_is_reported(tmp_path: Path, capsys) -> None:
     assert main(["report", str(tmp_path / "verdict.json"), "--markdown", "-"]) == 0
     page = page_of(capsys.readouterr().out)
     assert_inert(page)
-    assert page.tables[0][1][3:6] == ["100.00", "70.00", "-30.00"]
-    assert [row[0] for row in page.tables[1][1:]] == [f"<{i}>" for i in range(10)]
-    assert words.headline(result_of(compare([RIGHT] * 30, [0.0] * 30))) in page.text
+    assert page.tables[0][1][2:4] == ["100.0", "70.0"]
+    assert page.tables[0][1][1].startswith("−30.0 (")
+    assert [row[0] for row in page.tables[-1][1:]] == [f"<{i}>" for i in range(10)]
+    assert "Regression: the candidate fell 30.0 points, 100.0 to 70.0" in page.text
 
 
 def test_cost_and_time_stand_below_where_they_are_known() -> None:
     result = replace(result_of(verdict_of()), samples=1319, prompt_tokens=10_000, completion_tokens=345, seconds=61.7)
-    assert "Cost: 1,319 samples, 10,345 tokens, 62 s." in render_markdown(result)
+    assert "1,319 samples, 10,345 tokens, 1 min 2 s." in render_markdown(result)
     assert "10,345 tokens." in render_markdown(replace(result, seconds=None))
-    assert "Cost" not in render_markdown(result_of(verdict_of()))
+    assert "tokens" not in render_markdown(result_of(verdict_of()))

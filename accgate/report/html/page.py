@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import policy_hash
 from accgate.report.markdown import values_of
-from accgate.report.views import ROOMS, CheckView, FlipsByCheck
+from accgate.report.views import ROOMS, CheckView, FlipsByCheck, check_view
 from accgate.text import visible
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         finalize=_on_one_line,
     )
     values = values_of(result, {}, ROOMS[0])
-    sections, data = _sections(result, values["checks"], flips or {}, folder)
+    views = tuple(_with_row(check_view(verdict, (), ROOMS[0])) for verdict in values["result"].decided)
+    values |= {"headings": words.HEADINGS, "beside": tuple(map(_with_row, values["beside"]))}
+    sections, data = _sections(result, views, flips or {}, folder)
     style, script = _part("report.css") + cause_style(), _part("report.js")
     policy = (
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
@@ -104,6 +106,10 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         )
         + "\n"
     )
+
+
+def _with_row(view: CheckView) -> CheckView:
+    return replace(view, row=words.row(view.verdict))
 
 
 def _sections(

@@ -19,6 +19,7 @@ from accgate.report.flips import Flip
 from accgate.report.html.checks import why
 from accgate.report.html.page import DRAWN, html_report, sort_keys
 from accgate.report.result_file import read_result
+from accgate.report.story import headline_of
 from accgate.verdict import Verdict, sentence
 from tests.gates import Project, right_but
 from tests.report.hostile import hostile
@@ -111,7 +112,7 @@ def test_the_page_shows_headline_table_reasons_and_flips(tmp_path: Path) -> None
     assert project.run(right_but(30, 100), right_but(6, 100)) == 1
     checks, found = page_of(project)
     result = read_result(project.out / "accgate.json")
-    assert words.headline(result) in found.text
+    assert headline_of(result).text in found.text
     assert found.rows[0] == list(words.HEADINGS)
     assert found.rows[1:3] == [list(words.row(verdict)) for verdict in checks]
     for verdict in checks:

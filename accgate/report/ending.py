@@ -1,0 +1,282 @@
+"""How a run ends in a terminal: headline, sentences, a plot of the checks, what changed, what to do, the exit code.
+
+The order and the sentences are those of the comment, in at most 80 columns. Colour is for the signs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from accgate.report import words
+from accgate.report.advice import after_inconclusive, approval_steps
+from accgate.report.contrast import Answers
+from accgate.report.forest import Glyphs, Row, row_cells, rows_of, scale_of
+from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
+from accgate.report.terminal import COLOURS, print_groups, terminal_text
+from accgate.report.views import gamma_of, theta_of
+from accgate.text import clip, p_text
+from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence, subject_of
+
+if TYPE_CHECKING:
+    from accgate.guard import Guard
+    from accgate.report.flips import Flip
+    from accgate.result import Result
+    from accgate.verdict import Verdict
+
+WIDEST = 80
+NARROW = 70  # columns under which the intervals' figures are left out
+KEYS = 9  # columns of the words before what to do
+ANSWER = 20  # columns of an answer
+NOTES = 3  # of a check
+GROUPS = 5
+RULES = 20
+GLYPHS = Glyphs(left="├", right="┤", limit="▕")
+# For a terminal that has no UTF-8.
+PLAIN = str.maketrans({
+    "✕": "x", "✓": "v", "○": "o", "▽": "v", "△": "^", "◆": "#", "●": "o", "─": "-", "├": "|", "┤": "|", "┊": ":",
+    "┼": "+", "▕": "=", "→": "->", "−": "-", "–": "-", "…": "~", "≥": ">=", "\u200b": "",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where more of a run is to be read: the report's file, and accgate.json where a command must be told of it."""
+
+    report: str = ""
+    result: str = ""
+
+
+def print_result(
+    console: Console,
+    result: Result,
+    flips: Mapping[Any, Sequence[Flip]] | None = None,
+    places: Places | None = None,
+) -> None:
+    """Print the end of a run; `places` are None where it left no folder."""
+    story = story_of(result, flips)
+    printer = _Printer(console)
+    _print_headline(printer, story)
+    if story.sentences:
+        printer.paragraph(" ".join(story.sentences))
+        printer.line()
+    rows = rows_of(story.checks)
+    if len(rows) > 1:
+        _print_plot(printer, rows)
+    _print_undecided(printer, story)
+    _print_notes(printer, result, story)
+    if story.lead is not None and story.lead.verdict != "pass":
+        _print_settings(printer, result, story)
+    if story.answers is not None:
+        _print_answers(printer, story.answers)
+    _print_steps(printer, story, places)
+    saved = words.savings(result)
+    cost = words.cost(result)
+    parts = [f"{cost}{'' if saved is None else f'; {saved}'}."] if cost else []
+    printer.paragraph(" ".join([*parts, f"Exit code {result.exit_code}."]))
+
+
+class _Printer:
+    """Prints lines of at most 80 columns, in the characters that the terminal has."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.width = max(min(console.width, WIDEST), 20)
+        self.is_plain = "utf" not in console.encoding.lower()
+
+    def line(self, text: Text | str = "") -> None:
+        """Print one line as it is."""
+        line = text if isinstance(text, Text) else Text(text)
+        if self.is_plain:
+            encoding = self.console.encoding
+            plain = line.plain.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+            spans = line.spans if len(plain) == len(line.plain) else []
+            line = Text(plain, style=line.style, spans=spans)
+        line.rstrip()
+        self.console.print(line, no_wrap=True, crop=False, overflow="ignore")
+
+    def paragraph(self, text: Text | str, *, indent: int = 2, hanging: int | None = None, first: str = "") -> None:
+        """Print a paragraph, its first line after `first`, the others `hanging` columns in."""
+        body = text if isinstance(text, Text) else Text(terminal_text(text))
+        deep = indent if hanging is None else hanging
+        lines = body.wrap(self.console, max(self.width - deep, 8))
+        for number, line in enumerate(lines):
+            line.rstrip()
+            before = f"{' ' * indent}{first}" if number == 0 else " " * deep
+            before = before.ljust(deep) if first else before
+            self.line(Text(before).append_text(line))
+
+
+def _print_headline(printer: _Printer, story: Story) -> None:
+    symbol, text = story.headline
+    name = next((name for name, sign in SIGNS.items() if sign == symbol), "error")
+    line = Text(f"{symbol} {terminal_text(text)}", style=f"bold {COLOURS[name]}")
+    printer.line()
+    printer.paragraph(line, indent=0, hanging=2 if len(line) > printer.width else 0)
+    printer.line()
+
+
+def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
+    """A row for each check: sign, name, interval, change, and where there is room the interval's figures."""
+    shows_figures = printer.width >= NARROW
+    names = min(18 if shows_figures else 16, 2 + max(len(row.name) for row in rows))
+    tail = 27 if shows_figures else 9
+    scale = scale_of(rows, 0, printer.width - names - tail - 6)
+    head = "change".rjust(9) + ("interval".rjust(17) if shows_figures else "")
+    model = None
+    for row in rows:
+        if row.model != model:
+            name = clip(terminal_text(row.model), printer.width - tail - 4, "…") if row.model else ""
+            printer.line(f"  {name}".ljust(printer.width - len(head) - 1) + (head if model is None else ""))
+            model = row.model
+        cells = row_cells(row, scale, GLYPHS).ljust(int(scale.end) + 1)
+        line = Text("  ").append(SIGNS[row.verdict], style=COLOURS[row.verdict])
+        line.append(f" {clip(terminal_text(row.name), names - 2, '…')}".ljust(names))
+        line.append(f"{cells}".ljust(printer.width - len(head) - 1 - len(line)))
+        line.append(row.shown.rjust(9))
+        if shows_figures:
+            line.append(row.interval.rjust(17))
+        printer.line(line)
+    printer.line()
+    failed = any(row.limit is not None for row in rows)
+    worse = "   ▕ gamma: fails to the left of it" if shows_figures else "   ▕ gamma"
+    printer.line(f"  ┊ no change   ├ ┤ interval{worse if failed else ''}")
+    printer.line()
+
+
+def _print_undecided(printer: _Printer, story: Story) -> None:
+    """What the checks behind the first lack, where that is undecided."""
+    rest = [verdict for verdict in story.checks[1:] if verdict.verdict not in ("pass", "regression")]
+    names = {verdict: clip(terminal_text(subject_of(verdict)), 24, "…") for verdict in rest[:GROUPS]}
+    width = max(map(len, names.values()), default=0)
+    for verdict in rest[:GROUPS]:
+        printer.paragraph(_lack(verdict), first=names[verdict], hanging=4 + width)
+    if len(rest) > GROUPS:
+        printer.paragraph(f"and {len(rest) - GROUPS} more that have no verdict")
+    if rest:
+        printer.line()
+
+
+def _lack(verdict: Verdict) -> str:
+    if verdict.verdict == "inconclusive":
+        return f"{lack_sentence(verdict)}. Next: {after_inconclusive(verdict, needs_approval=False)}."
+    return f"{'; '.join(verdict.reasons) or verdict.verdict}."
+
+
+def _print_notes(printer: _Printer, result: Result, story: Story) -> None:
+    """What else a check's figures do not say: replies, groups, drift and remarks."""
+    several, printed = len(story.checks) > 1, False
+    for verdict in story.checks:
+        name = f"{terminal_text(name_in(result, verdict))}: " if several else ""
+        for text in _notes(verdict, is_lead=verdict is story.lead):
+            printer.paragraph(f"{name}{text}.", first="- ", hanging=4)
+            printed = True
+        if (groups := groups_sentence(verdict)) is not None:
+            printer.paragraph(f"{name}{groups}.", first="- ", hanging=4)
+            print_groups(printer.console, verdict, most=GROUPS)
+            printed = True
+    if printed:
+        printer.line()
+
+
+def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
+    """The remarks on one check, without full stops; those that the sentences have are left out."""
+    if (readings := readings_sentence(verdict)) is not None:
+        yield readings
+    if (drift := drift_sentence(verdict)) is not None:
+        yield drift
+    if verdict.p_value is None:  # of the first check the sentences have the first reason, of the others all stand above
+        yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
+        return
+    lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
+    remarks = [reason.removesuffix(".") for reason in verdict.reasons]
+    remarks = [text for text in remarks if text.lower() != lack.lower() and "you asked for" not in text]
+    yield from remarks[:NOTES]
+    if len(remarks) > NOTES:
+        yield f"and {len(remarks) - NOTES} more, which `accgate explain` lists"
+
+
+def _print_settings(printer: _Printer, result: Result, story: Story) -> None:
+    if not story.settings:
+        return
+    several = len({verdict.model for verdict in result.decided}) > 1 and story.lead is not None
+    of = f", {terminal_text(story.lead.model or '')}" if several and story.lead is not None else ""
+    printer.paragraph(f"Settings that changed{of}")
+    first = story.settings[:8]
+    width = min(max(len(terminal_text(setting.name)) for setting in first), 30)
+    for setting in first:
+        name = clip(terminal_text(setting.name), 30, "…").ljust(width)
+        change = f"{terminal_text(setting.before)} → {terminal_text(setting.now)}" if setting.now else ""
+        printer.paragraph(change, indent=4, first=f"{name}   ", hanging=4 + width + 3)
+    if len(story.settings) > len(first):
+        printer.paragraph(f"and {len(story.settings) - len(first)} more", indent=4)
+    printer.line()
+
+
+def _print_answers(printer: _Printer, answers: Answers) -> None:
+    """The first answers that got worse, replies right-aligned in columns as wide as they need."""
+    if printer.width < 50:
+        printer.paragraph(f"Answers that got worse, {len(answers.rows)} of {answers.count:,}")
+        for answer in answers.rows:
+            printer.paragraph(f"{answer.prompt} {_end(answer.before, ANSWER)} → {_end(answer.now, ANSWER)}", indent=4)
+        printer.line()
+        return
+    most = ANSWER if printer.width >= NARROW else ANSWER // 2
+    cells = [[_end(answer.before, most), _end(answer.now, most)] for answer in answers.rows]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(("before", "now"))]
+    title = f"  Answers that got worse, {len(answers.rows)} of {answers.count:,}"
+    left = printer.width - sum(widths) - 5
+    longest = max(len(title), *(4 + len(terminal_text(answer.prompt)) for answer in answers.rows))
+    left = min(left, longest + 2, 48 if longest < 48 else left)
+    printer.line(title.ljust(left) + f"{'before':>{widths[0]}}  {'now':>{widths[1]}}")
+    for answer, (before, now) in zip(answers.rows, cells, strict=True):
+        prompt = clip(terminal_text(answer.prompt), max(left - 6, 4), "…")
+        printer.line(f"    {prompt}".ljust(left) + f"{before:>{widths[0]}}  {now:>{widths[1]}}")
+    printer.line()
+
+
+def _end(reply: str, most: int) -> str:
+    """The end of a reply, where its answer mostly is."""
+    text = terminal_text(reply)
+    return text if len(text) <= most else f"…{text[-most + 1 :].lstrip()}"
+
+
+def _print_steps(printer: _Printer, story: Story, places: Places | None) -> None:
+    lead = story.lead
+    pairs = [("Next", "; ".join(str(step) for step in story.steps if step.kind == "next"))]
+    accept = [step for step in story.steps if step.kind == "accept"]
+    pairs.extend(("Accept", next(part.text for part in step.words if part.is_code)) for step in accept)
+    if lead is not None and len(story.checks) == 1 and lead.p_value is not None:
+        samples = f"n {lead.n:,}{'' if lead.n_max is None else f' of {lead.n_max:,}'}"
+        figures = f"gamma {gamma_of(lead)}, theta {theta_of(lead)}, p {p_text(lead.p_value)}, {samples}"
+        pairs.append(("Figures", figures))
+        pairs.append(("Answers", "" if lead.lost is None else f"{lead.lost:,} got worse, {lead.gained:,} better"))
+    if places is not None and lead is not None:
+        name = "/".join(part for part in (lead.model, lead.task) if part) if len(story.checks) > 1 else ""
+        pairs.append(("Details", " ".join(filter(None, ("accgate explain", name, places.result)))))
+        pairs.append(("Report", places.report))
+    for key, text in pairs:
+        if text:
+            printer.paragraph(text, first=key, hanging=2 + KEYS)
+    printer.line()
+
+
+def guard_ending(result: Result | None, guard: Guard, head_sha: str, exit_code: int, *, commands: bool) -> list[str]:
+    """The lines with which `publish` ends where a run passes and its pull request loosens the gate; else none."""
+    sentence = None if result is None else guard_sentence(result, guard)
+    if sentence is None or result is None or result.verdict != "pass" or guard.holds:
+        return []
+    lines = [f"{WAITING} Waiting for approval: this pull request loosens the gate", "", f"  {sentence}", ""]
+    signs = {"loosening": "▽ loosens", "tightening": "△ tightens", "new": "  new"}
+    names = [clip(terminal_text(change.rule), 40, "…") for change in guard.changes[:RULES]]
+    for change, name in zip(guard.changes, names, strict=False):
+        values = clip(terminal_text(f"{change.base or 'none'} → {change.head or 'none'}"), 80, "…")
+        lines.append(f"    {signs[change.effect]:<10}   {name.ljust(max(map(len, names)))}   {values}")
+    if len(guard.changes) > RULES:
+        lines.append(f"    and {len(guard.changes) - RULES} more")
+    steps = "; ".join(str(step) for step in approval_steps(head_sha, answers_commands=commands))
+    return [*lines, "", f"  Next     {steps}", "", f"  Exit code {exit_code}."]

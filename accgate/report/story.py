@@ -1,0 +1,315 @@
+"""A run's story, which every report tells: what dropped, how sure that is, what to do, what changed; worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from accgate.errors import VerdictName
+from accgate.report.advice import Step, steps_of
+from accgate.report.contrast import Answers, Setting, first_answers, settings_of
+from accgate.report.flips import Flip
+from accgate.text import visible
+from accgate.verdict import (
+    Verdict,
+    chance_sentence,
+    drop_sentence,
+    lack_sentence,
+    loss_of,
+    lost_answers,
+    move_sentence,
+    pass_words,
+    runs_text,
+    samples_words,
+    sight_sentence,
+    subject_of,
+)
+
+if TYPE_CHECKING:
+    from accgate.guard import Guard
+    from accgate.result import Result
+
+SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
+WORST_FIRST: tuple[VerdictName, ...] = ("regression", "error", "no-reference", "inconclusive", "pass")
+WAITING, ADVISORY, NOTHING_YET = "▽", "i", "○"
+
+
+class Headline(NamedTuple):
+    """A sign, and a sentence that says the same in words; the sentence can hold names, so it needs escaping."""
+
+    symbol: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run in the order in which people read it. All texts are raw: each report escapes them.
+
+    `sentences` follow the headline. `checks` are those that decide, worst first, and `lead` the first of them that the
+    headline names. `settings` are those of the lead.
+    """
+
+    headline: Headline
+    sentences: tuple[str, ...]
+    steps: tuple[Step, ...]
+    settings: tuple[Setting, ...]
+    answers: Answers | None
+    checks: tuple[Verdict, ...]
+    lead: Verdict | None
+
+
+def story_of(
+    result: Result | None,
+    flips: Mapping[tuple[str | None, str | None], Sequence[Flip]] | None = None,
+    *,
+    headline: Headline | None = None,
+    answers_commands: bool = False,
+) -> Story:
+    """The story of a run.
+
+    `headline` replaces the run's own, as where a guard has a say. `answers_commands` says that the repository answers
+    `/accgate accept`.
+    """
+    checks = () if result is None else worst_first(result.decided)
+    lead = checks[0] if checks else None
+    return Story(
+        headline=headline or headline_of(result),
+        sentences=() if result is None else tuple(_sentences(result, checks)),
+        steps=() if result is None or lead is None else tuple(steps_of(result, checks, answers_commands)),
+        settings=() if lead is None else settings_of(lead),
+        answers=first_answers(checks, flips or {}),
+        checks=checks,
+        lead=lead,
+    )
+
+
+def worst_first(checks: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Checks in the order of a report: regressions, what has no verdict, passes; of each the largest loss first."""
+
+    def place(verdict: Verdict) -> tuple[int, float]:
+        loss = loss_of(verdict)
+        return WORST_FIRST.index(verdict.verdict), 0.0 if loss is None else -loss
+
+    return tuple(sorted(checks, key=place))
+
+
+def name_in(result: Result, verdict: Verdict) -> str:
+    """A check's name among those of its run: with its model where the run has several."""
+    models = {each.model for each in result.decided}
+    on = f" on {verdict.model}" if verdict.model and verdict.task and len(models) > 1 else ""
+    return f"{subject_of(verdict)}{on}"
+
+
+# The headline
+
+
+def headline_of(
+    result: Result | None,
+    *,
+    guard: Guard | None = None,
+    exit_code: int | None = None,
+    refusal: str = "",
+    advisory: bool = False,
+) -> Headline:
+    """Verdict and guard of a pull request in a sentence; `exit_code` is that of a run that ended without a result.
+
+    `refusal` says why a result that is there is not believed.
+
+    >>> from accgate.guard import Guard
+    >>> headline_of(None, exit_code=130, guard=Guard("loosened")).text
+    'No verdict: the run was cancelled (exit code 130). This pull request also loosens the gate'
+    """
+    line = Headline(SIGNS["error"], f"Result refused: {refusal}") if refusal else _verdict(result, exit_code)
+    if result is not None and exit_code is None and not refusal and is_bootstrap(result, guard):
+        line = Headline(NOTHING_YET, "Nothing is gated yet: the base branch of this repository has no accuracy.toml")
+    if guard is not None and not guard.holds:
+        line = _with_guard(line, guard)
+    return Headline(ADVISORY, f"Advisory only: {line.text}") if advisory else line
+
+
+def is_bootstrap(result: Result | None, guard: Guard | None) -> bool:
+    """Whether the base branch has no rules yet."""
+    return (guard is not None and guard.state == "bootstrap") or (result is not None and result.rules == "bootstrap")
+
+
+def _verdict(result: Result | None, exit_code: int | None) -> Headline:
+    if result is None or exit_code is not None:
+        why = "the run left no result" if exit_code is None else exit_reason(exit_code)
+        return Headline(SIGNS["error"], f"No verdict: {why}")
+    checks = worst_first(result.decided)
+    if not checks:
+        return Headline(SIGNS["error"], "No verdict: nothing was checked")
+    lead = checks[0]
+    return Headline(SIGNS[lead.verdict], _run_line(result, checks))
+
+
+def _with_guard(line: Headline, guard: Guard) -> Headline:
+    if guard.state == "unreadable" and guard.changes:
+        what = "this pull request loosens the gate, and whether somebody approved that could not be read"
+    elif guard.state == "unreadable":
+        what = "whether this pull request loosens the gate could not be checked"
+    else:
+        what = "this pull request loosens the gate"
+    if line.symbol == SIGNS["pass"]:
+        if guard.state == "unreadable" and not guard.changes:
+            return Headline(SIGNS["error"], f"No verdict: {what}")
+        return Headline(WAITING, f"Waiting for approval: {what}")
+    also = what.replace("this pull request loosens", "this pull request also loosens", 1)
+    return Headline(line.symbol, f"{line.text}. {also[:1].upper()}{also[1:]}")
+
+
+EXITS = {
+    2: "the configuration, files or arguments cannot be used",
+    3: "the evaluation could not finish",
+    124: "the evaluation reached its time limit",
+    130: "the run was cancelled",
+    137: "the run was killed, most likely because memory ran out",
+    143: "the run was cancelled",
+}
+
+
+def exit_reason(exit_code: int) -> str:
+    """Why a run has no result, from its exit code.
+
+    >>> exit_reason(3), exit_reason(77)
+    ('the evaluation could not finish (exit code 3)', 'the run ended without a result (exit code 77)')
+    """
+    return f"{EXITS.get(exit_code, 'the run ended without a result')} (exit code {exit_code})"
+
+
+def verdict_line(result: Result) -> str:
+    """The verdict of a run in a sentence, by the rules that it was decided by, whether or not they count."""
+    return _verdict(result, None).text
+
+
+def _run_line(result: Result, checks: Sequence[Verdict]) -> str:
+    """The verdict of a run with its worst check's figures, as the headline has it."""
+    lead, total = checks[0], len(checks)
+    models = {each.model for each in checks}
+    on = f", on {lead.model}" if lead.model and lead.task and len(models) > 1 else ""
+    alike = sum(each.verdict == lead.verdict for each in checks) - 1
+    more = f", and {alike:,} more of {total:,} checks" if alike else ""
+    lines = {
+        "regression": f"Regression: {drop_sentence(lead)}{on}{more}",
+        "error": f"Error: {name_in(result, lead)} could not be decided{more}",
+        "no-reference": f"No reference: there is nothing to compare {name_in(result, lead)} with{more}",
+        "inconclusive": f"Inconclusive: {move_sentence(lead)}{on}, this run cannot tell{more}",
+    }
+    if lead.verdict != "pass":
+        return lines[lead.verdict]
+    if total == 1:
+        return f"Passed: {move_sentence(lead)}, {pass_words(lead)}"
+    if (loss_of(lead) or 0.0) <= 0.0:
+        return f"Passed: {total:,} checks, no mean got worse"
+    return f"Passed: {total:,} checks, the largest loss {move_sentence(lead)}{on}, {pass_words(lead)}"
+
+
+# The sentences
+
+
+def guard_sentence(result: Result, guard: Guard) -> str | None:
+    """What waits for an approval: the verdict by the rules that decide, and how many rules loosen; else None."""
+    loosening = sum(change.effect == "loosening" for change in guard.changes)
+    if not loosening or not result.decided:
+        return None
+    total = len(result.decided)
+    checks = "The check passes" if total == 1 else f"All {total:,} checks pass"
+    by = " by the rules of the base branch" if result.rules == "base" else ""
+    changes = len(guard.changes)
+    if changes == 1:
+        return f"{checks}{by}, but the one rule that it changes loosens the gate."
+    return f"{checks}{by}, but {loosening:,} of {changes:,} changed rules loosen the gate."
+
+
+def _sentences(result: Result, checks: Sequence[Verdict]) -> list[str]:
+    if not checks:
+        return []
+    lead = checks[0]
+    if lead.verdict == "regression":
+        lines = _regression_lines(result, checks)
+    elif lead.verdict == "inconclusive":
+        lines = _inconclusive_lines(lead)
+    else:
+        lines = _pass_lines(checks) if lead.verdict == "pass" else _reason_lines(lead)
+    if not lead.higher_is_better and lead.verdict in ("regression", "inconclusive"):
+        lines.append("Lower is better.")
+    lines.extend(_others(result, checks))
+    if result.verdict == "inconclusive" and result.on_inconclusive == "warn":
+        lines.append("The rules only warn of an inconclusive check.")
+    return lines
+
+
+def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
+    lead, lines = checks[0], []
+    who = lead.model if lead.model and lead.task else "The candidate"
+    if lead.p_value is None:
+        return _reason_lines(lead)
+    if lead.test != "target":
+        lines.append(f"{who} lost this much {samples_words(lead)}.")
+    if (chance := chance_sentence(lead, _together(result, lead))) is not None:
+        lines.append(f"{chance}.")
+    if lead.lost_unread:
+        lines.append(f"{lost_answers(lead)}.")
+    return lines
+
+
+def _together(result: Result, lead: Verdict) -> str:
+    """What the gate allows all checks together, where one of several has only a part of it.
+
+    Benjamini and Hochberg's procedure bounds no such probability.
+    """
+    alphas = {each.alpha for each in result.decided}
+    if lead.alpha_applied is None or lead.alpha_applied >= lead.alpha or result.correction == "bh" or len(alphas) > 1:
+        return ""
+    return f", and {runs_text(lead.alpha)} in all {len(result.decided):,} checks together"
+
+
+def _inconclusive_lines(lead: Verdict) -> list[str]:
+    lines = [f"{lack_sentence(lead)}."]
+    if (counts := lost_answers(lead)) is not None:
+        lines.append(f"{counts}.")
+    return lines
+
+
+def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
+    lead, lines = checks[0], []
+    if len(checks) > 1:
+        beta = max(each.beta for each in checks)
+        if all(each.theta is not None and each.theta_target is not None for each in checks):
+            lines.append(f"Of runs with a drop as large as theta in the table, at most {100 * beta:g}% pass.")
+    else:
+        if (counts := lost_answers(lead)) is not None:
+            lines.append(f"{counts}{f' on {lead.model}' if lead.model and lead.task else ''}.")
+        if (sight := sight_sentence(lead)) is not None:
+            lines.append(f"{sight}.")
+    return [*lines, "No action needed."]
+
+
+def _reason_lines(lead: Verdict) -> list[str]:
+    texts = [visible(reason).removesuffix(".") for reason in lead.reasons[:1]]
+    return [f"{text[:1].upper()}{text[1:]}." for text in texts if text]
+
+
+def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:
+    """What became of the checks that the headline does not speak of, in one sentence."""
+    lead = checks[0]
+    groups = {name: [each for each in checks[1:] if each.verdict == name] for name in WORST_FIRST}
+    parts = []
+    undecided: tuple[tuple[VerdictName, str], ...] = (
+        ("error", "could not be decided"), ("no-reference", "{have} no reference"), ("inconclusive", "{be} undecided"),
+    )  # fmt: skip
+    for name, said in undecided:
+        rows = groups[name]
+        if not rows or name == lead.verdict:
+            continue
+        one = len(rows) == 1
+        verb = said.format(have="has" if one else "have", be="is" if one else "are")
+        parts.append(f"{name_in(result, rows[0]) if one else f'{len(rows):,} checks'} {verb}")
+    passes = len(groups["pass"])
+    if passes and lead.verdict != "pass":
+        parts.append("the other check passes" if passes == 1 else f"the other {passes:,} checks pass")
+    if not parts:
+        return []
+    text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
+    return [f"{text[:1].upper() if text.startswith('the other') else text[:1]}{text[1:]}."]

@@ -1,0 +1,245 @@
+"""What a check found, for a reader in a hurry: what dropped, how likely that is by chance, what would decide it."""
+
+from __future__ import annotations
+
+import math
+
+from accgate.text import figure, visible
+from accgate.verdict.figures import Figures
+from accgate.verdict.sentences import loss_sentence
+
+MOST_DIGITS = 4
+RUNS = 10_000  # both figures of chance are counts of so many runs
+
+
+def subject_of(verdict: Figures) -> str:
+    """What a check is called in a headline: its task, with the statistic where it is none of means."""
+    name = verdict.task or verdict.model or "the candidate"
+    return f"{verdict.statistic} of {name}" if verdict.statistic else name
+
+
+def loss_of(verdict: Figures) -> float | None:
+    """How much worse the candidate's mean is than the reference's, in points: above 0 is worse; None without means."""
+    before, now = verdict.reference.mean, verdict.candidate.mean
+    if before is None or now is None or not math.isfinite(before - now):
+        return None
+    return before - now if verdict.higher_is_better else now - before
+
+
+def digits_of(verdict: Figures) -> int:
+    """Digits behind the point with which a check's figures read right: one, or as many as keep them apart.
+
+    More are needed where the means differ by less than a tenth, or the mean lies that near to gamma.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.98, 400)
+    >>> digits_of(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2))
+    2
+    """
+    before, now = verdict.reference.mean, verdict.candidate.mean
+    pairs = [(before, now), (now, verdict.gamma), (verdict.theta, 0.0)]
+    for digits in range(1, MOST_DIGITS):
+        if not any(_look_equal(first, second, digits) for first, second in pairs):
+            return digits
+    return MOST_DIGITS if (loss_of(verdict) or 0.0) >= 0.5 * 10.0**-MOST_DIGITS else 1
+
+
+def _look_equal(first: float | None, second: float | None, digits: int) -> bool:
+    """Whether two figures that differ are printed alike."""
+    if first is None or second is None or math.isclose(first, second, rel_tol=0.0, abs_tol=1e-6):
+        return False
+    return figure(first, digits) == figure(second, digits)
+
+
+def drop_sentence(verdict: Figures) -> str:
+    """How the mean moved, with both sides; without a full stop. For a check with means.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
+    >>> drop_sentence(Verdict("m", "sums", "regression", "gsprt", 97, *sides, 0.02, 0.2))
+    'sums fell 17.5 points, 48.5 to 30.9'
+    """
+    digits, before, now = digits_of(verdict), verdict.reference.mean, verdict.candidate.mean
+    subject = subject_of(verdict)
+    if before is None or now is None or (loss := loss_of(verdict)) is None:
+        return f"{subject} has no mean"
+    size, sides = figure(abs(now - before), digits), f"{figure(before, digits)} to {figure(now, digits)}"
+    unit = "" if verdict.statistic else " points"
+    if verdict.test == "target":
+        side = "below" if now < before else "above"
+        return f"{subject} is {size}{unit} {side} its target, {figure(now, digits)} against {figure(before, digits)}"
+    if loss == 0.0 or float(size.replace(",", "")) == 0.0:
+        return f"{subject} stayed at {figure(now, digits)}"
+    return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {sides}"
+
+
+def move_sentence(verdict: Figures) -> str:
+    """Where the mean was and is, without a word on it: for a check that shows no drop. Without a full stop."""
+    digits, before, now = digits_of(verdict), verdict.reference.mean, verdict.candidate.mean
+    subject = subject_of(verdict)
+    if before is None or now is None:
+        return f"{subject} has no mean"
+    if verdict.test == "target":
+        return f"{subject} is at {figure(now, digits)}, target {figure(before, digits)}"
+    if loss_of(verdict) == 0.0:
+        return f"{subject} stayed at {figure(now, digits)}"
+    return f"{subject} {figure(before, digits)} to {figure(now, digits)}"
+
+
+def pass_words(verdict: Figures) -> str:
+    """Why a drop, if there is any, is no regression: a few words after the means."""
+    loss, allowed = loss_of(verdict), verdict.allowed_drop
+    if verdict.certify and verdict.theta_target is not None:
+        return f"a {_drop(verdict)} of {allowed + verdict.theta_target:.4g} ruled out"
+    if loss is None or loss <= 0.0:
+        return f"no {_drop(verdict)}"
+    if not allowed:
+        return "within chance"
+    if loss <= allowed:
+        return f"within the allowed {allowed:.4g}"
+    return f"{allowed:.4g} is allowed, the rest is within chance"
+
+
+def _drop(verdict: Figures) -> str:
+    return "drop" if verdict.higher_is_better else "rise"
+
+
+def chance_sentence(verdict: Figures, together: str = "") -> str | None:
+    """How often a harmless change would do the same, and how often the gate lets one fail; None without a p-value.
+
+    Both are of this check alone: its own p-value, and the alpha that the correction for several checks left to it.
+    `together` says what all checks have. Without a full stop.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(48.45, 97), CandidateSummary(30.93, 97)
+    >>> print(chance_sentence(Verdict("m", "t", "regression", "gsprt", 97, *sides, 0.02, 0.2, p_value=0.0022)))
+    A harmless change does so in 22 of 10,000 runs; the gate allows 200
+    """
+    p, alpha = verdict.p_value, verdict.alpha_applied
+    if alpha is None:  # a result of an earlier version
+        p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha
+    if p is None:
+        return None
+    most = "at most " if verdict.test == "e-process" and p >= 1.0 / RUNS else ""
+    if verdict.test == "target":
+        start = f"A model that meets the target scores this {'low' if verdict.higher_is_better else 'high'}"
+    elif verdict.allowed_drop:
+        start = f"A change that loses only the allowed {verdict.allowed_drop:.4g} does so"
+    else:
+        start = "A harmless change does so"
+    here = " here" if together else ""
+    return f"{start} in {most}{runs_text(p)} of {RUNS:,} runs; the gate allows {runs_text(alpha)}{here}{together}"
+
+
+def runs_text(share: float) -> str:
+    """A probability as a count of 10,000 runs.
+
+    >>> runs_text(0.0022), runs_text(1e-9), runs_text(0.5)
+    ('22', 'fewer than 1', '5,000')
+    """
+    return "fewer than 1" if share * RUNS < 1.0 - 1e-9 else f"{share * RUNS:,.0f}"
+
+
+def samples_words(verdict: Figures) -> str:
+    """What a check compared: "over the same 97 samples"."""
+    n = f"{verdict.n:,} sample{'' if verdict.n == 1 else 's'}"
+    if verdict.test == "overall":
+        return f"over {n} of all its checks together"
+    if verdict.test in ("two-sample", "target"):
+        before = verdict.reference.n
+        of = "" if before is None else f", against the mean of {before:,} in the reference"
+        return f"over {n}{of}"
+    return f"over the same {n}"
+
+
+def lost_answers(verdict: Figures) -> str | None:
+    """How many answers got worse and better, or could no longer be read; None for scores that are not paired."""
+    if verdict.lost is None or verdict.gained is None:
+        return None
+    if (unread := loss_sentence(verdict)) is not None:
+        return unread
+    return f"Of {samples_words(verdict).removeprefix('over ')} {verdict.lost:,} got worse and {verdict.gained:,} better"
+
+
+def sight_sentence(verdict: Figures) -> str | None:
+    """What a pass guards against, in tenths of a point; None where that is not known. Without a full stop.
+
+    A run that passed early had not the power of a whole one; how few runs with such a drop pass is certain.
+    """
+    if verdict.theta is None:
+        return None
+    size = theta_text(verdict)
+    unit, drop, beta = "" if verdict.statistic else " points", _drop(verdict), 100 * verdict.beta
+    if verdict.is_early and verdict.stop == "futility":
+        early = "" if verdict.theta_target is not None else " early"
+        return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
+    return f"This run sees a {drop} of {size}{unit} with {100 - beta:g}% probability"
+
+
+def lack_sentence(verdict: Figures) -> str:
+    """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
+    if (reason := _obstacle(verdict)) is not None:
+        return reason
+    theta, target, allowed = verdict.theta, verdict.theta_target, verdict.allowed_drop
+    if theta is None or target is None:
+        return "Too few samples to see a drop" if verdict.higher_is_better else "Too few samples to see a rise"
+    digits = digits_of(verdict)
+    return (
+        f"You asked to see a {_drop(verdict)} of {figure(target + allowed, digits)}"
+        f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
+    )
+
+
+# In a reason of the decision: no other number of samples, and no other theta, decides such a check.
+OBSTACLES = ("could fail", "cannot show", "can be seen", "not certified", "record it again")
+
+
+def _obstacle(verdict: Figures) -> str | None:
+    """Why a check could show nothing, whatever its theta; None where more samples or a larger theta decide it."""
+    reasons = [reason for reason in verdict.reasons if any(words in reason for words in OBSTACLES)]
+    theta, target = verdict.theta, verdict.theta_target
+    if not reasons and (theta is None or target is None or theta <= target * (1.0 + 1e-9)):
+        reasons = list(verdict.reasons[:1])
+    if not reasons:
+        return None
+    text = visible(reasons[-1]).removesuffix(".")
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def deciding_theta(verdict: Figures) -> str | None:
+    """The theta with which an inconclusive check would have been decided by the same samples; None where none would.
+
+    It is rounded up to a whole half, or to two figures where it is small.
+    """
+    theta, target = verdict.theta, verdict.theta_target
+    if theta is None or target is None or theta <= target * (1.0 + 1e-9) or _obstacle(verdict) is not None:
+        return None
+    step = 0.5 if theta >= 2.0 else 10.0 ** (math.floor(math.log10(theta)) - 1)
+    return f"{math.ceil(theta / step - 1e-9) * step:.6g}"
+
+
+def needed_samples(verdict: Figures) -> int | None:
+    """About how many samples the asked theta needs, since what a run sees shrinks with the root of their number.
+
+    None where no number of samples helps, or nothing says how many would.
+    """
+    if deciding_theta(verdict) is None or verdict.theta is None or verdict.theta_target is None:
+        return None
+    more = verdict.n * (verdict.theta / verdict.theta_target) ** 2
+    step = int(10 ** max(math.floor(math.log10(more)) - 1, 0))
+    return math.ceil(more / step) * step
+
+
+def theta_text(verdict: Figures) -> str:
+    """The smallest drop that a check sees, with the allowed one; rounded up, for a run sees no less than it says.
+
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
+    >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
+    '7.6'
+    """
+    if verdict.theta is None:
+        return figure(None)
+    digits = digits_of(verdict)
+    value = verdict.theta + verdict.allowed_drop
+    return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)

@@ -1,0 +1,186 @@
+"""The story of a run: its sentences are true for every test, and its advice decides what it says it would."""
+
+import math
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from accgate import compare
+from accgate.report.contrast import Setting, cut_to_difference, settings_of
+from accgate.report.forest import forest_files, rows_of, text_plot
+from accgate.report.story import story_of, worst_first
+from accgate.result import Result
+from accgate.verdict import (
+    CandidateSummary,
+    ReferenceSummary,
+    Verdict,
+    chance_sentence,
+    deciding_theta,
+    drop_sentence,
+    needed_samples,
+    pass_words,
+)
+from tests.gates import RIGHT, right_but
+from tests.report.kinds import kinds, run_of, verdicts
+from tests.report.runs import result_of, verdict_of
+
+BOTH = re.compile(r"in (at most )?([\d,]+|fewer than 1) of 10,000 runs; the gate allows ([\d,]+|fewer than 1)")
+
+
+def counts(sentence: str | None) -> tuple[float, float]:
+    """Both counts of 10,000 runs."""
+    found = BOTH.search(sentence or "")
+    assert found is not None, sentence
+    chance, allowed = (0.0 if text == "fewer than 1" else float(text.replace(",", "")) for text in found.groups()[1:])
+    return chance, allowed
+
+
+def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha() -> None:
+    before, after = right_but(60, 400), right_but(110, 400)
+    graded = np.random.default_rng(1).uniform(0, 100, 400)
+    for test in (
+        "paired",
+        "unconditional",
+        "permutation",
+        "bootstrap",
+        "gsprt",
+        "group-sequential",
+        "e-process",
+        "two-sample",
+    ):
+        verdict = compare(before, after, test=test, theta=8.0, alpha=0.02)  # type: ignore[arg-type]
+        assert verdict.verdict == "regression", test
+        chance, allowed = counts(chance_sentence(verdict))
+        assert chance <= allowed == 200, test
+        assert verdict.p_value is not None
+        assert chance == (0 if verdict.p_value < 1e-4 else round(1e4 * verdict.p_value)), test
+    assert counts(chance_sentence(compare(graded, graded * 0.9)))[1] == 500
+    several = kinds()["mixed"].result
+    assert several is not None
+    lead = story_of(several).lead
+    assert lead is not None
+    assert lead.alpha_applied is not None
+    story = " ".join(story_of(several).sentences)
+    assert f"the gate allows {1e4 * lead.alpha_applied:.0f} here, and 500 in all 12 checks together" in story
+    assert "together" not in " ".join(story_of(replace(several, correction="bh")).sentences)
+    allowing = compare(before, after, allowed_drop=2.0, theta=8.0)
+    assert (chance_sentence(allowing) or "").startswith("A change that loses only the allowed 2 does so in")
+
+
+def test_the_theta_that_is_advised_would_have_decided_the_check() -> None:
+    before = right_but(28, 164)
+    after = [0.0] * 14 + [RIGHT] * 9 + right_but(19, 141)
+    for target in (3.0, 5.0, 6.0):
+        undecided = compare(before, after, theta=target, test="paired")
+        assert undecided.verdict == "inconclusive"
+        theta = deciding_theta(undecided)
+        assert theta is not None
+        assert compare(before, after, theta=float(theta), test="paired").verdict == "pass"
+        samples = needed_samples(undecided)
+        assert samples is not None
+        times = math.ceil(1.15 * samples / 164)  # about so many, of samples like these
+        assert compare(before * times, after * times, theta=target, test="paired").theta <= 1.15 * target  # type: ignore[operator]
+
+
+def test_no_theta_and_no_number_is_advised_where_neither_decides() -> None:
+    few = compare([RIGHT] * 3, [RIGHT] * 3, theta=5.0)
+    no_room = compare([0.0] * 400 + [RIGHT] * 4, [0.0] * 400 + [RIGHT] * 4, theta=5.0)
+    for verdict in (few, no_room):
+        assert verdict.verdict == "inconclusive"
+        assert deciding_theta(verdict) is None
+        assert needed_samples(verdict) is None
+        (step,) = story_of(result_of(verdict)).steps
+        assert "accgate plan" in str(step)
+        assert "You asked" not in story_of(result_of(verdict)).sentences[0]
+
+
+def test_a_pass_says_within_chance_only_where_the_figures_do() -> None:
+    cases = (
+        ({}, "within chance"), ({"allowed_drop": 6.0}, "within the allowed 6"),
+        ({"allowed_drop": 2.0}, "2 is allowed, the rest is within chance"),
+        ({"candidate": CandidateSummary(76.0, 100)}, "no drop"),
+        ({"certify": True, "theta_target": 7.0}, "a drop of 7 ruled out"),
+        ({"higher_is_better": False}, "no rise"),
+    )  # fmt: skip
+    for keys, words in cases:
+        assert pass_words(verdict_of("pass", **keys)) == words
+
+
+def test_a_drop_reads_right_at_any_size_and_for_a_target_or_a_statistic() -> None:
+    def of(before: float, now: float, **keys: object) -> str:
+        return drop_sentence(
+            verdict_of(reference=ReferenceSummary(before, 9), candidate=CandidateSummary(now, 9), **keys)
+        )
+
+    assert of(75.0, 74.96, gamma=None) == "t fell 0.04 points, 75.00 to 74.96"
+    assert of(75.0, 75.0) == "t stayed at 75.0"
+    assert of(75.0, 72.0, test="target") == "t is 3.0 points below its target, 72.0 against 75.0"
+    assert of(0.05, 0.09, statistic="ece", gamma=0.08, higher_is_better=False) == "ece of t rose 0.04, 0.05 to 0.09"
+
+
+def test_regressions_come_first_and_the_largest_loss_before_the_others() -> None:
+    result = kinds()["mixed"].result
+    assert result is not None
+    names = [verdict.verdict for verdict in worst_first(result.decided)]
+    assert names == sorted(names, key=("regression", "error", "no-reference", "inconclusive", "pass").index)
+    assert story_of(Result("error", 3, ())).headline.text == "No verdict: nothing was checked"
+
+
+def test_settings_are_name_before_and_now() -> None:
+    changed = ("options.kv: not set → q4_0", "variant.kv: f16 → q4_0", "version: 1 → 2", "odd")
+    assert settings_of(verdict_of(settings_changed=changed)) == (
+        Setting("kv", "not set", "q4_0"), Setting("engine version", "1", "2"), Setting("odd", "", ""),
+        Setting("variant.kv", "f16", "q4_0"),
+    )  # fmt: skip
+
+
+def test_replies_are_cut_to_where_they_last_differ() -> None:
+    long = "step " * 400
+    first, second = cut_to_difference(f"{long}The answer is (C).", f"{long}The answer is (B).")
+    assert (first[-18:], second[-18:]) == ("The answer is (C).", "The answer is (B).")
+    assert max(len(first), len(second)) <= 60
+    first, second = cut_to_difference(f"{long} 42 {long}", f"{long} 43 {long}")
+    assert ("42" in first, "43" in second) == (True, True)
+    assert cut_to_difference(None, "x") == ("(none)", "x")
+
+
+def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
+    checks = worst_first(kinds()["mixed"].result.decided)  # type: ignore[union-attr]
+    files = forest_files(checks)
+    assert sorted(files) == ["forest-dark.svg", "forest-light.svg"]
+    for picture in files.values():
+        root = ElementTree.fromstring(picture)
+        assert root.get("width") == "400"
+        texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        for row in rows_of(checks):
+            assert row.shown in texts
+        assert "no change" in texts
+        assert "fails here" in texts
+    plot = text_plot(checks)
+    assert plot is not None
+    assert max(map(len, plot.splitlines())) <= 38
+    assert forest_files(checks[:1]) == {}
+    assert text_plot(checks[:1]) is None
+    hostile = [replace(verdict, task='<b>"&', model="]]>") for verdict in checks[:2]]
+    for picture in forest_files(hostile).values():
+        assert [element.tag for element in ElementTree.fromstring(picture).iter() if element.tag.endswith("}b")] == []
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_check_that_others_decide_is_named_once(count: int) -> None:
+    run = run_of(
+        verdicts([("m", f"t{i}", 164, 136, 14, 9, 5.0) for i in range(count)] + [("m", "u", 400, 300, 4, 3, 9.0)])
+    )
+    said = story_of(run)
+    assert said.headline.text.startswith("Inconclusive: t0 82.9 to 79.9, this run cannot tell")
+    assert (f"and {count - 1} more of {count + 1} checks" in said.headline.text) == (count > 1)
+    assert "The other check passes." in said.sentences
+
+
+def test_a_verdict_without_figures_has_a_story() -> None:
+    bare = Verdict("m", "t", "regression", None, 0, ReferenceSummary(None, None), CandidateSummary(None, 0), 0.05, 0.2)
+    for name in ("regression", "error", "inconclusive", "no-reference", "pass"):
+        assert story_of(result_of(replace(bare, verdict=name))).headline.text
