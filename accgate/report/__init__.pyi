@@ -1,6 +1,7 @@
 from .bisection import print_bisection, print_chances
 from .cause import blame_markdown, blame_sentences, print_blame
 from .comment import About, Failure, render_comment
+from .costs import COST_HEADINGS, cost_note, cost_rows
 from .flips import flips_of_result, shared_head
 from .html import embed, html_report, policy_hash
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
@@ -24,6 +25,7 @@ from .words import explanation_of, find_check
 
 __all__ = [
     "COLOURS",
+    "COST_HEADINGS",
     "LINKED",
     "SIGNS",
     "About",
@@ -35,6 +37,8 @@ __all__ = [
     "blame_sentences",
     "cell",
     "code",
+    "cost_note",
+    "cost_rows",
     "differences",
     "embed",
     "explanation_of",

@@ -58,6 +58,7 @@ from .power import (
     share_of_alpha,
     two_sample_n,
 )
+from .ratio import RatioResult, ratio_test
 from .repeats import Repeats, repeats_exact, repeats_of
 from .resampling import choose_paired_test, sign_flip
 from .result import Interval, TestResult, move
@@ -93,6 +94,7 @@ __all__ = [
     "McNemarResult",
     "Method",
     "Passing",
+    "RatioResult",
     "Repeats",
     "Rows",
     "SequentialResult",
@@ -153,6 +155,7 @@ __all__ = [
     "pooled_test",
     "quantile",
     "quantile_sum",
+    "ratio_test",
     "repeats_boundaries",
     "repeats_exact",
     "repeats_of",
