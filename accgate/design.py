@@ -84,6 +84,27 @@ def allowed_points(value: float | str, mean: float | None) -> float:
     return number / 100.0 * abs(100.0 if mean is None else mean) if text.endswith("%") else number
 
 
+def allowed_share(value: str) -> float:
+    """The share by which a cost may grow, from a percentage.
+
+    Raises
+    ------
+    BadInput
+        For anything else than a percentage of 0 or more.
+
+    >>> allowed_share("10%")
+    0.1
+    """
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%")) if text.endswith("%") else math.nan
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise BadInput(f'is {value!r}; give a percentage of 0 or more, such as "10%"')
+    return number / 100.0
+
+
 def oriented(value: Figure, higher_is_better: bool) -> Figure:
     """A mean, a difference or an array of them (points), turned so that higher is better.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
-from accgate.design import allowed_points
+from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, Key, dotted
 from accgate.inputs import TomlFile
 from accgate.records import file_name
@@ -112,12 +112,25 @@ def _no_file(name: str, file: TomlFile) -> str:
     return f"there is no file {name!r} in {file.path.parent}; write the path relative to this file"
 
 
+def _cost_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:
+    for key, value in (("max_more_tokens", task.max_more_tokens), ("max_slower", task.max_slower)):
+        if value is None:
+            continue
+        try:
+            allowed_share(value)
+        except BadInput as error:
+            yield (key,), error.messages[0]
+        if task.reference is not None or task.target is not None:
+            yield (key,), "compares with recorded samples; remove it, or the mean of accuracy.toml"
+
+
 def _test_faults(task: TaskSettings) -> Iterator[tuple[Key, str]]:
     if task.allowed_drop is not None:
         try:
             allowed_points(task.allowed_drop, None)
         except BadInput as error:
             yield ("allowed_drop",), error.messages[0].removeprefix("allowed_drop ")
+    yield from _cost_faults(task)
     for key in ("allowed_drop", "certify"):
         if getattr(task, key) and task.test in ("gsprt", "e-process"):
             yield (key,), f"is not for the {task.test} test; use group-sequential, or auto"

@@ -116,6 +116,12 @@ class TaskSettings:
         default=None,
         description="share of replies that may hold no answer; past it recording and running are errors (0.2)",
     )
+    max_more_tokens: Text | None = Field(
+        default=None, description='how many more completion tokens a sample may take than in the reference: "10%"'
+    )
+    max_slower: Text | None = Field(
+        default=None, description='how much more time a sample may take than in the reference: "10%"'
+    )
     reasoning: ReasoningUse | None = Field(
         default=None, description="leave a model's reasoning out of what is read, or keep it"
     )

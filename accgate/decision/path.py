@@ -1,4 +1,4 @@
-"""The path of a sequential check to its verdict, as plain data to draw."""
+"""The path of a check of paired scores to its verdict, as plain data to draw."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import SequentialCheck, order_by_cluster, sequential_check
+from accgate.decision.sequential import SequentialCheck, difference_of, order_by_cluster, sequential_check
 from accgate.design import oriented
 from accgate.stats import Boundaries, SequentialResult
 from accgate.verdict import Verdict
@@ -50,25 +50,25 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     """The path by which a check came to its verdict, from the samples that it used.
 
     The test is the one that decided, at the alpha that decided. Where it does not lead to the verdict, as with files
-    of another run, the path is without the test's boundaries and bets.
+    of another run, the path is without the test's boundaries and bets; so is that of a test at a fixed n.
 
     Parameters
     ----------
     evidence : Evidence
         The samples that the check used, all with a score; `n_max` is that of the run.
     verdict : Verdict
-        Of a sequential test.
+        Of a test of paired scores.
 
     Returns
     -------
     SequentialPath or None
-        None where no sequential test decides this evidence.
+        None where nothing was tested.
     """
-    if verdict.alpha_applied is None:
+    if verdict.alpha_applied is None or not evidence.candidate.n:
         return None
-    check = sequential_check(order_by_cluster(evidence), verdict.alpha_applied)
-    if check is None or not len(check.units.totals):
-        return None
+    check = sequential_check(order_by_cluster(evidence), verdict.alpha_applied) if verdict.stop is not None else None
+    if check is None:
+        return _at_fixed_n(evidence, verdict)
     units = check.units
     path = SequentialPath(tuple(units.samples.tolist()), tuple(np.cumsum(units.totals).tolist()), units.exact)
     if not _leads_to(check.result(), verdict):
@@ -79,6 +79,14 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
         return replace(path, fails=_last_limit(verdict), bets=_bets(check))
     boundaries = _boundaries(check)
     return replace(path, fails=boundaries.fails, passes=boundaries.passes, is_whole=True)
+
+
+def _at_fixed_n(evidence: Evidence, verdict: Verdict) -> SequentialPath:
+    """The path of a test that looks once, sample by sample."""
+    differences = difference_of(evidence)
+    sums = tuple(np.cumsum(differences).tolist())
+    is_exact = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
+    return SequentialPath(tuple(range(1, len(sums) + 1)), sums, is_exact, fails=_last_limit(verdict))
 
 
 def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:

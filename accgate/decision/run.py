@@ -9,6 +9,7 @@ from typing import TypeVar
 from accgate._version import __version__
 from accgate.config import Gate
 from accgate.decision.comparison import decide
+from accgate.decision.costs import count_cost_gates, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
@@ -57,9 +58,17 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
     split = split_of(gate, checks)
     decided = decide(list(evidences.values()), correction=gate.correction, checks=len(checks), left=split.left)
     verdicts = dict(zip(evidences, decided, strict=True))
+    gates = count_cost_gates(checks) if gate.correction != "none" else 1
     annotated = tuple(
         with_readings(
-            _annotate(verdicts[key], evidences[key], check, gate, evaluated.engines.get(check.model)),
+            with_costs(
+                _annotate(verdicts[key], evidences[key], check, gate, evaluated.engines.get(check.model)),
+                evidences[key],
+                check,
+                _records(done[key]),
+                evaluated.engines.get(check.model),
+                gates,
+            ),
             check,
             _records(done[key]),
         )

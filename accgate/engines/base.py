@@ -62,7 +62,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `score`, `confidence` and `attacked` are set only by an engine that replays a recording.
+    """What came back. An engine that replays a recording alone sets `score`, `confidence`, `attacked` and `seconds`.
 
     `cached` is set where the reply was kept of an earlier run. `logprobs` has the natural logarithm of the probability
     of each of the reply's tokens, where they were asked for. `tool_calls` has the name and the arguments, JSON text as
@@ -85,6 +85,7 @@ class Reply:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     reading: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class _Row:
     reading: str | None = None
     reasoning: str | None = None
     attacked_reading: tuple[str | None, ...] | None = None
+    completion_tokens: int | None = None
+    seconds: float | None = None
 
 
 _Key = str | tuple[str, int]  # the id alone for repeat 0: a million tuples are 60 MB
@@ -54,8 +56,8 @@ def _id(key: _Key) -> str:
 class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
-    A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`, `reading` and `reasoning` too, as run
-    records do.
+    A row may have `confidence`, `attacked`, `attacked_reading`, `finish_reason`, `reading`, `reasoning`,
+    `completion_tokens` and `seconds` too, as run records do.
     """
 
     concurrency = 1
@@ -129,7 +131,15 @@ class RecordedEngine:
         finish_reason, reasoning = texts
         error = str(failure) if failure else None
         columns = (confidence, after, finish_reason, reading, reasoning, self._attacked_reading(line, row))
-        return row["id"], repeat, _Row(reply, score, error, *columns)
+        return row["id"], repeat, _Row(reply, score, error, *columns, *self._costs(line, row))
+
+    def _costs(self, line: int, row: Mapping[str, Any]) -> tuple[int | None, float | None]:
+        """The tokens and the seconds that the answer took."""
+        tokens, seconds = row.get("completion_tokens"), row.get("seconds")
+        for name, value in (("completion_tokens", tokens), ("seconds", seconds)):
+            if value is not None and not (_is_number(value) and value >= 0):
+                raise self._fault(line, f"{name} is {value!r}; write a number of 0 or more")
+        return None if tokens is None else int(tokens), None if seconds is None else float(seconds)
 
     def _attacked_reading(self, line: int, row: Mapping[str, Any]) -> tuple[str | None, ...] | None:
         readings = row.get("attacked_reading")
@@ -167,6 +177,8 @@ class RecordedEngine:
             reasoning=row.reasoning,
             reading=row.reading,
             attacked_reading=row.attacked_reading,
+            completion_tokens=row.completion_tokens,
+            seconds=row.seconds,
         )
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:

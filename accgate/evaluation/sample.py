@@ -75,7 +75,7 @@ async def ask(
         finish_reason=reply.finish_reason,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
-        seconds=round(clock() - began, 4),
+        seconds=round(clock() - began, 4) if reply.seconds is None else reply.seconds,
         error=error,
         cluster=sample.cluster,
         group=sample.group,

@@ -15,7 +15,7 @@ from accgate.guard.difference import exact
 from accgate.guard.state import Effect
 from accgate.inputs import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.references import Reference, ReferenceFile, changed_parts, figures_of
+from accgate.references import COST_COLUMNS, Reference, ReferenceFile, changed_parts, figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
@@ -29,11 +29,15 @@ Row = tuple[float, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ReferencePair:
-    """A reference of the base and its replacement in the head."""
+    """A reference of the base and its replacement in the head.
+
+    `costs_count` says that a gate compares tokens or seconds with it; elsewhere they are information.
+    """
 
     before: Reference
     after: Reference
     higher_is_better: bool
+    costs_count: bool = True
 
     @property
     def effect(self) -> Effect:
@@ -92,7 +96,8 @@ class ReferencePair:
     @cached_property
     def rows(self) -> tuple[dict[tuple[str, int], Row], dict[tuple[str, int], Row]]:
         """The rows of both."""
-        return _rows(self.before), _rows(self.after)
+        left_out = ("id", "repeat", "score", *(() if self.costs_count else COST_COLUMNS))
+        return _rows(self.before, left_out), _rows(self.after, left_out)
 
     @cached_property
     def moves(self) -> Floats:
@@ -136,12 +141,12 @@ def _close(left: float | None, right: float | None) -> bool:
     return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _rows(reference: Reference) -> dict[tuple[str, int], Row]:
+def _rows(reference: Reference, left_out: tuple[str, ...]) -> dict[tuple[str, int], Row]:
     """Each (id, repeat) with its score and the other columns."""
     path = reference.path.with_suffix(".scores.csv")
     rows: dict[tuple[str, int], Row] = {}
     for line, row in read_table(path) if reference.scores is not None else ():
         score = score_of(row, path, line)
-        others = {key: value for key, value in row.items() if key not in ("id", "repeat", "score")}
+        others = {key: value for key, value in row.items() if key not in left_out}
         rows[id_of(row, path, line), repeat_of(row, path, line)] = (math.nan if score is None else score, others)
     return rows

@@ -71,7 +71,10 @@ def _reference_difference(name: str, old: Path, new: Path, base: Config, head: C
     elif before is not None and after is None:
         yield Difference(KEY, _summary(before), None, "loosening", "the reference was deleted", name)
     elif before is not None and after is not None:
-        pair = ReferencePair(before, after, higher)
+        task = unquote(old.stem)
+        own = [config.tasks[task] for config in (base, head) if task in config.tasks]
+        gated = any(settings.max_more_tokens or settings.max_slower for settings in own)
+        pair = ReferencePair(before, after, higher, costs_count=gated)
         if why := ", ".join(pair.changes):
             yield Difference(KEY, _summary(before), _summary(after), pair.effect, why, name)
 

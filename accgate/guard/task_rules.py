@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Config, TaskSettings
+from accgate.design import allowed_share
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import (
     NOT_PLAIN,
@@ -40,6 +41,14 @@ def _rank_of_allowance(value: float | str | None) -> float:
     return math.nan if isinstance(value, str) else down(value or 0.0)
 
 
+def _rank_of_share(value: str | None) -> float:
+    """A percentage that may be added; without one anything may. What is no percentage has no rank."""
+    try:
+        return -math.inf if value is None else down(allowed_share(value))
+    except BadInput:
+        return math.nan
+
+
 def _rank_of_unread(share: float | None) -> float:
     return down(MAX_UNREAD if share is None else share)
 
@@ -56,6 +65,8 @@ SETTINGS: Mapping[str, Direction] = {
     "num_samples": SAMPLES,
     "limit": Direction(lambda n: math.inf if n is None else n, SAMPLES.stricter, SAMPLES.looser),
     "max_unread": Direction(_rank_of_unread, "fewer replies may hold no answer", "more replies may hold no answer"),
+    "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
+    "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
     "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
 ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by content

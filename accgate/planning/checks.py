@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from accgate.config import Config, Gate, TaskSettings
-from accgate.design import Design, Mean, Target, allowed_points, choose_test, oriented, sequential_test
+from accgate.design import Design, Mean, Target, allowed_points, allowed_share, choose_test, oriented, sequential_test
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
@@ -56,10 +56,16 @@ class Check:
     max_tokens: int = 0
     max_failed: float = 0.0
     max_unread: float = 1.0
+    max_more_tokens: float | None = None
+    max_slower: float | None = None
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     judge: PlannedModel | None = None
     not_pooled: str | None = None
+
+    def allowed_cost(self, name: Literal["tokens", "seconds"]) -> float | None:
+        """The share by which tokens or seconds per sample may grow; None where nothing gates them."""
+        return self.max_more_tokens if name == "tokens" else self.max_slower
 
     @property
     def n(self) -> int:
@@ -200,6 +206,8 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
             "theta_target": check.design.theta,
             "allowed_drop": check.design.allowed_drop,
             "certify": check.design.certify,
+            "max_more_tokens": check.max_more_tokens,
+            "max_slower": check.max_slower,
             "gamma": check.gamma,
             "expected_n_healthy": check.expected_n_healthy,
             "expected_n_dropped": check.expected_n_dropped,
@@ -299,6 +307,8 @@ def _plan_check(
         max_tokens=len(task.samples) * settings.repeats * (model.settings.sampling.max_tokens or task.max_tokens),
         max_failed=config.gate.max_failed,
         max_unread=source.max_unread,
+        max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
+        max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
         notes=notes,
         advice=advice_on_runs(sizing),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),

@@ -1,4 +1,5 @@
 from .anchor import Anchor, Step, anchor_beside, drift_of, find_anchor
+from .columns import COST_COLUMNS
 from .commit import commit_of
 from .copies import copy_references
 from .settings import answer_settings, batch_note, setting_changes
@@ -22,6 +23,7 @@ from .store import (
 from .writer import add_runs, figures_of, has_runs, reference_to_extend, replaced_figures, write_reference
 
 __all__ = [
+    "COST_COLUMNS",
     "PARTS",
     "Anchor",
     "Reference",

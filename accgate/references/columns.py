@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,26 @@ from accgate.records import Record
 TEXTS = ("cluster", "group", "label")
 NUMBERS = ("confidence", "attacked")
 ANSWERS = ("answer", "target")
+COST_COLUMNS = ("completion_tokens", "seconds")
 
 
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
-    """The columns that some record fills; `answers` adds answer and target."""
+    """The columns that some record fills; `answers` adds answer and target. Of tokens seconds go with them."""
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
-    return [name for name in columns if any(getattr(record, name) is not None for record in records)]
+    filled = [name for name in columns if any(getattr(record, name) is not None for record in records)]
+    return [*filled, *COST_COLUMNS] if any(record.completion_tokens for record in records) else filled
+
+
+def value_of(record: Record, column: str) -> Any:
+    """The value of a column; there are no seconds of a reply that was kept of an earlier run.
+
+    >>> record = Record("a", 0, 100.0, "", None, None, None, 9, 4, 1.23456, None)
+    >>> value_of(record, "seconds"), value_of(record, "completion_tokens")
+    (1.235, 4)
+    """
+    if column == "seconds":
+        return round(record.seconds, 3) if record.seconds > 0.0 and not record.cached else None
+    return getattr(record, column)
 
 
 def cell(value: Any) -> str:
@@ -49,7 +64,21 @@ def stored_records(path: Path) -> Iterator[Record]:
         columns: dict[str, Any] = {name: row[name] for name in TEXTS if row.get(name)}
         columns |= {name: _numbers(row, name, path, line) for name in NUMBERS if row.get(name)}
         target, answer = row.get("target") or "", row.get("answer")
-        yield Record(row["id"], repeat, score, target, answer, None, None, None, None, 0.0, None, **columns)
+        tokens, seconds = (_measured(row, name, path, line) for name in COST_COLUMNS)
+        count = None if tokens is None else int(tokens)
+        yield Record(row["id"], repeat, score, target, answer, None, None, None, count, seconds or 0.0, None, **columns)
+
+
+def _measured(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
+    """A count of tokens or seconds, 0 or more; None where there is none."""
+    text = str(row.get(name) or "")
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        value = math.nan
+    if value is not None and not 0.0 <= value < math.inf:
+        raise BadInput(f"{path}:{line}: {name} is {text!r}; record the reference again")
+    return value
 
 
 def _numbers(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | tuple[float | None, ...]:

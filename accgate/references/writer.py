@@ -27,7 +27,7 @@ from accgate.records import (
     write_gzip_lines,
 )
 from accgate.references.anchor import anchor_beside, keep_anchor
-from accgate.references.columns import cell, columns_of
+from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -286,7 +286,7 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     for record in records:
         assert record.score is not None
         score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
-        writer.writerow([record.id, record.repeat, score, *(cell(getattr(record, name)) for name in present)])
+        writer.writerow([record.id, record.repeat, score, *(cell(value_of(record, name)) for name in present)])
     return text.getvalue().encode()
 
 

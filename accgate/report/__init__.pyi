@@ -3,6 +3,7 @@ from .bisection import print_bisection, print_chances
 from .cause import CauseView, blame_markdown, cause_view, print_blame
 from .cause_file import CauseFile, read_cause, write_cause
 from .comment import About, Failure, render_comment
+from .costs import COST_HEADINGS, cost_note, cost_rows
 from .ctrf import ctrf_json
 from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
@@ -20,6 +21,7 @@ from .words import explanation_of, find_check
 
 __all__ = [
     "COLOURS",
+    "COST_HEADINGS",
     "LINKED",
     "SIGNS",
     "About",
@@ -36,6 +38,8 @@ __all__ = [
     "cause_view",
     "cell",
     "code",
+    "cost_note",
+    "cost_rows",
     "ctrf_json",
     "differences",
     "embed",

@@ -245,6 +245,8 @@ def _regression_lines(result: Result, checks: Sequence[Verdict]) -> list[str]:
     who = lead.model if lead.model and lead.task else "The candidate"
     if lead.p_value is None:
         return _reason_lines(lead)
+    if lead.failed_cost is not None:
+        return [f"{chance_sentence(lead)}.", f"Its accuracy alone: {lead.by_scores}."]
     if lead.test != "target":
         lines.append(f"{who} lost this much {samples_words(lead)}.")
     if (chance := chance_sentence(lead, _together(result, lead))) is not None:

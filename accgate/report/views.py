@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from accgate.design import oriented
 from accgate.report.advice import Step, after_inconclusive
+from accgate.report.costs import cost_figures
 from accgate.report.flips import Flip, excerpt, opening
 from accgate.report.groups import group_rows
 from accgate.report.story import SIGNS, worst_first
@@ -219,7 +220,7 @@ def check_view(verdict: Verdict, flips: Sequence[Flip], room: Room) -> CheckView
             for flip in first
         ),
         more_flips=len(verdict.flips) - len(first) if verdict.verdict != "pass" else 0,
-        figures=figures_of(verdict),
+        figures=(*figures_of(verdict), *cost_figures(verdict)),
         figure_row=figure_row(verdict),
         standing_out=groups_sentence(verdict),
         groups=groups_paragraph(verdict) if room.groups else None,

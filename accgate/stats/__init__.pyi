@@ -59,6 +59,7 @@ from .power import (
     share_of_alpha,
     two_sample_n,
 )
+from .ratio import RatioResult, ratio_test
 from .repeats import repeats_exact
 from .resampling import choose_paired_test, sign_flip
 from .result import Interval, TestResult, move
@@ -94,6 +95,7 @@ __all__ = [
     "McNemarResult",
     "Method",
     "Passing",
+    "RatioResult",
     "Repeats",
     "Rows",
     "SequentialResult",
@@ -155,6 +157,7 @@ __all__ = [
     "pooled_test",
     "quantile",
     "quantile_sum",
+    "ratio_test",
     "repeats_boundaries",
     "repeats_exact",
     "repeats_of",

@@ -1,6 +1,18 @@
-from .figures import NO_GROUP, CandidateSummary, Drift, Figures, GroupFigures, Groups, Readings, ReferenceSummary, Stop
+from .figures import (
+    NO_GROUP,
+    CandidateSummary,
+    Cost,
+    Drift,
+    Figures,
+    GroupFigures,
+    Groups,
+    Readings,
+    ReferenceSummary,
+    Stop,
+)
 from .findings import (
     chance_sentence,
+    cost_words,
     deciding_theta,
     digits_of,
     drop_sentence,
@@ -34,6 +46,7 @@ __all__ = [
     "NEXT",
     "NO_GROUP",
     "CandidateSummary",
+    "Cost",
     "Drift",
     "Figures",
     "GroupFigures",
@@ -45,6 +58,7 @@ __all__ = [
     "Surroundings",
     "Verdict",
     "chance_sentence",
+    "cost_words",
     "deciding_theta",
     "digits_of",
     "drift_sentence",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from accgate.errors import VerdictName
 from accgate.stats import Interval
+from accgate.text import figure
 
 Stop = Literal["regression", "futility", "end"]
 
@@ -123,6 +124,53 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """The mean of completion tokens or seconds per sample on both sides, over the `n` samples of which both know it.
+
+    `change` is a share of the reference's mean (0.1: 10% more), `interval` its 1 - 2 alpha interval, None where it has
+    no ends. With a gate `allowed` is the share by which the mean may grow, `p_value` that of a test of "no more than
+    that" at `alpha`, and `outcome` what it says; `error` where it cannot be decided. `note` says what the figures lack.
+    """
+
+    name: Literal["tokens", "seconds"]
+    n: int
+    reference: float | None
+    candidate: float | None
+    change: float | None
+    interval: tuple[float, float] | None
+    alpha: float | None
+    allowed: float | None = None
+    p_value: float | None = None
+    outcome: Literal["pass", "regression", "error"] | None = None
+    note: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The rule that gates it."""
+        return "max_more_tokens" if self.name == "tokens" else "max_slower"
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, with the figures; without a full stop.
+
+        >>> Cost("tokens", 100, 50.0, 60.0, 0.2, (0.16, 0.24), 0.05, 0.1, 1e-5, "regression").sentence
+        'completion tokens per sample rose 20.0%, 50.0 to 60.0 (+16.0% to +24.0%); max_more_tokens allows 10%'
+        """
+        what = f"{'completion tokens' if self.name == 'tokens' else 'seconds'} per sample"
+        if self.change is None or self.reference is None or self.candidate is None:
+            return f"{self.key} cannot be decided: {self.note or 'there are no figures'}"
+        digits = 1 if self.name == "tokens" else 3
+        moved = f"{'rose' if self.change > 0.0 else 'fell'} {figure(100 * abs(self.change))}%"
+        between = (
+            f" ({' to '.join(f'{figure(100 * end, sign=True)}%' for end in self.interval)})" if self.interval else ""
+        )
+        text = f"{what} {moved}, {figure(self.reference, digits)} to {figure(self.candidate, digits)}{between}"
+        if self.outcome == "error":
+            return f"{self.key} cannot be decided: {self.note}"
+        return text if self.allowed is None else f"{text}; {self.key} allows {100 * self.allowed:.4g}%"
+
+
+@dataclass(frozen=True)
 class Figures:
     """The decision of one check, with the keys of the result file; a figure that does not exist is None.
 
@@ -138,7 +186,8 @@ class Figures:
     value. H0 allows a drop of `allowed_drop` points, and with `certify` a pass proves that it is less than that and
     theta together. `settings_changed` lists the settings that differ from those of the reference. Of the `lost` samples
     `lost_unread` got worse because no answer could be read in the reply any more.
-    `groups` are the figures of each group of samples, where the task has groups.
+    `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
+    seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
     """
 
     model: str | None
@@ -179,6 +228,15 @@ class Figures:
     certify: bool = False
     lost_unread: int | None = None
     groups: Groups | None = None
+    costs: tuple[Cost, ...] = ()
+    by_scores: VerdictName | None = None
+
+    @property
+    def failed_cost(self) -> Cost | None:
+        """The first gate on tokens or seconds that failed a check whose scores did not; None elsewhere."""
+        if self.by_scores is None or self.verdict != "regression":
+            return None
+        return next((cost for cost in self.costs if cost.outcome == "regression"), None)
 
     @property
     def is_early(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from accgate.text import figure, visible
-from accgate.verdict.figures import Figures
+from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
 
 MOST_DIGITS = 4
@@ -61,6 +61,8 @@ def drop_sentence(verdict: Figures) -> str:
     """
     digits, before, now = digits_of(verdict), verdict.reference.mean, verdict.candidate.mean
     subject = subject_of(verdict)
+    if (cost := verdict.failed_cost) is not None:
+        return f"{subject} {cost_words(cost)}"
     if before is None or now is None or (loss := loss_of(verdict)) is None:
         return f"{subject} has no mean"
     size, sides = figure(abs(now - before), digits), f"{figure(before, digits)} to {figure(now, digits)}"
@@ -71,6 +73,18 @@ def drop_sentence(verdict: Figures) -> str:
     if loss == 0.0 or float(size.replace(",", "")) == 0.0:
         return f"{subject} stayed at {figure(now, digits)}"
     return f"{subject} {'rose' if now > before else 'fell'} {size}{unit}, {sides}"
+
+
+def cost_words(cost: Cost) -> str:
+    """How much more a sample takes: "takes 30.0% more tokens, 54.5 to 70.8 a sample".
+
+    >>> cost_words(Cost("seconds", 9, 1.0, 1.25, 0.25, None, 0.05))
+    'takes 25.0% more time, 1.00 to 1.25 s a sample'
+    """
+    change = cost.change or 0.0
+    more = f"{figure(100 * abs(change))}% {'more' if change >= 0.0 else 'less'}"
+    digits, unit, what = (1, "", "tokens") if cost.name == "tokens" else (2, " s", "time")
+    return f"takes {more} {what}, {figure(cost.reference, digits)} to {figure(cost.candidate, digits)}{unit} a sample"
 
 
 def move_sentence(verdict: Figures) -> str:
@@ -115,6 +129,9 @@ def chance_sentence(verdict: Figures, together: str = "") -> str | None:
     >>> print(chance_sentence(Verdict("m", "t", "regression", "gsprt", 97, *sides, 0.02, 0.2, p_value=0.0022)))
     A harmless change does so in 22 of 10,000 runs; the gate allows 200
     """
+    if (cost := verdict.failed_cost) is not None and cost.p_value is not None and cost.alpha is not None:
+        start = f"A change that takes the {100 * (cost.allowed or 0.0):.4g}% more that {cost.key} allows does so"
+        return f"{start} in {runs_text(cost.p_value)} of {RUNS:,} runs; the gate allows {runs_text(cost.alpha)}"
     p, alpha = verdict.p_value, verdict.alpha_applied
     if alpha is None:  # a result of an earlier version
         p, alpha = p if verdict.p_adjusted is None else verdict.p_adjusted, verdict.alpha

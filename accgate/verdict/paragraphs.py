@@ -89,7 +89,8 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
 
     Only what applies is there: a check without a p-value has no test, a fixed number of samples no stopping.
     """
-    first = (f"{name_of(verdict)}: {verdict.verdict}", f"{MEANING[verdict.verdict].capitalize()}.")
+    meaning = MEANING[verdict.verdict] if verdict.failed_cost is None else "a sample takes more than is allowed"
+    first = (f"{name_of(verdict)}: {verdict.verdict}", f"{meaning.capitalize()}.")
     drift = _optional("Drift", drift_sentence(verdict), " This is information only: it decides nothing.")
     if verdict.p_value is None:
         why = f"{'; '.join(verdict.reasons) or 'No reason is recorded'}."
@@ -106,7 +107,7 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
             *_groups(verdict),
             *_optional("Settings", settings_sentence(verdict)),
             ("Test", _test(verdict)), ("Alpha", _alpha(verdict, run)), ("p", _p(verdict)), ("Gamma", _gamma(verdict)),
-            ("Theta", _theta(verdict)), *_stopping(verdict), *_failures(verdict), *drift,
+            ("Theta", _theta(verdict)), *_stopping(verdict), *_costs(verdict), *_failures(verdict), *drift,
             *_rules(verdict, run), *_optional("Notes", "; ".join(verdict.reasons)),
         ]  # fmt: skip
     return [first, *body, ("Next", NEXT[verdict.verdict])]
@@ -212,6 +213,19 @@ def _stopping(verdict: Figures) -> list[Paragraph]:
         return []
     used = f"{verdict.n:,} of {verdict.n_max:,} samples were used: {stop_reason(verdict)}"
     return [("Stopping", f"{used}. Alpha and beta hold for this way of stopping.")]
+
+
+def _costs(verdict: Figures) -> list[Paragraph]:
+    """The change of tokens and seconds, and what a gate on them says."""
+    sentences = []
+    for cost in verdict.costs:
+        text = cost.sentence
+        sentences.append(f"{text[:1].upper()}{text[1:]}.")
+        if cost.p_value is not None and cost.alpha is not None:
+            sentences.append(f"Chance alone would do so with p {p_relation(cost.p_value)} (alpha {cost.alpha:.4g}).")
+    if verdict.by_scores is not None:
+        sentences.append(f"The scores alone: {verdict.by_scores}.")
+    return [("Beside accuracy", " ".join(sentences))] if sentences else []
 
 
 def _failures(verdict: Figures) -> list[Paragraph]:

@@ -49,6 +49,8 @@ def summary(verdict: Figures) -> str:
     before, now = verdict.reference.mean, verdict.candidate.mean
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
         return f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}."
+    if (cost := verdict.failed_cost) is not None:
+        return f"{start}: {cost.sentence}."
     size = abs(now - before)
     move = f"{'rose' if now > before else 'fell'} by {number(size)}{'' if verdict.statistic else ' points'}, from"
     values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
@@ -83,7 +85,8 @@ def sentence(verdict: Figures) -> str:
     power = "" if verdict.theta is None else f". {power_sentence(verdict)}"
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
         power = f". {shortfall(verdict).capitalize()}"
-    return f"{tested}; {_allowance(verdict)}{threshold(verdict)}{_early_stop(verdict)}{power}."
+    beside = "" if (cost := verdict.failed_cost) is None else f" But {cost.sentence}."
+    return f"{tested}; {_allowance(verdict)}{threshold(verdict)}{_early_stop(verdict)}{power}.{beside}"
 
 
 def _allowance(verdict: Figures) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +13,17 @@ import pytest
 from accgate.report.flips import Flip
 from accgate.report.html.page import html_report
 from accgate.result import Result
+from accgate.stats import Interval
 from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.report.hostile import hostile
 from tests.report.html_pages import WORDS, written_run
-from tests.report.runs import result_of, verdict_of
+from tests.report.runs import groups_of, result_of, verdict_of
 
 pytestmark = pytest.mark.browser
-CHECKS, N = 3, 300
+CHECKS, N = 7, 300
 BOXES = """(root) => [...root.querySelectorAll("svg.chart")].flatMap((svg) => {
-  const edge = svg.getBoundingClientRect();
+  const edge = svg.closest("figure").getBoundingClientRect();
   const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()]);
   const faults = boxes.filter(([, b]) => b.left < edge.left - 1 || b.right > edge.right + 1 || b.top < edge.top - 1
     || b.bottom > edge.bottom + 1).map(([words]) => `${svg.classList[1]}: "${words}" is cut`);
@@ -36,12 +38,12 @@ BOXES = """(root) => [...root.querySelectorAll("svg.chart")].flatMap((svg) => {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
-    """A run of three checks, the second of which passed and the third stopped early."""
+    """A run of seven checks, the second of which passed and the third stopped early."""
     folder = tmp_path_factory.mktemp("run")
     result = written_run(folder, CHECKS, N, lost=0.08)
     early = written_run(folder, CHECKS, N, lost=0.08, early=True).checks[2]
     passed = replace(result.checks[1], verdict="pass")
-    return folder, result_of(result.checks[0], passed, early)
+    return folder, result_of(result.checks[0], passed, early, *result.checks[3:])
 
 
 @pytest.fixture
@@ -70,12 +72,11 @@ def faults_said(page: Page) -> list[str]:
 
 
 def names(page: Page) -> list[str]:
-    return page.texts("#checks tbody tr:not([hidden]) td:nth-child(2)")
+    return page.texts(".forest tbody tr:not([hidden]) .name a")
 
 
 def unfolded(page: Page) -> None:
-    page.value("document.querySelectorAll('.check').forEach((check) => { check.open = true; })")
-    page.value("document.querySelectorAll('.figures').forEach((figures) => { figures.open = true; })")
+    page.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
 def enter(page: Page, selector: str, text: str) -> None:
@@ -92,62 +93,57 @@ def test_it_opens_without_a_complaint_and_loads_nothing(page: Page) -> None:
     assert len([url for url in asked if url.startswith("file")]) == 1
 
 
-def test_a_click_on_a_heading_sorts_by_the_figures_and_another_turns_it_round(
-    page: Page, run: tuple[Path, Result]
-) -> None:
-    by_mean = [v.task for v in sorted(run[1].checks, key=lambda v: v.candidate.mean or 0.0)]
-    page.click("#checks th:nth-child(5) button")
-    assert names(page) == by_mean
-    assert page.value("document.querySelector('#checks th:nth-child(5)').ariaSort") == "ascending"
-    page.click("#checks th:nth-child(5) button")
-    assert names(page) == by_mean[::-1]
-
-
-def test_the_table_is_filtered_by_words_and_verdict(page: Page) -> None:
-    enter(page, "#find", "TASK-2")
+def test_the_overview_is_filtered_by_words_and_verdict(page: Page) -> None:
+    everything = names(page)
+    enter(page, "#q", "TASK-2")
     assert names(page) == ["task-2"]
-    assert page.text("#found") == "1 of 3 checks"
-    page.value("document.querySelector('#find').select()")
+    assert page.text("#live") == f"1 of {CHECKS} checks"
+    page.value("document.querySelector('#q').select()")
     page.press("Backspace", 8)
-    page.value(
-        "(only => { only.value = 'pass'; only.dispatchEvent(new Event('change')); })(document.querySelector('#only'))"
-    )
+    page.click("[data-k=pass]")
     assert names(page) == ["task-1"]
+    page.click("[data-k=all]")
+    assert names(page) == everything
+    assert page.text("#live") == ""
 
 
 def test_a_link_unfolds_its_check_and_takes_the_keyboard_there(page: Page) -> None:
-    assert not page.value("document.querySelector('#check-1').open")
-    page.click("#checks tbody tr:nth-child(2) a")
-    there = "(document.activeElement.closest('details') || {}).id === 'check-1'"
+    at = names(page).index("task-1")
+    assert not page.value(f"document.querySelector('#check-{at}').open")
+    page.click(".forest .name a", at)
+    there = f"(document.activeElement.closest('details') || {{}}).id === 'check-{at}'"
     look = f"const look = () => {there} ? done(true) : setTimeout(look, 20); look();"
     assert page.value(f"new Promise((done) => {{ {look} }})")
-    assert page.value("document.querySelector('#check-1').open")
+    assert page.value(f"document.querySelector('#check-{at}').open")
 
 
-def test_flips_are_turned_over_in_pages_and_searched(page: Page, run: tuple[Path, Result]) -> None:
-    flips = run[1].checks[0].flips
-    ids = "#check-0 .flip code"
-    assert page.texts(ids) == list(flips[:5])
-    page.click("#check-0 .next")
-    assert page.texts(ids) == list(flips[5:10])
-    enter(page, "#check-0 .flips input", flips[13])
+def test_more_answers_are_shown_and_searched(page: Page, run: tuple[Path, Result]) -> None:
+    first = next(v for v in run[1].checks if v.task == names(page)[0])
+    flips, ids = first.flips, "#check-0 .answers .id code"
+    assert page.texts(ids) == list(flips[:3])
+    page.click("#check-0 .btn")
+    assert page.texts(ids) == list(flips[:9])
+    assert page.value("document.activeElement === document.querySelectorAll('#check-0 .answers > li')[3]")
+    enter(page, "#check-0 .find", flips[13])
     assert page.texts(ids) == [flips[13]]
-    assert page.text("#check-0 .count") == f"1 of {len(flips)} samples"
+    assert page.text("#check-0 .shown") == "1 of 1 that match"
     assert page.texts("#check-0 mark") == [flips[13]]
-    page.value("document.querySelector('#check-0 .flips input').select()")
+    page.value("document.querySelector('#check-0 .find').select()")
     page.type("no such words")
     assert page.texts(ids) == []
 
 
 def test_the_script_shows_a_flip_as_the_page_without_it_does(browser: Browser, page: Page, tmp_path: Path) -> None:
-    inner = "[...document.querySelectorAll('#check-0 .flip')].map((flip) => flip.innerHTML.replace(/\\s+</g, '<'))"
+    inner = (
+        "[...document.querySelectorAll('#check-0 .answers > li')].map((flip) => flip.innerHTML.replace(/\\s+</g, '<'))"
+    )
     with_script = page.value(inner)
     plain = Page(browser, page.person)
     plain.call("Emulation.setScriptExecutionDisabled", value=True)
     plain.open(tmp_path / "report.html")
     cards = plain.value(inner)
     assert cards == with_script[: len(cards)]
-    assert len(cards) == 5
+    assert len(cards) == 3
     assert plain.texts("#check-0 del")
     assert "which this page shows with JavaScript" in plain.text("#check-0 noscript")
 
@@ -158,16 +154,64 @@ def test_no_width_scrolls_sideways_and_no_words_of_a_chart_are_cut_or_overlap(pa
     page.reload()
     unfolded(page)
     assert page.value("document.documentElement.scrollWidth <= innerWidth")
-    assert page.value("document.querySelectorAll('svg.chart').length") >= 3 * CHECKS
+    assert page.value("document.querySelectorAll('svg.chart').length") >= CHECKS
     assert page.value(f"({BOXES})(document)") == []
 
 
 def test_paper_has_every_check_unfolded(page: Page) -> None:
     page.value("dispatchEvent(new Event('beforeprint'))")
-    assert page.value("[...document.querySelectorAll('.check')].every((check) => check.open)")
+    assert page.value("[...document.querySelectorAll('.lines > details, .fold')].every((one) => one.open)")
     page.value("dispatchEvent(new Event('afterprint'))")
-    assert not page.value("document.querySelector('#check-1').open")
+    assert not page.value("document.querySelector('.lines details').open")
     assert len(page.call("Page.printToPDF")["data"]) > 10_000
+
+
+SHOWN = "h1, h2, h3, .forest .name a, .forest .chg, .forest .ci, .lines summary > *, dd"
+CUT = f"""() => [...document.querySelectorAll('{SHOWN}')]
+  .filter((e) => e.getClientRects().length && getComputedStyle(e).display !== 'inline')
+  .filter((e) => e.scrollWidth > e.clientWidth + 1)
+  .map((e) => e.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("checks", [1, 12, 60])
+def test_of_one_twelve_and_sixty_checks_no_text_is_cut_and_nothing_overlaps(
+    browser: Browser, tmp_path: Path, checks: int
+) -> None:
+    result, person = look(checks), browser.person()
+    page = opened(browser, person, html_report(result), tmp_path)
+    for width in (390, 1280):
+        page.size(width, 900, phone=width < 600)
+        page.reload()
+        unfolded(page)
+        assert page.value("document.documentElement.scrollWidth <= innerWidth")
+        assert page.value(f"({CUT})()") == []
+        assert page.value(f"({BOXES})(document)") == []
+        assert page.value(f"({AXIS})()") == []
+    browser.forget(person)
+
+
+AXIS = """() => {
+  const boxes = [...document.querySelectorAll('.forest .axis text')].map((t) => t.getBoundingClientRect());
+  boxes.sort((a, b) => a.left - b.left);
+  return boxes.slice(1).filter((b, i) => b.left < boxes[i].right + 2).map((b) => b.left); }"""
+
+
+def look(checks: int) -> Result:
+    """A run of so many checks, some of which failed, with long names and groups."""
+    draw, verdicts = random.Random(checks), []
+    for at in range(checks):
+        moved = draw.uniform(-3, 3)
+        name = "regression" if at == 0 else "inconclusive" if at == 4 else "pass"
+        difference = -8.0 if at == 0 else moved
+        keys = {"groups": groups_of("law", "a group of a longer name", "z" * 60)} if at == 0 else {}
+        settings = ("options.kv_cache_dtype: auto \u2192 fp8_e4m3", f"options.path: a \u2192 {'/models/long' * 12}")
+        verdicts.append(verdict_of(
+            name, model=f"{'a-model-of-a-long-name-' * (1 + at % 3)}{at % 2}",
+            task=f"{'task_of_a_name_' * (1 + at % 4)}{at}",
+            difference=difference, interval=Interval(difference - 4, (difference - 4, difference + 4)), n_max=1319,
+            theta_target=2.5, settings_changed=settings, sigma=30.0, **keys,
+        ))  # fmt: skip
+    return replace(result_of(*verdicts), started="2026-11-22T07:04:00+00:00", seconds=700.0, prompt_tokens=3_900_000)
 
 
 def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, tmp_path: Path) -> None:
@@ -179,27 +223,13 @@ def test_hostile_text_stays_text_wherever_it_stands(browser: Browser, tmp_path: 
     person = browser.person()
     page = opened(browser, person, html_report(result_of(bad), {(texts[30], "<b>t"): flips}), tmp_path)
     tags = set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
-    for _ in range(len(texts) // 10):
-        page.click("#check-0 .next")
+    for _ in range(6):
+        page.click("#check-0 .btn")
         tags |= set(page.value("[...document.querySelectorAll('.flips *')].map((e) => e.localName)"))
     assert tags <= {
-        "h4",
-        "h5",
-        "p",
-        "ol",
-        "li",
-        "div",
-        "code",
-        "span",
-        "del",
-        "ins",
-        "label",
-        "input",
-        "button",
-        "noscript",
-        "details",  # with the reasoning
-        "summary",
-    }
+        "h3", "h4", "p", "ol", "li", "div", "code", "span", "b", "del", "ins", "label", "input", "button", "noscript",
+        "svg", "use", "details", "summary",
+    }  # fmt: skip
     for attack in (
         "document.body.innerHTML = '<b>x</b>'",
         "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",

@@ -9,7 +9,6 @@ import pytest
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import SequentialPath, path_of
 from accgate.report.charts.evidence import evidence_chart
-from accgate.report.charts.sequential import sequential_chart
 from accgate.report.html.run import Sides
 from accgate.verdict import Verdict
 from tests.cases import each
@@ -88,9 +87,7 @@ def test_scores_between_0_and_100_have_boundaries_in_points(test: str) -> None:
     assert verdict.stop == "regression"
     assert path.fails[-1][0] == verdict.n
     assert path.sums[-1] <= path.fails[-1][1] == pytest.approx(verdict.n * (verdict.gamma - verdict.reference.mean))
-    chart = sequential_chart(verdict, path, "k")
-    assert any("would have stopped" in note for note in chart.notes)
-    assert "sum of differences, points" in chart.svg
+    assert "Sum of the differences in points" in evidence_chart(verdict, path, "k").about
 
 
 def test_where_lower_is_better_worse_is_still_down() -> None:
@@ -151,14 +148,13 @@ def test_boundaries_that_do_not_lead_to_the_verdict_are_not_drawn_as_its_own(cha
     assert verdict.gamma is not None
     assert verdict.reference.mean is not None
     assert (n, limit) == (verdict.n, pytest.approx((verdict.gamma - verdict.reference.mean) * verdict.n))
-    assert "could not be recomputed" in sequential_chart(verdict, path, "k").notes[0]
+    assert "The limit is that of the last sample" in evidence_chart(verdict, path, "k").caption
 
 
 def test_a_long_way_is_thinned_but_keeps_its_end() -> None:
     verdict, path = walked("group-sequential", 0.02, 1, n=6_000, theta=1.5)
-    chart = sequential_chart(verdict, path, "k")
-    assert len(chart.svg) < 16_000
-    assert chart.rows[-1][0] == f"{verdict.n:,}"
+    chart = evidence_chart(verdict, path, "k")
+    assert len(chart.svg) < 9_000
     (picture,) = document(chart.svg).pictures
     assert picture.figure("n") == verdict.n
 
@@ -174,8 +170,23 @@ def test_the_bets_of_an_e_process_reach_their_bound_where_it_stopped_and_not_bef
     first, second = (bets.drop, bets.sound) if verdict.stop == "regression" else (bets.sound, bets.drop)
     assert verdict.stop == ("regression" if lost > 0.1 else "futility")
     assert first[-1] >= 1.0 > max(*first[:-1], *second)
-    (picture,) = document(evidence_chart(verdict, path.n, bets, "k").svg).pictures
-    assert picture.figure("p-value") == pytest.approx(verdict.p_value)
+    (picture,) = document(evidence_chart(verdict, path, "k").svg).pictures
+    assert [picture.figure("drop"), picture.figure("sound")] == [bets.drop[-1], bets.sound[-1]]
+
+
+def test_the_path_of_a_test_at_a_fixed_n_ends_at_the_difference_and_at_its_one_limit() -> None:
+    before, after = changed(400, 0.06, 0.02)
+    verdict = compare(before, after, theta=3.0)
+    path = path_from(verdict, before, after)
+    assert verdict.stop is None
+    assert path.n == tuple(range(1, 401))
+    assert path.exact
+    assert path.sums[-1] / 400 == pytest.approx(verdict.difference)
+    ((n, limit),) = path.fails
+    assert verdict.gamma is not None
+    assert verdict.reference.mean is not None
+    assert (n, limit / 400) == (400, pytest.approx(verdict.gamma - verdict.reference.mean))
+    assert "fails below" in evidence_chart(verdict, path, "k").svg
 
 
 @pytest.mark.parametrize("change", [{"p_value": 0.3}, {"test": "gsprt"}, {"theta_target": 20.0}, {"stop": "end"}])

@@ -10,7 +10,7 @@ import pytest
 from accgate.errors import BadInput
 from accgate.guard.state import RuleChange
 from accgate.references.store import digest
-from tests.gates import N, Project, right_but, write_task
+from tests.gates import N, Project, right_but, write_lines, write_task
 from tests.trees import Trees, add_metric_of_errors, effects, trees
 
 SUMS = "references: m/sums"
@@ -100,6 +100,27 @@ def test_a_better_mean_with_a_single_score_that_fell_is_a_loosening(pair: Trees)
 def test_the_same_run_recorded_again_is_plainly_no_stricter(pair: Trees) -> None:
     assert pair.head.record(right_but(20), args=["--reason", "again"]) == 0
     assert set(effects(pair.changes()).values()) <= {"loosening"}
+
+
+def test_tokens_and_seconds_of_a_reference_count_where_a_gate_compares_with_them(tmp_path: Path) -> None:
+    for gated in (False, True):
+        folder = tmp_path / str(gated)
+        folder.mkdir()
+        pair = trees(folder, n=N, **({"max_more_tokens": "10%"} if gated else {}))
+
+        def record(tree: Project, wrong: int, tokens: int, *args: str) -> None:
+            rows = zip(tree.ids(), right_but(wrong), strict=True)
+            write_lines(
+                tree.scores, [{"id": i, "score": s, "completion_tokens": tokens, "seconds": 1} for i, s in rows]
+            )
+            assert tree.record(args=args) == 0
+
+        record(pair.base, 20, 40)
+        pair = again(pair)
+        record(pair.head, 15, 60, "--reason", "better")  # better scores, and room for half again as many tokens
+        change = only(pair)
+        assert change.effect == ("loosening" if gated else "tightening")
+        assert ("columns beside the scores changed" in change.why) == gated
 
 
 def test_where_less_is_better_a_fallen_score_is_the_stricter_one(pair: Trees, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,10 @@ ORDERED: list[tuple[str, Any, Any]] = [
     ("max_unread", 0.4, 0.1),
     ("max_unread", 0.4, None),  # 0.2
     ("max_unread", None, 0.1),
+    ("max_more_tokens", "20%", "10%"),
+    ("max_more_tokens", None, "10%"),
+    ("max_slower", "20%", "10.0%"),
+    ("max_slower", None, "0%"),
     ("num_samples", 5, 10),
     ("limit", 1, 5),
     ("limit", 5, None),

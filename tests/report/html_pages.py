@@ -19,7 +19,7 @@ from accgate.verdict import Verdict
 from tests.gates import Project, write_lines
 from tests.report.runs import result_of
 
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "wbr"}
 WORDS = (
     "the",
     "model",
@@ -88,9 +88,9 @@ class Document(HTMLParser):
             self.rows.append([])
         elif tag in ("td", "th"):
             self.rows[-1].append("")
-        elif tag == "svg":
+        elif is_chart(tag, given):
             self.pictures.append(Picture(given["class"].split()[-1], given))
-        if any(name == "svg" for name, _ in self._open):
+        if any(is_chart(*each) for each in self._open):
             self.pictures[-1].elements.append((tag, given))
         if tag not in VOID:
             self._open.append((tag, given))
@@ -111,8 +111,8 @@ class Document(HTMLParser):
             self.data = data
         elif tag == "script":
             self.script = data
-        elif any(name == "svg" for name, _ in self._open):
-            if tag in ("title", "desc"):
+        elif any(is_chart(*each) for each in self._open):
+            if tag == "title":
                 self.pictures[-1].title += data
             self.pictures[-1].text += data
         else:
@@ -130,6 +130,11 @@ class Document(HTMLParser):
 
     def picture(self, kind: str, at: int = 0) -> Picture:
         return [picture for picture in self.pictures if picture.kind == kind][at]
+
+
+def is_chart(tag: str, given: dict[str, str]) -> bool:
+    """Whether an element is a chart, and no symbol or drawing within a row."""
+    return tag == "svg" and "chart" in given.get("class", "").split()
 
 
 def document(text: str) -> Document:

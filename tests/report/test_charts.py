@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from accgate import compare, metrics
-from accgate.report.charts.axes import Axis, across
+from accgate.report.charts.axes import Axis, axis_of
 from accgate.report.charts.confidence import coverage_chart, reliability_chart
-from accgate.report.charts.distribution import distribution_chart, standard_error
-from accgate.report.charts.power import power_at, power_chart
-from accgate.report.charts.scores import scores_chart
-from accgate.report.charts.svg import HEIGHT, WIDTH, Chart, element
+from accgate.report.charts.distribution import distribution_chart, power_at, standard_error
+from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
 from accgate.stats.unconditional import order_limit
+from accgate.text import figure
 from accgate.verdict import Verdict
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
@@ -29,9 +28,16 @@ def drawn(chart: Chart | None) -> Picture:
     return picture
 
 
-def pictures(verdict: Verdict, key: str) -> list[Chart]:
-    """The charts of a verdict that there are."""
-    return [chart for chart in (distribution_chart(verdict, key), power_chart(verdict, key)) if chart is not None]
+def places(picture: Picture) -> list[tuple[float, float]]:
+    """All places of a picture: across from 0 to 1, down in pixels."""
+    found = []
+    for _, keys in picture.elements:
+        for x, y in (("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy")):
+            if keys.get(x, "").endswith("%"):
+                found.append((float(keys[x][:-1]) / 100, float(keys[y])))
+        for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", keys.get("d", "")):
+            found.append((float(x) / ACROSS, float(y)))
+    return found
 
 
 def two_sample(lower: float = 5.0, **keys: Any) -> Verdict:
@@ -61,47 +67,44 @@ VERDICTS = {
 @pytest.mark.parametrize("name", VERDICTS)
 def test_the_pictures_figures_are_those_of_the_verdict(name: str) -> None:
     verdict = VERDICTS[name]()
-    picture = drawn(distribution_chart(verdict, "k"))
+    chart = distribution_chart(verdict, "k")
+    picture = drawn(chart)
     wanted = {
         "gamma": verdict.gamma, "theta": verdict.theta, "reference": verdict.reference.mean,
         "candidate": verdict.candidate.mean, "alpha": verdict.alpha_applied, "beta": verdict.beta,
     }  # fmt: skip
     assert {key: picture.figure(key) for key in wanted} == wanted
-    if verdict.theta is None:  # what the whole run would have seen, a run that failed early does not show
-        assert name == "failed early"
-        assert power_chart(verdict, "k") is None
-        return
-    power = drawn(power_chart(verdict, "k"))
-    assert (power.figure("theta"), power.figure("theta-target")) == (verdict.theta, verdict.theta_target)
+    words = picture.text.removeprefix(picture.title)
+    for value, label in ((verdict.reference.mean, "reference"), (verdict.candidate.mean, "this run")):
+        assert f"{label} {figure(value)}" in words
+    assert words.count("fails ") <= 1
+    assert chart is not None
+    assert chart.caption.startswith("Solid: no change.")
+    assert all(0 <= x <= 1 and 0 <= y <= HEIGHT + BELOW for x, y in places(picture))
+    assert picture.attributes["role"] == "img"
+    assert picture.attributes["aria-labelledby"] == "k-distribution"
 
 
 @pytest.mark.parametrize("name", VERDICTS)
-def test_marks_stand_where_the_axis_puts_them_and_in_the_order_of_their_figures(name: str) -> None:
-    picture = drawn(distribution_chart(VERDICTS[name](), "k"))
-    lines = [
-        (float(given["data-value"]), float(given["x1"])) for tag, given in picture.elements if "data-value" in given
-    ]
-    places = [x for _, x in sorted(lines)]
-    assert len(lines) == 2 + sum(picture.figure(key) is not None for key in ("theta", "gamma")) + (name == "stopped")
-    assert places == sorted(places)
-    inside = [(value, x) for value, x in sorted(lines) if 52 < x < WIDTH - 12]
-    scale = {round((b[1] - a[1]) / (b[0] - a[0]), 0) for a, b in zip(inside, inside[1:]) if b[0] - a[0] > 0.5}  # noqa: B905, RUF007
-    assert len(scale) <= 2  # pixels a point, but for rounding
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_nothing_is_drawn_outside_the_picture(name: str) -> None:
+def test_worse_is_left_and_alpha_is_shaded_beyond_the_limit_and_beta_before_it(name: str) -> None:
     verdict = VERDICTS[name]()
-    for chart in pictures(verdict, "k"):
-        picture = drawn(chart)
-        for _, keys in picture.elements:
-            xs = [float(keys[key]) for key in ("x", "x1", "x2", "cx") if key in keys]
-            ys = [float(keys[key]) for key in ("y", "y1", "y2", "cy") if key in keys]
-            for x, y in re.findall(r"(-?[\d.]+) (-?[\d.]+)", keys.get("d", "")):
-                xs.append(float(x))
-                ys.append(float(y))
-            assert all(0 <= x <= WIDTH for x in xs)
-            assert all(0 <= y <= HEIGHT for y in ys)
+    picture = drawn(distribution_chart(verdict, "k"))
+    if verdict.gamma is None and not verdict.is_early:
+        assert picture.all("path", "shade") == []
+        assert picture.all("rect", "zone") == []
+        return
+    (limit,) = (float(keys["x1"][:-1]) / 100 for keys in picture.all("line", "dashed"))
+    (zone,) = picture.all("rect", "zone")
+    assert float(zone["width"]) / ACROSS == pytest.approx(limit, abs=1e-3)
+    (at,) = (
+        float(k["cx" if "cx" in k else "x"][:-1]) for tag, k in picture.elements if "at" in k.get("class", "").split()
+    )
+    if not verdict.is_early:
+        assert (at / 100 < limit) == (verdict.verdict == "regression")
+    for class_, worse in (("alpha", True), ("beta", False)):
+        for area in picture.all("path", class_):
+            xs = [float(x) / ACROSS for x, _ in re.findall(r"(-?[\d.]+) (-?[\d.]+)", area["d"])]
+            assert max(xs) <= limit + 1e-3 if worse else min(xs) >= limit - 1e-3
 
 
 def test_of_a_normal_test_the_shaded_areas_are_alpha_and_beta() -> None:
@@ -110,19 +113,8 @@ def test_of_a_normal_test_the_shaded_areas_are_alpha_and_beta() -> None:
     assert picture.figure("shaded-alpha") == pytest.approx(0.05, abs=1e-12)
     assert picture.figure("shaded-beta") == pytest.approx(0.2, abs=1e-12)
     assert picture.figure("error") == pytest.approx(20.0 * math.sqrt(1 / 400 + 1 / 300))
-    assert distribution_chart(verdict, "k").notes == ()  # type: ignore[union-attr]
-
-
-def test_of_another_test_the_areas_are_said_beside_its_own_rates() -> None:
-    verdict = paired()
-    chart = distribution_chart(verdict, "k")
-    picture = drawn(chart)
-    assert verdict.reference.mean is not None
-    assert verdict.gamma is not None
-    error = picture.figure("error")
-    assert picture.figure("shaded-alpha") == pytest.approx(norm.cdf(verdict.gamma, verdict.reference.mean, error))
-    assert chart is not None
-    assert f"alpha is 0.05 in the test and {picture.figure('shaded-alpha'):.4f} in the picture" in chart.notes[0]
+    assert "approximate" not in distribution_chart(verdict, "k").caption  # type: ignore[union-attr]
+    assert "approximate" in distribution_chart(paired(), "k").caption  # type: ignore[union-attr]
 
 
 def test_where_nothing_changed_the_curves_have_the_error_at_which_theta_is_seen() -> None:
@@ -134,13 +126,12 @@ def test_where_nothing_changed_the_curves_have_the_error_at_which_theta_is_seen(
     chart = distribution_chart(verdict, "k")
     assert drawn(chart).all("path", "shade") == []
     assert chart is not None
-    assert any("The run shows no spread" in note for note in chart.notes)
+    assert "The run shows no spread" in chart.caption
     assert power_at(verdict, 0.0) == 0.0
 
 
 def test_without_spread_or_theta_there_is_no_picture() -> None:
     assert distribution_chart(verdict_of(sigma=None, theta=None), "k") is None
-    assert power_chart(verdict_of(theta=None), "k") is None
 
 
 @pytest.mark.parametrize("effect", [0.5, 2.0, 6.0])
@@ -170,25 +161,6 @@ def test_the_power_of_a_normal_test_goes_through_alpha_and_theta() -> None:
     assert power_at(verdict, 2.5) == pytest.approx(norm.cdf(2.5 / error + norm.ppf(0.05)))
 
 
-@pytest.mark.parametrize("values", [[0.0, 100.0], [0.0, 25.0, 50.0], list(np.linspace(3.0, 97.0, 40))])
-def test_bars_count_every_sample_of_both_sides_once(values: list[float]) -> None:
-    draw = np.random.default_rng(1)
-    sides = draw.choice(values, 500), draw.choice(values, 400)
-    picture = drawn(scores_chart(verdict_of(), sides[0], sides[1], "k"))
-    for name, side in zip(("candidate", "reference"), sides, strict=True):
-        assert sum(int(bar["data-count"]) for bar in picture.all("rect", name) if "data-count" in bar) == len(side)
-        assert picture.figure(name) == pytest.approx(side.mean())
-
-
-def test_bars_of_right_and_wrong_have_the_height_of_their_share() -> None:
-    chart = scores_chart(verdict_of(), np.array([0.0, 100.0, 100.0, 100.0]), None, "k")
-    picture = drawn(chart)
-    assert chart is not None
-    assert chart.rows == (("0", "1 (25.0%)"), ("100", "3 (75.0%)"))
-    wrong, right = (float(bar["height"]) for bar in picture.all("rect", "candidate") if "data-count" in bar)
-    assert right == pytest.approx(3 * wrong, abs=0.2)
-
-
 def test_the_charts_of_confidence_draw_the_aggregates_own_figures() -> None:
     draw = np.random.default_rng(2)
     sure = draw.uniform(0.3, 1.0, 300).round(3)
@@ -200,29 +172,20 @@ def test_the_charts_of_confidence_draw_the_aggregates_own_figures() -> None:
     assert error.value is not None
     assert area.value is not None
     picture = drawn(reliability_chart(error.value, error.details["bins"], "k"))
-    dots = [given for given in picture.all("circle", "null") if "data-answers" in given]
+    dots = [given for given in picture.all("circle", "at") if "data-answers" in given]
     assert picture.figure("ece") == error.value
     gaps = [int(d["data-answers"]) * abs(float(d["data-accuracy"]) - float(d["data-confidence"])) for d in dots]
     assert sum(gaps) / 300 == pytest.approx(error.value)
     chart = coverage_chart(area.value, area.details["curve"], "k")
     assert drawn(chart).figure("area") == area.value
-    assert chart.rows[-1] == ("100.0", f"{np.mean([row['score'] for row in rows]):.2f}")
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_every_chart_says_in_words_and_in_a_table_what_it_shows(name: str) -> None:
-    verdict = VERDICTS[name]()
-    for chart in pictures(verdict, "c1-"):
-        picture = drawn(chart)
-        assert picture.attributes["role"] == "img"
-        assert picture.attributes["aria-labelledby"].split() == [f"c1--{end}" for end in ("title", "text")]
-        assert picture.title == chart.title + chart.description
-        assert all(len(row) == len(chart.headings) for row in chart.rows)
+    (curve,) = drawn(chart).all("path", "ln")
+    last = float(curve["d"].rsplit(" ", 1)[1])
+    assert last == pytest.approx(HEIGHT * (1 - np.mean([row["score"] for row in rows]) / 100), abs=0.1)
 
 
 @given(low=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), most=st.integers(2, 9))
 def test_ticks_are_few_and_within_the_axis(low: float, width: float, most: int) -> None:
-    axis = Axis(low, low + width, 0.0, 100.0)
+    axis = Axis(low, low + width)
     ticks = axis.ticks(most)
     assert len(ticks) <= most + 1
     slack = 1e-6 * width + 1e-9
@@ -231,27 +194,11 @@ def test_ticks_are_few_and_within_the_axis(low: float, width: float, most: int) 
 
 
 def test_an_axis_whose_ends_meet_still_has_a_place_for_everything() -> None:
-    assert across(5.0, 5.0).at(5.0) == across(0.0, 10.0).at(5.0)
+    assert axis_of(5.0, 5.0).across(5.0) == 0.5
 
 
 def test_attributes_cannot_be_left_by_what_stands_in_them() -> None:
     assert element("a", b='"><script>') == '<a b="&quot;&gt;&lt;script&gt;"/>'
-
-
-@pytest.mark.parametrize("name", VERDICTS)
-def test_alpha_is_shaded_beyond_gamma_and_beta_before_it(name: str) -> None:
-    verdict = VERDICTS[name]()
-    picture = drawn(distribution_chart(verdict, "k"))
-    if verdict.gamma is None:
-        assert picture.all("path", "shade") == []
-        return
-    (gamma,) = (float(keys["x1"]) for keys in picture.all("line", "limit" if name == "stopped" else "gamma"))
-    for class_, worse in (("alpha", True), ("beta", False)):
-        for area in picture.all("path", class_):
-            places = [float(x) for x, _ in re.findall(r"(-?[\d.]+) (-?[\d.]+)", area["d"])]
-            left = worse == verdict.higher_is_better
-            assert max(places) <= gamma + 0.1 if left else min(places) >= gamma - 0.1
-    assert bool(picture.all("path", "beta")) == (verdict.theta is not None)
 
 
 def test_a_run_that_stopped_early_is_drawn_on_the_whole_run_whose_areas_are_its_rates() -> None:
@@ -261,11 +208,7 @@ def test_a_run_that_stopped_early_is_drawn_on_the_whole_run_whose_areas_are_its_
     assert verdict.n < verdict.n_max
     assert picture.figure("shaded-alpha") == pytest.approx(verdict.alpha_applied)
     assert picture.figure("shaded-beta") == pytest.approx(verdict.beta)
-    (bar,) = (keys for _, keys in picture.elements if "data-low" in keys)
-    assert verdict.interval is not None
-    assert verdict.reference.mean is not None
-    ends = [verdict.reference.mean + end for end in verdict.interval.two_sided]
-    assert [float(bar["data-low"]), float(bar["data-high"])] == pytest.approx(ends)
+    assert len(picture.all("line", "reach")) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -273,5 +216,5 @@ def test_a_run_that_stopped_early_is_drawn_on_the_whole_run_whose_areas_are_its_
 @pytest.mark.parametrize("test", ["paired", "gsprt", "group-sequential", "e-process", "two-sample"])
 def test_the_smallest_runs_have_pictures_or_none_but_no_fault(n: int, lost: int, test: Any) -> None:
     verdict = compare([100.0] * n, [0.0] * lost + [100.0] * (n - lost), theta=3.0, test=test)
-    for chart in (distribution_chart(verdict, "k"), power_chart(verdict, "k")):
-        assert chart is None or drawn(chart).figure("theta") == verdict.theta
+    chart = distribution_chart(verdict, "k")
+    assert chart is None or drawn(chart).figure("theta") == verdict.theta

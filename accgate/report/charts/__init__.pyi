@@ -1,19 +1,22 @@
+from .axes import MINUS, Axis, axis_of, short
 from .confidence import coverage_chart, reliability_chart
 from .distribution import distribution_chart
 from .evidence import evidence_chart
-from .power import power_chart
-from .scores import scores_chart
-from .sequential import sequential_chart
-from .svg import Chart, element
+from .svg import Chart, element, label, line, mark, percent
 
 __all__ = [
+    "MINUS",
+    "Axis",
     "Chart",
+    "axis_of",
     "coverage_chart",
     "distribution_chart",
     "element",
     "evidence_chart",
-    "power_chart",
+    "label",
+    "line",
+    "mark",
+    "percent",
     "reliability_chart",
-    "scores_chart",
-    "sequential_chart",
+    "short",
 ]

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accgate.report.charts.svg import HEIGHT, WIDTH, element, label, pixel
+from accgate.report.charts.svg import BELOW, HEIGHT, label, line
 
-LEFT, RIGHT, BOTTOM = 52.0, WIDTH - 12.0, HEIGHT - 58.0  # of the plotted area
-MOST_NAMES = 8  # under one axis
+MINUS = "\N{MINUS SIGN}"
+FEW = 5  # lines of an axis
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Figures from `low` to `high` along pixels from `start` to `end`."""
+    """Figures from `low` to `high`, along the width from 0 to 1 or up the height."""
 
     low: float
     high: float
-    start: float
-    end: float
 
-    def at(self, value: float) -> float:
-        """The place of a figure; what is beyond the ends stands at them.
+    def across(self, value: float) -> float:
+        """The place of a figure along the width; what is beyond the ends stands at them.
 
-        >>> Axis(0.0, 10.0, 100.0, 200.0).at(5.0), Axis(0.0, 10.0, 100.0, 200.0).at(99.0)
-        (150.0, 200.0)
+        >>> Axis(0.0, 10.0).across(5.0), Axis(0.0, 10.0).across(99.0)
+        (0.5, 1.0)
         """
-        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
+        return (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
 
-    def ticks(self, most: int = 6, *, whole: bool = False) -> list[float]:
+    def down(self, value: float) -> float:
+        """The place of a figure in pixels from the top."""
+        return HEIGHT * (1.0 - self.across(value))
+
+    def ticks(self, most: int = FEW, *, whole: bool = False) -> list[float]:
         """Round figures within the ends, at most so many; `whole` ones for counts.
 
-        >>> Axis(0.3, 9.0, 0.0, 1.0).ticks()
+        >>> Axis(0.3, 9.0).ticks(6)
         [2.0, 4.0, 6.0, 8.0]
         """
         raw = max((self.high - self.low) / most, 1.0 if whole else 0.0)
@@ -43,70 +43,43 @@ class Axis:
         return [round(k * step, 12) for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
-def across(low: float, high: float) -> Axis:
-    """The horizontal axis; ends that meet are moved apart."""
-    low, high = _apart(low, high)
-    return Axis(low, high, LEFT, RIGHT)
-
-
-def upward(low: float, high: float, *, top: float = 14.0) -> Axis:
-    """The vertical axis, from the bottom to `top`."""
-    low, high = _apart(low, high)
-    return Axis(low, high, BOTTOM, top)
-
-
-def _apart(low: float, high: float) -> tuple[float, float]:
+def axis_of(low: float, high: float) -> Axis:
+    """An axis between two figures; ends that meet are moved apart."""
     if high - low > 1e-9 * max(1.0, abs(low), abs(high)):
-        return low, high
+        return Axis(low, high)
     room = max(1.0, 1e-6 * abs(low))
-    return low - room, high + room
+    return Axis(low - room, high + room)
 
 
-def frame(
-    x: Axis,
-    y: Axis | None,
-    *,
-    x_words: str,
-    y_words: str = "",
-    names: Sequence[str] | None = None,
-    whole: bool = False,
-) -> str:
-    """Lines, figures and words of the axes; without `y` the height has no unit.
-
-    `names` stand at 0, 1 and so on of `x`; `whole` says that `y` counts something.
-    """
-    base = y.start if y is not None else BOTTOM
-    parts = [element("line", x1=LEFT, x2=RIGHT, y1=pixel(base), y2=pixel(base), class_="axis")]
-    if names is None:
-        ticks = [(value, _short(value)) for value in x.ticks()]
-    else:
-        ticks = [(float(at), name) for at, name in enumerate(names)][:: math.ceil(len(names) / MOST_NAMES)]
-    for value, words in ticks:
-        place = x.at(value)
-        parts.append(element("line", x1=pixel(place), x2=pixel(place), y1=base, y2=base + 4, class_="axis"))
-        parts.append(label(min(max(place, 22.0), WIDTH - 22.0), base + 17, words))
-    parts.append(label((LEFT + RIGHT) / 2, base + 33, x_words))
-    if y is not None:
-        for value in y.ticks(whole=whole):
-            place = pixel(y.at(value))
-            parts.append(element("line", x1=LEFT, x2=RIGHT, y1=place, y2=place, class_="grid"))
-            parts.append(label(LEFT - 5, place + 4, _short(value), anchor="end"))
-        middle = pixel((y.start + y.end) / 2)
-        parts.append(
-            element("text", y_words, x=0, y=0, text_anchor="middle", transform=f"translate(12 {middle}) rotate(-90)")
-        )
+def figures_below(x: Axis, *, sign: float = 1.0, whole: bool = False) -> str:
+    """The figures under a chart; `sign` is -1 where the axis is turned round."""
+    parts = []
+    for value in x.ticks(whole=whole):
+        place = x.across(value)
+        anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
+        parts.append(label(place, HEIGHT + BELOW - 6, short(sign * value), anchor=anchor))
     return "".join(parts)
 
 
-def _short(value: float) -> str:
+def figures_beside(y: Axis, *, plus: bool = False, whole: bool = False) -> str:
+    """Lines across a chart, and their figures left of it."""
+    parts = []
+    for value in y.ticks(whole=whole):
+        place = y.down(value)
+        parts.append(line(0, place, 1, place, "ax" if value == 0.0 else "gr"))
+        words = f"+{short(value)}" if plus and value > 0.0 else short(value)
+        parts.append(label(0, place + 4, words, anchor="end", dx=-8))
+    return "".join(parts)
+
+
+def short(value: float) -> str:
     """A round figure: thousands are marked, as everywhere in a report.
 
-    >>> _short(1000.0), _short(-0.5), _short(0.0)
-    ('1,000', '-0.5', '0')
+    >>> short(1000.0), short(0.0)
+    ('1,000', '0')
     """
     if value == 0.0:
         return "0"
     size = abs(value)
-    if size >= 1e6 or size < 1e-3:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if size >= 1000 else f"{value:g}"
+    words = f"{size:.3g}" if size >= 1e6 or size < 1e-3 else f"{size:,.0f}" if size >= 1000 else f"{size:g}"
+    return words if value > 0.0 else f"{MINUS}{words}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from accgate.report.charts.axes import across, frame, upward
-from accgate.report.charts.svg import Chart, drawing, element, legend, path, pixel
+from accgate.report.charts.axes import axis_of, figures_below, figures_beside
+from accgate.report.charts.svg import Chart, drawing, element, label, line, path, percent, pixel, stretched
 from accgate.text import number
+
+HUNDRED = axis_of(0.0, 100.0)
 
 
 def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str) -> Chart:
@@ -16,42 +18,30 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
     `error` is the expected calibration error in points, `bins` the details of the aggregate `ece`.
     """
     used = [row for row in bins if row["answers"]]
-    x, y = across(0.0, 100.0), upward(0.0, 100.0)
-    parts = [frame(x, y, x_words="stated confidence, %", y_words="accuracy, points")]
-    parts.append(path([(x.at(0), y.at(0)), (x.at(100), y.at(100))], "line faint"))
     largest = max((row["answers"] for row in used), default=1)
+    parts = []
     for row in used:
-        place, top, right = pixel(x.at(row["confidence"])), pixel(y.at(row["accuracy"])), pixel(y.at(row["confidence"]))
-        parts.append(element("line", x1=place, x2=place, y1=right, y2=top, class_="line other"))
-        parts.append(
-            element(
-                "circle",
-                cx=place,
-                cy=top,
-                r=pixel(3 + 5 * (row["answers"] / largest) ** 0.5),
-                class_="dot null",
-                data_confidence=row["confidence"],
-                data_accuracy=row["accuracy"],
-                data_answers=row["answers"],
-            )
-        )
-    parts.append(
-        legend([("line", "line faint", "right"), ("area", "dot null", "answers"), ("line", "line other", "gap")])
+        place, top, right = HUNDRED.across(row["confidence"]), HUNDRED.down(row["accuracy"]), row["confidence"]
+        parts.append(line(place, HUNDRED.down(right), place, top, "limit"))
+        size, data = pixel(3 + 5 * (row["answers"] / largest) ** 0.5), {f"data_{k}": row[k] for k in COLUMNS}
+        parts.append(element("circle", cx=percent(place), cy=pixel(top), r=size, class_="at pass", **data))
+    about = "Accuracy by stated confidence, both in percent; a larger dot has more answers"
+    svg = drawing(
+        key,
+        "reliability",
+        f"{about}. The expected calibration error is {number(error)} points.",
+        figures_beside(HUNDRED),
+        stretched(path([(0, HUNDRED.down(0)), (1, HUNDRED.down(100))], "ln alt")),
+        *parts,
+        figures_below(HUNDRED),
+        label(0.5, HUNDRED.down(50) - 8, "right", dx=-10, anchor="end", class_="halo"),
+        data_ece=error,
     )
-    title = "Is the candidate's confidence right?"
-    description = f"Accuracy by stated confidence; the expected calibration error is {number(error)} points."
-    rows = [
-        (
-            f"{100 * row['above']:.1f} to {100 * row['up_to']:.1f}",
-            f"{row['answers']:,}",
-            number(row["confidence"]),
-            number(row["accuracy"]),
-        )
-        for row in used
-    ]
-    svg = drawing(key, "reliability", title, description, *parts, data_ece=error)
-    headings = ("Confidence, %", "Answers", "Mean confidence, %", "Accuracy, points")
-    return Chart("reliability", title, description, svg, headings, tuple(rows))
+    caption = f"Red lines are the gap to what it stated; they average {number(error)} points."
+    return Chart("reliability", "Is the candidate's confidence right?", about, svg, caption, scale=True)
+
+
+COLUMNS = ("confidence", "accuracy", "answers")
 
 
 def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) -> Chart:
@@ -59,17 +49,16 @@ def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) 
 
     `area` is the area under it in points, `curve` the details of the aggregate `accuracy_coverage_auc`.
     """
-    x, y = across(0.0, 100.0), upward(0.0, 100.0)
-    points = [(100 * point["coverage"], point["accuracy"]) for point in curve]
-    parts = [frame(x, y, x_words="share answered, the surest first, %", y_words="accuracy, points")]
-    parts.append(path([(x.at(c), y.at(a)) for c, a in points], "line null"))
-    if len(points) == 1:
-        ((c, a),) = points
-        parts.append(element("circle", cx=pixel(x.at(c)), cy=pixel(y.at(a)), r=4, class_="dot null"))
-    parts.append(legend([("line", "line null", "candidate")]))
+    points = [(HUNDRED.across(100 * point["coverage"]), HUNDRED.down(point["accuracy"])) for point in curve]
+    about = "Accuracy in points, by the share of answers, the surest first, %"
+    svg = drawing(
+        key,
+        "coverage",
+        f"{about}. The area under it is {number(area)} points.",
+        figures_beside(HUNDRED),
+        stretched(path([(0.0, points[0][1]), *points], "ln ref")),
+        figures_below(HUNDRED),
+        data_area=area,
+    )
     title = "How right are the answers the candidate is surest of?"
-    description = f"Accuracy by the share of answers, the surest first; the area under it is {number(area)} points."
-    shown = [points[round(k * (len(points) - 1) / 10)] for k in range(11)] if len(points) > 11 else points
-    rows = [(f"{c:.1f}", number(a)) for c, a in shown]
-    svg = drawing(key, "coverage", title, description, *parts, data_area=area)
-    return Chart("coverage", title, description, svg, ("Share answered, %", "Accuracy, points"), tuple(rows))
+    return Chart("coverage", title, about, svg, f"The area under the line is {number(area)} points.", scale=True)

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts.axes import BOTTOM, across, frame, upward
-from accgate.report.charts.svg import LETTER, WIDTH, Chart, drawing, element, label, legend, path, pixel
+from accgate.report.charts.axes import axis_of, figures_below
+from accgate.report.charts.svg import (
+    ACROSS,
+    HEIGHT,
+    Chart,
+    beside,
+    drawing,
+    element,
+    label,
+    line,
+    mark,
+    path,
+    pixel,
+    stretched,
+)
 from accgate.stats import quantile, quantile_sum
-from accgate.text import number
+from accgate.text import figure
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
     from accgate.verdict import Verdict
 
-Mark = tuple[str, str, float]
-
 NORMAL = ("two-sample", "target")  # tests whose statistic is normal, or t with so many samples that it looks so
-NEAR = 0.001  # an area within so much of alpha is alpha
-STEPS = 72  # of a curve
-ROW = 15.0  # height of a row of labels
+STEPS = 40  # of a curve
 REACH = 3.6  # standard errors of a curve that are drawn
 FURTHEST = 14.0  # standard errors to what is marked; further off it stands at the edge
+TOP, PEAK, LEVEL = 30.0, 56.0, 206.0  # pixels from the top: of the zone, of a curve, and of the run's interval
+TITLE = "Chance or a real drop?"
 
 
 def has_stopped_early(verdict: Verdict) -> bool:
@@ -54,8 +64,8 @@ class _Figures:
     """The figures that the picture is made of, in points.
 
     `error` is the curves' standard error and `measured` whether the run measured it; `dropped` is the reference's mean
-    after a drop of theta. `limit` is the mean below which the drawn run fails: gamma, or of a run that stopped early
-    that of its last sample.
+    after a drop of theta, or of the one asked for where a run that failed early does not tell what it saw. `limit` is
+    the mean below which the drawn run fails: gamma, or of a run that stopped early that of its last sample.
     """
 
     verdict: Verdict
@@ -67,27 +77,14 @@ class _Figures:
     limit: float | None
 
     @property
-    def marks(self) -> list[Mark]:
-        """The figures that have a line of their own: class, name, value."""
-        verdict, is_early = self.verdict, has_stopped_early(self.verdict)
-        marks = [("reference", "reference", self.reference), ("candidate", "candidate", self.mean)]
-        if self.dropped is not None:
-            marks.append(("dropped", f"{_kind(verdict)} of theta:", self.dropped))
-        if verdict.gamma is not None:
-            marks.append(("gamma", f"gamma at {verdict.n:,}:" if is_early else "gamma", verdict.gamma))
-        if is_early and self.limit is not None:
-            marks.append(("limit", f"gamma at {verdict.n_max:,}:", self.limit))
-        return marks
-
-    @property
     def curves(self) -> list[float]:
         """The centres of the curves."""
         return [self.reference] if self.dropped is None else [self.reference, self.dropped]
 
     @property
     def bar(self) -> tuple[float, float] | None:
-        """Of a run that stopped early the limits of its mean, from those of its difference to the reference."""
-        if self.verdict.interval is None or not has_stopped_early(self.verdict):
+        """The limits of the run's mean, from those of its difference to the reference."""
+        if self.verdict.interval is None:
             return None
         low, high = self.verdict.interval.two_sided
         return self.reference + low, self.reference + high
@@ -105,20 +102,20 @@ class _Figures:
 def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
     """The distributions under H0 and H1 with alpha and beta shaded, and the run's figures marked; None without them.
 
-    The picture is that of the accuracy suite's README of TensorRT-LLM, with this run's figures.
+    The picture is that of the accuracy suite's README of TensorRT-LLM, with this run's figures. Worse is left.
     """
     figures = _figures(verdict)
     if figures is None:
         return None
-    title = "Expected scores, and this run"
-    description = _description(verdict, figures.error)
-    shaded = figures.areas
+    x, shaded = _axis(figures), figures.areas
     svg = drawing(
         key,
         "distribution",
-        title,
-        description,
-        *_parts(figures),
+        _description(figures),
+        stretched(*filter(None, _curves(x, figures))),
+        figures_below(x, sign=oriented(1.0, verdict.higher_is_better)),
+        line(0, HEIGHT, 1, HEIGHT, "ax"),
+        *_labels(x, figures),
         data_gamma=verdict.gamma,
         data_theta=verdict.theta,
         data_reference=figures.reference,
@@ -129,8 +126,9 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
         data_shaded_alpha=shaded[0],
         data_shaded_beta=shaded[1],
     )
-    notes = _notes(verdict, figures.measured, shaded)
-    return Chart("distribution", title, description, svg, ("Figure", "Value"), _rows(figures), notes)
+    drawn = verdict.n_max if has_stopped_early(verdict) else verdict.n
+    about = f"Expected {verdict.statistic or 'means'} of {drawn:,} samples{'' if verdict.statistic else ', points'}"
+    return Chart("distribution", TITLE.replace("drop", _kind(verdict)), about, svg, _caption(figures))
 
 
 def _figures(verdict: Verdict) -> _Figures | None:
@@ -138,59 +136,61 @@ def _figures(verdict: Verdict) -> _Figures | None:
     if spread is None or reference is None or mean is None:
         return None
     (error, measured), higher = spread, verdict.higher_is_better
-    dropped = None if verdict.theta is None else reference - oriented(verdict.theta, higher)
+    theta = verdict.theta_target if verdict.theta is None else verdict.theta
+    dropped = None if theta is None else reference - oriented(theta, higher)
     limit = verdict.gamma
     if has_stopped_early(verdict):
         limit = reference + oriented(quantile(_alpha(verdict)), higher) * error
     return _Figures(verdict, reference, mean, error, measured, dropped, limit)
 
 
-def _parts(figures: _Figures) -> list[str]:
-    """Axis, shaded areas, curves, marks and legend."""
-    marks, error = figures.marks, figures.error
-    x = _axis(figures)
-    y = upward(0.0, 1.05, top=14.0 + ROW * len(marks))
-    parts = [frame(x, None, x_words=f"{figures.verdict.statistic or 'mean'} of a run, points"), *_shades(x, y, figures)]
-    for center, class_ in zip(figures.curves, ("line null", "line other"), strict=False):
-        parts.append(path(_curve(x, y, center, error), class_, data_center=center, data_error=error))
-    parts += _marks(x, marks)
-    if figures.bar is not None:
-        low, high = (min(max(x.at(end), x.start), x.end) for end in figures.bar)
-        level = BOTTOM - 9
-        parts.append(
-            element(
-                "line",
-                x1=pixel(low),
-                x2=pixel(high),
-                y1=level,
-                y2=level,
-                class_="mark candidate",
-                data_low=figures.bar[0],
-                data_high=figures.bar[1],
-            )
-        )
-    return [*parts, legend(_entries(figures))]
-
-
 def _axis(figures: _Figures) -> Axis:
-    """The axis on which the curves stand, and the figures that are not too far from them."""
-    marks, curves, error = figures.marks, figures.curves, figures.error
+    """The axis on which the curves stand, and the figures that are not too far from them; worse is left."""
+    curves, error, higher = figures.curves, figures.error, figures.verdict.higher_is_better
     ends = [center + side * REACH * error for center in curves for side in (-1, 1)]
-    values = [*(value for _, _, value in marks), *(figures.bar or ())]
+    values = [figures.mean, *(figures.bar or ()), *([] if figures.limit is None else [figures.limit])]
     ends += [value for value in values if min(abs(value - center) for center in curves) <= FURTHEST * error]
-    return _with_room(min(ends), max(ends), marks)
+    low, high = sorted((oriented(min(ends), higher), oriented(max(ends), higher)))
+    return axis_of(low, high)
 
 
-def _entries(figures: _Figures) -> list[tuple[str, str, str]]:
-    """The legend."""
-    entries = [("line", "line null", "no change")]
-    if figures.dropped is not None:
-        entries.append(("line", "line other", f"{_kind(figures.verdict)} of theta"))
+def _curves(x: Axis, figures: _Figures) -> list[str]:
+    """The zone in which the run fails, beta and alpha as areas, and both curves."""
+    higher, parts = figures.verdict.higher_is_better, []
+    reference = oriented(figures.reference, higher)
+    dropped = None if figures.dropped is None else oriented(figures.dropped, higher)
     if figures.limit is not None:
-        entries.append(("area", "shade alpha", "alpha"))
-    if figures.limit is not None and figures.dropped is not None:
-        entries.append(("area", "shade beta", "beta"))
-    return entries
+        limit = oriented(figures.limit, higher)
+        width = pixel(ACROSS * x.across(limit))
+        parts.append(element("rect", x=0, y=TOP, width=width, height=HEIGHT - TOP, class_="zone"))
+        if dropped is not None:
+            parts.append(_area(x, dropped, figures.error, limit, math.inf, "shade beta"))
+        parts.append(_area(x, reference, figures.error, -math.inf, limit, "shade alpha"))
+    if dropped is not None:
+        parts.append(path(_curve(x, dropped, figures.error), "ln alt"))
+    return [*parts, path(_curve(x, reference, figures.error), "ln ref")]
+
+
+def _labels(x: Axis, figures: _Figures) -> list[str]:
+    """Limit, reference and candidate, each at a height of its own, so that no two can meet."""
+    verdict, higher = figures.verdict, figures.verdict.higher_is_better
+    parts = []
+    if figures.limit is not None:
+        at = x.across(oriented(figures.limit, higher))
+        parts.append(line(at, TOP, at, HEIGHT, "limit dashed", data_value=figures.limit))
+        worse = "below" if higher else "above"
+        parts.append(beside(at, TOP - 6, f"fails {worse} {figure(figures.limit)}", "b"))
+    at = x.across(oriented(figures.reference, higher))
+    anchor, dx = ("end", 20.0) if at > 0.75 else ("start", -20.0) if at < 0.25 else ("middle", None)
+    what = "target" if verdict.test == "target" else "reference"
+    parts.append(label(at, PEAK - 10, f"{what} {figure(figures.reference)}", anchor=anchor, dx=dx, class_="rf halo"))
+    at = x.across(oriented(figures.mean, higher))
+    if figures.bar is not None:
+        low, high = (x.across(oriented(end, higher)) for end in figures.bar)
+        parts.append(line(low, LEVEL, high, LEVEL, f"reach {verdict.verdict}"))
+    parts.append(mark(verdict.verdict, at, LEVEL))
+    parts.append(beside(at, LEVEL - 14, f"this run {figure(figures.mean)}", "t halo"))
+    return parts
 
 
 def _kind(verdict: Verdict) -> str:
@@ -205,133 +205,73 @@ def _cdf(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
-def _curve(x: Axis, y: Axis, center: float, error: float) -> list[tuple[float, float]]:
-    return _between(x, y, center, error, center - REACH * error, center + REACH * error)
-
-
-def _between(x: Axis, y: Axis, center: float, error: float, low: float, high: float) -> list[tuple[float, float]]:
-    """Points of a normal density, its peak at 1, between two figures."""
+def _curve(
+    x: Axis, center: float, error: float, low: float = -math.inf, high: float = math.inf
+) -> list[tuple[float, float]]:
+    """Points of a normal density between two figures."""
+    low, high = max(low, center - REACH * error), min(high, center + REACH * error)
     values = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
-    return [(x.at(v), y.at(math.exp(-0.5 * ((v - center) / error) ** 2))) for v in values]
+    height = HEIGHT - PEAK
+    return [(x.across(v), HEIGHT - height * math.exp(-0.5 * ((v - center) / error) ** 2)) for v in values]
 
 
-def _shades(x: Axis, y: Axis, figures: _Figures) -> list[str]:
-    """The area of each curve beyond the limit: alpha on its worse side, beta on its better one."""
-    if figures.limit is None:
-        return []
-    parts = []
-    for center, class_, side in zip(figures.curves, ("shade alpha", "shade beta"), (-1.0, 1.0), strict=False):
-        low, high = center - REACH * figures.error, center + REACH * figures.error
-        if oriented(side, figures.verdict.higher_is_better) < 0:
-            high = min(figures.limit, high)
-        else:
-            low = max(figures.limit, low)
-        if high > low:
-            points = _between(x, y, center, figures.error, low, high)
-            base = [(points[-1][0], y.at(0.0)), (points[0][0], y.at(0.0))]
-            parts.append(path([*points, *base], class_, closed=True))
-    return parts
+def _area(x: Axis, center: float, error: float, low: float, high: float, class_: str) -> str:
+    """The area under a curve between two figures; nothing where the curve has none there."""
+    if low >= center + REACH * error or high <= center - REACH * error:
+        return ""
+    edge = _curve(x, center, error, low, high)
+    return path([*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)], class_, closed=True)
 
 
-def _with_room(low: float, high: float, marks: Sequence[Mark]) -> Axis:
-    """An axis that ends so far to the right that the names of its marks stand there, where no line crosses them."""
-    x = across(low, high)
-    for _ in range(12):
-        ends = [
-            x.at(value) + 5 + LETTER * len(f"{words} {number(value)}") for _, words, value in marks if value <= high
-        ]
-        if max(ends, default=0.0) <= WIDTH:
-            break
-        x = across(low, x.high + 0.06 * (high - low))
-    return x
+def _description(figures: _Figures) -> str:
+    verdict, kind = figures.verdict, _kind(figures.verdict)
+    after = "" if figures.dropped is None else f", and after a {kind} around {figure(figures.dropped)}"
+    worse = "below" if verdict.higher_is_better else "above"
+    fails = "" if figures.limit is None else f"; the check fails {worse} {figure(figures.limit)}"
+    start = f"Expected scores without a change, around {figure(figures.reference)}{after}"
+    return f"{start}{fails}; this run has {figure(figures.mean)}."
 
 
-def _marks(x: Axis, marks: Sequence[Mark]) -> list[str]:
-    """A line for each figure, and its name on a row of its own to the right, where no later line crosses it."""
-    lines, names = [], []
-    for row, (class_, words, value) in enumerate(sorted(marks, key=lambda mark: mark[2])):
-        place, top = x.at(value), 12.0 + ROW * row
-        beyond = "« " if value < x.low else "» " if value > x.high else ""
-        name = f"{beyond}{words} {number(value)}"
-        lines.append(
-            element(
-                "line",
-                x1=pixel(place),
-                x2=pixel(place),
-                y1=top - 9,
-                y2=BOTTOM,
-                class_=f"mark {class_}",
-                data_value=value,
-            )
-        )
-        fits = place + 5 + LETTER * len(name) <= WIDTH
-        names.append(
-            label(place + (5 if fits else -5), top, name, anchor="start" if fits else "end", class_=f"words {class_}")
-        )
-    return [*lines, *names]
-
-
-def _rows(figures: _Figures) -> tuple[tuple[str, ...], ...]:
-    verdict = figures.verdict
-    rows = [(words, number(value)) for _, words, value in figures.marks]
-    rows += [("theta", number(verdict.theta)), ("standard error", number(figures.error, 3))]
-    if verdict.theta_target is not None:
-        rows.append(("theta asked for", number(verdict.theta_target)))
-    rows += [("alpha", f"{_alpha(verdict):g}"), ("beta", f"{verdict.beta:g}")]
-    for name, area in zip(("alpha", "beta"), figures.areas, strict=True):
-        if area is not None:
-            rows.append((f"area shaded for {name}", f"{area:.4f}"))
-    return tuple(rows)
-
-
-def _description(verdict: Verdict, error: float) -> str:
-    worse, kind = "below" if verdict.higher_is_better else "above", _kind(verdict)
-    gamma = verdict.gamma
-    if has_stopped_early(verdict):
-        return _early_description(verdict, worse, kind)
-    parts = [
-        f"Two bell curves of standard error {number(error)}. One shows the scores of a run in which nothing changed, "
-        f"around the reference's {number(verdict.reference.mean)}; the other those after a {kind} of theta, "
-        f"{number(verdict.theta)} points."
-    ]
-    if gamma is not None:
-        failed = verdict.verdict == "regression"
-        parts.append(
-            f"The gate fails {worse} gamma, {number(gamma)}. The candidate's {number(verdict.candidate.mean)} is "
-            f"{worse if failed else 'not ' + worse} it."
-        )
-    else:
-        parts.append(f"There is no gamma; the candidate has {number(verdict.candidate.mean)}.")
+def _caption(figures: _Figures) -> str:
+    """What the lines are, and what the picture simplifies."""
+    verdict, kind = figures.verdict, _kind(figures.verdict)
+    parts = ["Solid: no change."]
+    target = verdict.theta_target
+    if figures.dropped is not None and verdict.theta is not None:
+        sees = f"the smallest this run sees with {100 * (1 - verdict.beta):g}% probability"
+        parts.append(f"Dashed: a {kind} of {figure(verdict.theta)}, {sees}.")
+        if verdict.verdict == "inconclusive" and target and target < verdict.theta:
+            share = 100 * power_at(verdict, target)
+            parts.append(f"The {kind} of {figure(target)} you asked for would fail in {share:.0f}% of runs.")
+    elif figures.dropped is not None:
+        parts.append(f"Dashed: the {kind} of {figure(target)} you asked to see.")
+    if has_stopped_early(verdict) and figures.limit is not None:
+        at = "" if verdict.gamma is None else f"; at {verdict.n:,} it was stricter, {figure(verdict.gamma)}"
+        parts.append(f"The limit is that of all {verdict.n_max:,} samples{at}.")
+    elif figures.limit is None:
+        parts.append("So few samples changed that no outcome could fail: there is no limit to draw.")
+    elif verdict.test not in NORMAL:
+        parts.append("The curves approximate the test's own distribution.")
+    if not figures.measured:
+        parts.append("The run shows no spread; the width is the one at which theta is seen.")
     return " ".join(parts)
 
 
-def _early_description(verdict: Verdict, worse: str, kind: str) -> str:
-    failed = verdict.gamma is not None and verdict.verdict == "regression"
-    there = f", {worse} its gamma of {number(verdict.gamma)}" if failed else ""
-    level = f"{100 * (1 - 2 * _alpha(verdict)):.4g}%"
-    bar = "" if verdict.interval is None else f"; the bar is its {level} interval"
-    return (
-        f"Two bell curves of a whole run of {verdict.n_max:,} samples. One shows its scores where nothing changed, "
-        f"around the reference's {number(verdict.reference.mean)}; the other those after a {kind} of theta, "
-        f"{number(verdict.theta)} points. The candidate had {number(verdict.candidate.mean)} after {verdict.n:,} "
-        f"samples{there}{bar}."
-    )
+def power_at(verdict: Verdict, effect: float) -> float:
+    """Probability that the run fails the gate for a true change of `effect` points, from 0 to 1.
 
+    Exact for the exact tests of 0/100 scores, which lose 100 points at most. Else the normal curve through alpha at no
+    change and 1 - beta at theta, which is the test's own where that is normal, and for a sequential test what its
+    design guarantees.
+    """
+    assert verdict.theta is not None
+    alpha = _alpha(verdict)
+    if verdict.test in ("paired", "unconditional") and verdict.p_mid is not None and verdict.discordance is not None:
+        from accgate.stats import mcnemar_power, unconditional_power
 
-def _notes(verdict: Verdict, measured: bool, shaded: tuple[float | None, float | None]) -> tuple[str, ...]:
-    if has_stopped_early(verdict):
-        return ("The limit at a sample before the last is stricter: alpha and beta hold for all looks together.",)
-    notes = []
-    if verdict.test not in NORMAL or abs((shaded[0] or _alpha(verdict)) - _alpha(verdict)) > NEAR:
-        areas = [
-            f"{name} is {rate:g} in the test and {area:.4f} in the picture"
-            for name, rate, area in zip(("alpha", "beta"), (_alpha(verdict), verdict.beta), shaded, strict=True)
-            if area is not None
-        ]
-        rates = f": {', '.join(areas)}" if areas else ""
-        notes.append(f"The bell curves are an approximation; the test decides by its own distribution{rates}.")
-    if not measured:
-        notes.append("The run shows no spread; the curves have the standard error at which theta is detected.")
-    if verdict.gamma is None:
-        notes.append("So few samples changed that no outcome could fail the gate: there is no gamma to draw.")
-    return tuple(notes)
+        if max(effect, verdict.discordance) == 0.0:
+            return 0.0  # nothing changes, so nothing is lost
+        power = unconditional_power if verdict.test == "unconditional" else mcnemar_power
+        return power(verdict.n, min(effect, 100.0), discordance=verdict.discordance, alpha=alpha)
+    z = quantile(alpha) + effect / verdict.theta * quantile_sum(alpha, verdict.beta)
+    return _cdf(z)

@@ -1,55 +1,143 @@
-"""The evidence that a test by betting gathered: what two bets have won, as shares of what decides."""
+"""How the evidence of a check grew, sample by sample, and where it would have failed or passed."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accgate.report.charts.axes import across, frame, upward
-from accgate.report.charts.sequential import TABLE, WHY, thin
-from accgate.report.charts.svg import Chart, drawing, element, legend, path, pixel
-from accgate.text import number
+from accgate.design import oriented
+from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short
+from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretched
 
 if TYPE_CHECKING:
-    from accgate.decision import Bets
+    from accgate.decision import Bets, SequentialPath
+    from accgate.report.charts.axes import Axis
     from accgate.verdict import Verdict
 
-LOWEST = -1.0  # shares are drawn from here: a bet that lost is lost
+POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
+TITLE = "Evidence, sample by sample"
+
+Points = Sequence[tuple[float, float]]
 
 
-def evidence_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> Chart:
-    """The evidence of a drop and of none after each unit, with `n` samples used by then; the run ends at 1."""
-    drop, sound, n_max = bets.drop, bets.sound, verdict.n_max or verdict.n
-    x, y = across(0.0, float(min(n_max, 3 * verdict.n))), upward(LOWEST, 1.15 * max(1.0, *drop, *sound))
-    parts = [frame(x, y, x_words="samples, in the fixed order", y_words="share of the evidence needed")]
-    level = pixel(y.at(1.0))
-    parts.append(element("line", x1=x.start, x2=x.end, y1=level, y2=level, class_="mark faint"))
-    for class_, shares in (("line bad", drop), ("line good", sound)):
-        run = list(zip([0, *n], [0.0, *shares], strict=True))
-        parts.append(path([(x.at(k), y.at(share)) for k, share in thin(run)], class_))
-    parts.append(
-        legend([("line", "line bad", "a drop"), ("line", "line good", "none"), ("line", "mark faint", "enough")])
-    )
-    title = "The evidence, sample by sample"
-    why = WHY.get(verdict.stop or "", "it ended")
-    description = (
-        f"The evidence for a drop and for none, as shares of what decides. After {verdict.n:,} of at most {n_max:,} "
-        f"samples that for a drop was {number(drop[-1])} and that for none {number(sound[-1])}: {why}."
-    )
-    count = len(n)
-    places = sorted({round(k * (count - 1) / (TABLE - 1)) for k in range(TABLE)})
-    rows = tuple((f"{n[k]:,}", number(drop[k]), number(sound[k])) for k in places)
+def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
+    """The running sum of the differences, between the limits at which the run fails or passes; or what its bets won."""
+    if steps.bets is not None:
+        return _bets_chart(verdict, steps.n, steps.bets, key)
+    points = 100.0 if steps.exact else 1.0
+    sums = [value / points for value in steps.sums]
+    fails, passes = ([(n, value / points) for n, value in bound] for bound in (steps.fails, steps.passes))
+    values = [*sums, 0.0, *(v for _, v in (*fails, *passes))]
+    room = max(values) - min(values) or 1.0
+    x, y = axis_of(0.0, float(verdict.n)), axis_of(min(values) - 0.16 * room, max(values) + 0.1 * room)
+    run = _places(x, y, [(0, 0.0), *zip(steps.n, sums, strict=True)])
+    curves = [path(_below(_places(x, y, fails)), "zone", closed=True)] if len(fails) > 1 else []
+    curves += [path(_places(x, y, fails), "ln f"), path(_places(x, y, passes, FEW), "ln g"), path(run, "ln")]
+    labels = _limits(verdict, x, y, fails, passes) + _end(verdict, run[-1], _whole(sums[-1], steps.exact))
+    what = "Answers gained less answers lost" if steps.exact else "Sum of the differences in points, worse is down"
+    total = _whole(sums[-1], steps.exact)
     svg = drawing(
         key,
         "evidence",
-        title,
-        description,
-        *parts,
+        f"{what} after each sample: {total} after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
+        figures_beside(y, plus=True, whole=steps.exact),
+        stretched(*filter(None, curves)),
+        figures_below(x, whole=True),
+        *labels,
         data_n=verdict.n,
-        data_n_max=n_max,
+        data_n_max=verdict.n_max,
         data_stop=verdict.stop,
-        data_p_value=min(1.0, math.exp(-max(0.0, *drop) * -math.log(verdict.alpha_applied or verdict.alpha))),
-        data_drop=drop[-1],
-        data_sound=sound[-1],
+        data_difference=oriented(steps.sums[-1] / steps.n[-1], verdict.higher_is_better),
+        data_boundaries="recomputed" if steps.is_whole else "final",
     )
-    return Chart("evidence", title, description, svg, ("Samples", "Evidence of a drop", "Evidence of none"), rows)
+    return Chart("evidence", TITLE, f"{what}, by samples used", svg, _caption(verdict, steps, fails), scale=True)
+
+
+def _places(x: Axis, y: Axis, values: Points, most: int = POINTS) -> list[tuple[float, float]]:
+    return [(x.across(n), y.down(value)) for n, value in thin(values, most)]
+
+
+def _below(edge: list[tuple[float, float]]) -> Points:
+    """The area under a limit, where a run fails."""
+    return [*edge, (edge[-1][0], HEIGHT), (edge[0][0], HEIGHT)]
+
+
+def _limits(verdict: Verdict, x: Axis, y: Axis, fails: Points, passes: Points) -> list[str]:
+    """The labels of both limits, where they end; a single limit is a short line at the last sample."""
+    parts = []
+    if len(fails) == 1:
+        ((n, value),) = fails
+        place, level = x.across(n), y.down(value)
+        parts.append(line(place, level, place, HEIGHT, "limit"))
+        parts.append(label(place, min(level + 14, HEIGHT - 6), "fails below", anchor="end", dx=-8, class_="b halo"))
+    elif fails and verdict.verdict != "regression":  # else the run's own label says it
+        at, level = x.across(fails[0][0]), max(y.down(value) for _, value in fails) + 18
+        parts.append(beside(at, min(level, HEIGHT - 6), "fails below", "b"))
+    if passes:
+        at, level = x.across(passes[-1][0]), min(y.down(value) for _, value in passes)
+        parts.append(label(at, max(level - 8, 10), "passes above", anchor="end", class_="gd halo"))
+    return parts
+
+
+def _end(verdict: Verdict, at: tuple[float, float], total: str) -> list[str]:
+    words = {"regression": "failed", "pass": "passed"}.get(verdict.verdict, "undecided")
+    return [mark(verdict.verdict, *at), beside(at[0], min(at[1] + 20, HEIGHT - 4), f"{total}: {words}", "t halo")]
+
+
+def _whole(value: float, exact: bool) -> str:
+    rounded = round(value) if exact else round(value, 1)
+    return f"+{short(rounded)}" if rounded > 0 else short(rounded)
+
+
+def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
+    n, most = verdict.n, verdict.n_max or verdict.n
+    left = f"; the other {most - n:,} were not needed" if n < most else ""
+    if verdict.verdict == "regression":
+        start = f"The line met the limit after {n:,} of {most:,} samples{left}."
+    elif n < most:
+        start = f"The run ended after {n:,} of {most:,} samples{left}."
+    else:
+        start = f"The run used all {n:,} samples{' and stayed clear of the limit' if fails else ''}."
+    if steps.is_whole:
+        return f"{start} The limits depend on how many samples had changed by then."
+    return f"{start} The limit is that of the last sample." if fails else start
+
+
+def thin(points: Points, most: int = POINTS) -> Points:
+    """At most so many of the points, with the first and the last."""
+    if len(points) <= most:
+        return points
+    return [points[round(k * (len(points) - 1) / (most - 1))] for k in range(most)]
+
+
+def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> Chart:
+    """The evidence of a drop and of none after each unit, with `n` samples used by then; the run ends at 100."""
+    drop, sound = ([100.0 * share for share in shares] for shares in (bets.drop, bets.sound))
+    x, y = axis_of(0.0, float(verdict.n)), axis_of(-100.0, 1.15 * max(100.0, *drop, *sound))
+    lines = {
+        name: _places(x, y, [(0, 0.0), *zip(n, shares, strict=True)]) for name, shares in (("f", drop), ("g", sound))
+    }
+    kind = "drop" if verdict.higher_is_better else "rise"
+    ends = sorted(((points[-1], name) for name, points in lines.items()), key=lambda end: end[0][1])
+    heights = ends[0][0][1] - 10, max(ends[1][0][1] + 18, ends[0][0][1] + 14)
+    words = {"f": (f"a {kind}", "b halo"), "g": ("no change", "gd halo")}
+    svg = drawing(
+        key,
+        "evidence",
+        f"Evidence for a {kind} and for no change, in percent of what decides: {drop[-1]:.0f} and {sound[-1]:.0f} "
+        f"after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
+        figures_beside(y),
+        line(0, y.down(100.0), 1, y.down(100.0), "limit dashed"),
+        stretched(path(lines["f"], "ln f"), path(lines["g"], "ln g")),
+        figures_below(x, whole=True),
+        label(0, y.down(100.0) - 6, "enough", dx=6, class_="t halo"),
+        *(beside(end[0], height, *words[name]) for (end, name), height in zip(ends, heights, strict=True)),
+        data_n=verdict.n,
+        data_stop=verdict.stop,
+        data_drop=bets.drop[-1],
+        data_sound=bets.sound[-1],
+    )
+    caption = (
+        f"The run ends where one of both reaches 100%. It used {verdict.n:,} of {verdict.n_max or verdict.n:,} samples."
+    )
+    return Chart("evidence", TITLE, "Share of the evidence that decides, %, by samples used", svg, caption, scale=True)

@@ -1,29 +1,32 @@
-"""The few SVG elements that a chart is made of; colours come from the page's style, by class."""
+"""The few SVG elements that a chart is made of; colours come from the page's style, by class.
+
+A chart has no viewBox: its places across are percent of whatever width the page has, and those down are pixels, so that
+text keeps its size at every width. Curves stand in a drawing within, which is stretched.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 384, 280  # of every chart, in its own units: on a phone one of them is about 0.8 pixels
-LETTER = 7.8  # width of a letter of the widest common sans-serif at the labels' size
+HEIGHT, BELOW = 240, 24  # of the plotted area and of the axis below it, pixels
+ACROSS = 1000  # width of the stretched drawing, in its own units
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: `svg` with title and description within, and its figures as a table.
+    """A chart: `title` asks, `about` says what is drawn, `caption` answers. The `svg` holds a sentence for all.
 
-    `rows` stand under `headings`, as text; `notes` say what the picture simplifies.
+    `scale` says that figures stand left of it, for which the page leaves room.
     """
 
     kind: str
     title: str
-    description: str
+    about: str
     svg: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
+    caption: str
+    scale: bool = False
 
 
 def element(name: str, *children: str, **attributes: str | float | None) -> str:
@@ -58,46 +61,68 @@ def pixel(value: float) -> float:
     return round(float(value), 1) + 0.0
 
 
-def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = False, **data: float | None) -> str:
-    """A line through points, or an area.
+def percent(share: float) -> str:
+    """A place across, from 0 to 1, as a share of the width.
 
-    >>> path([(0, 0), (1.25, 2)], "null")
-    '<path d="M0.0 0.0L1.2 2.0" class="null"/>'
+    >>> percent(0.12345), percent(0.5)
+    ('12.35%', '50%')
     """
-    through = "L".join(f"{pixel(x)} {pixel(y)}" for x, y in points)
-    return element("path", d=f"M{through}{'Z' if closed else ''}", class_=class_, **data) if through else ""
+    return f"{round(100.0 * share + 0.0, 2):g}%"
 
 
-def label(x: float, y: float, value: str, *, anchor: str = "middle", class_: str | None = None) -> str:
-    """A text at a place."""
-    return element("text", text(value), x=pixel(x), y=pixel(y), text_anchor=anchor, class_=class_)
+def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = False) -> str:
+    """A line through points, or an area; across from 0 to 1, down in pixels.
+
+    >>> path([(0, 0), (0.5, 2)], "ln")
+    '<path d="M0 0L500 2" class="ln"/>'
+    """
+    through = "L".join(f"{ACROSS * x:.0f} {pixel(y):g}" for x, y in points)
+    return element("path", d=f"M{through}{'Z' if closed else ''}", class_=class_) if through else ""
 
 
-def legend(entries: Sequence[tuple[str, str, str]]) -> str:
-    """The row below a chart that says what its lines and areas are: (`line` or `area`, class, words)."""
-    widths = [24 + LETTER * len(words) for _, _, words in entries]
-    gap = min(16.0, (WIDTH - sum(widths)) / max(len(entries), 1))
-    x, y, parts = 4.0, HEIGHT - 8.0, []
-    for (kind, class_, words), width in zip(entries, widths, strict=True):
-        if kind == "line":
-            parts.append(path([(x, y - 4), (x + 18, y - 4)], class_))
-        else:
-            parts.append(element("rect", x=pixel(x), y=y - 10, width=18, height=12, class_=class_))
-        parts.append(label(x + 22, y, words, anchor="start"))
-        x += width + gap
-    return "".join(parts)
+def stretched(*parts: str) -> str:
+    """Curves, stretched to the chart's width."""
+    shape: dict[str, str | float | None] = {"viewBox": f"0 0 {ACROSS} {HEIGHT}", "preserveAspectRatio": "none"}
+    return element("svg", *parts, width="100%", height=HEIGHT, **shape)
 
 
-def drawing(key: str, kind: str, title: str, description: str, *parts: str, **data: float | str | None) -> str:
-    """The whole SVG, with its title and description for those who cannot see it; `key` makes their ids unique."""
+def line(x1: float, y1: float, x2: float, y2: float, class_: str, **data: float | None) -> str:
+    """A straight line; across from 0 to 1, down in pixels."""
+    return element(
+        "line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data
+    )  # fmt: skip
+
+
+def label(
+    x: float, y: float, value: str, *, anchor: str = "middle", dx: float | None = None, class_: str | None = None
+) -> str:
+    """A text at a place; across from 0 to 1, down in pixels."""
+    end = None if anchor == "start" else anchor
+    return element("text", text(value), x=percent(x), y=pixel(y), dx=dx, text_anchor=end, class_=class_)
+
+
+def beside(x: float, y: float, value: str, class_: str) -> str:
+    """A label beside a place, on the side where there is more room."""
+    return label(x, y, value, anchor="end" if x > 0.5 else "start", dx=-6 if x > 0.5 else 6, class_=class_)
+
+
+def mark(verdict: str, x: float, y: float) -> str:
+    """The sign of a verdict at a place: a diamond, an empty circle or a dot, so that colour is not all."""
+    if verdict in ("pass", "inconclusive"):
+        return element("circle", cx=percent(x), cy=pixel(y), r=4.5, class_=f"at {verdict}")
+    return element("use", href="#d-bad", x=percent(x), y=pixel(y), class_="at regression")
+
+
+def drawing(key: str, kind: str, description: str, *parts: str, **data: float | str | None) -> str:
+    """The whole SVG, with a sentence for those who cannot see it; `key` makes its id unique."""
     return element(
         "svg",
-        element("title", text(title), id=f"{key}-title"),
-        element("desc", text(description), id=f"{key}-text"),
+        element("title", text(description), id=f"{key}-{kind}"),
         *parts,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        width="100%",
+        height=HEIGHT + BELOW,
         role="img",
-        aria_labelledby=f"{key}-title {key}-text",
+        aria_labelledby=f"{key}-{kind}",
         class_=f"chart {kind}",
         **data,
     )

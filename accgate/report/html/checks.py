@@ -1,24 +1,26 @@
-"""One check in the HTML report: its verdict explained, its charts, and the reasons why some are missing."""
+"""One check in the HTML report: what became of it in a sentence, its settings, its figures and its two charts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.decision import path_of
-from accgate.report.charts import (
-    Chart,
-    coverage_chart,
-    distribution_chart,
-    evidence_chart,
-    power_chart,
-    reliability_chart,
-    scores_chart,
-    sequential_chart,
-)
+from accgate.report.charts import Chart, coverage_chart, distribution_chart, evidence_chart, reliability_chart
 from accgate.report.html.run import Sides, sides_of
-from accgate.text import number, p_relation, signed
+from accgate.text import figure
+from accgate.verdict import (
+    chance_sentence,
+    digits_of,
+    drop_sentence,
+    lack_sentence,
+    lost_answers,
+    move_sentence,
+    pass_words,
+    samples_words,
+    sight_sentence,
+)
 
 if TYPE_CHECKING:
     from accgate.verdict import Verdict
@@ -33,7 +35,7 @@ class Pictures:
 
 
 def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> Pictures:
-    """The charts of a check; those of single samples need the run's folder.
+    """The charts of a check: how the evidence grew, which needs the run's folder, and whether it can be chance.
 
     Raises
     ------
@@ -42,99 +44,74 @@ def pictures_of(verdict: Verdict, folder: Path | None, seed: int, key: str) -> P
     """
     if verdict.p_value is None or verdict.candidate.mean is None or verdict.test == "overall":
         return Pictures()
-    charts = [distribution_chart(verdict, f"{key}-distribution"), power_chart(verdict, f"{key}-power")]
-    missing = []
+    verdict = replace(verdict, verdict=verdict.by_scores or verdict.verdict)  # the charts are of the scores
+    chance = distribution_chart(verdict, key)
+    if verdict.test in ("two-sample", "target"):
+        return Pictures(() if chance is None else (chance,))
     sides = "the run's folder was not given" if folder is None else sides_of(verdict, folder, seed)
-    if isinstance(sides, str):
-        missing.append(f"Charts of single samples are left out: {sides}.")
-        return Pictures(tuple(chart for chart in charts if chart is not None), tuple(missing))
-    if verdict.stop is not None:
-        path = _path(verdict, sides, key)
-        if isinstance(path, str):
-            missing.append(f"The way to the verdict is not drawn: {path}.")
-        else:
-            charts.insert(0, path)
-    charts.append(scores_chart(verdict, sides.candidate, sides.reference, f"{key}-scores"))
-    confidence, reasons = _confidence(sides, key)
-    missing += reasons
-    return Pictures(tuple(chart for chart in [*charts, *confidence] if chart is not None), tuple(missing))
+    first = sides if isinstance(sides, str) else _of_samples(verdict, sides, key)
+    charts = tuple(chart for chart in (first, chance) if isinstance(chart, Chart))
+    return Pictures(charts, (f"The chart of single samples is left out: {first}.",) if isinstance(first, str) else ())
 
 
-def _path(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
-    """The chart of a sequential check, or the reason why there is none."""
+def _of_samples(verdict: Verdict, sides: Sides, key: str) -> Chart | str:
+    """The chart of single samples, or the reason why there is none."""
+    if verdict.statistic is not None:
+        return _of_confidence(verdict.statistic, sides, key)
     evidence = sides.evidence(verdict)
     if isinstance(evidence, str):
         return evidence
     path = path_of(evidence, verdict)
-    if path is None:
-        return "the records beside accgate.json do not lead to it"
-    if path.bets is not None:
-        return evidence_chart(verdict, path.n, path.bets, f"{key}-sequential")
-    return sequential_chart(verdict, path, f"{key}-sequential")
+    return "the records beside accgate.json do not lead to it" if path is None else evidence_chart(verdict, path, key)
 
 
-def _confidence(sides: Sides, key: str) -> tuple[list[Chart], list[str]]:
-    """The charts of the stated confidence, where the records have it."""
+def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
+    """The chart of a statistic of stated confidence."""
     from accgate import metrics
 
-    if not any(record.confidence is not None for record in sides.records):
-        return [], []
+    if statistic not in ("ece", "accuracy_coverage_auc"):
+        return f"{statistic} is no mean of single samples"
     try:
-        error = metrics.aggregate("ece").outcome(sides.records)
-        area = metrics.aggregate("accuracy_coverage_auc").outcome(sides.records)
+        outcome = metrics.aggregate(statistic).outcome(sides.records)
     except metrics.UnusableRecords as fault:
-        return [], [f"Confidence is not drawn: {fault}."]
-    details: Any = {**error.details, **area.details}
-    if error.value is None or area.value is None:
-        return [], [f"Confidence is not drawn: {error.reason or area.reason}."]
-    return [
-        reliability_chart(error.value, details["bins"], f"{key}-reliability"),
-        coverage_chart(area.value, details["curve"], f"{key}-coverage"),
-    ], []
+        return str(fault)
+    if outcome.value is None:
+        return str(outcome.reason)
+    if statistic == "ece":
+        return reliability_chart(outcome.value, outcome.details["bins"], key)
+    return coverage_chart(outcome.value, outcome.details["curve"], key)
 
 
-def why(verdict: Verdict) -> str:
-    """The reason of a verdict, for a reader who knows none of the words of the table."""
+def told(verdict: Verdict, *, first: bool) -> str:
+    """What became of a check, in two or three sentences; of the first, what the headline leaves out."""
+    if verdict.failed_cost is not None:
+        lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict)]
+        return " ".join(f"{line}." for line in (*lines, f"The scores alone: {verdict.by_scores}"))
+    if first:
+        return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
     if verdict.p_value is None or verdict.candidate.mean is None:
-        return ""
-    name = verdict.statistic or "mean"
-    moved = (
-        f"The {name} was {number(verdict.reference.mean)} and is now {number(verdict.candidate.mean)} "
-        f"({signed(verdict.difference)} points{_interval(verdict)}) on {verdict.n:,} samples."
-    )
-    kind = "drop" if verdict.higher_is_better else "rise"
-    p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
-    looks = ", all looks counted" if verdict.stop is not None else ""
-    chance = f"A harmless change would look this bad in {_share_of_runs(p, looks)}"
-    limit = f"{100 * verdict.alpha:g}% (alpha)"
+        return f"{_upper('; '.join(verdict.reasons) or 'no reason is recorded')}."
     if verdict.verdict == "regression":
-        return f"{moved} {chance}. That is no more than {limit}, so the check fails."
-    detects = f"a {kind} of {number(verdict.theta)} points in {100 * (1 - verdict.beta):g}% of runs"
-    if verdict.verdict == "inconclusive":
-        asked = f"this run detects only {detects}; you asked for {number(verdict.theta_target)}: it needs more samples"
-        is_small = (
-            verdict.theta is not None and verdict.theta_target is not None and verdict.theta > verdict.theta_target
-        )
-        lack = asked if is_small else "; ".join(verdict.reasons)
-        return f"{moved} {chance}, so no regression is shown. But {lack}."
-    if verdict.verdict == "pass":
-        able = "" if verdict.theta is None else f" It would have detected {detects}."
-        return f"{moved} {chance}; the check fails at {limit} or less, so it passes.{able}"
-    return moved
+        start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
+        parts = [start, _failed_at(verdict), chance_sentence(verdict)]
+    elif verdict.verdict == "pass":
+        parts = [f"{move_sentence(verdict)}, {pass_words(verdict)}", lost_answers(verdict), sight_sentence(verdict)]
+    elif verdict.verdict == "inconclusive":
+        parts = [lack_sentence(verdict), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    else:
+        parts = ["; ".join(verdict.reasons), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
+    return " ".join(f"{part}." for part in parts if part)
 
 
-def _interval(verdict: Verdict) -> str:
-    if verdict.interval is None or verdict.statistic is not None:
-        return ""
-    low, high = map(signed, verdict.interval.two_sided)
-    return f"; {100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}% interval {low} to {high}"
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def _share_of_runs(p: float, looks: str = "") -> str:
-    """A p-value as a share of runs, with the letter that the tables have.
-
-    >>> _share_of_runs(0.0022), _share_of_runs(1e-9)
-    ('0.22% of runs (p = 0.0022)', 'fewer than 0.01% of runs (p < 0.0001)')
-    """
-    share = "fewer than 0.01%" if p < 0.0001 else f"{100 * p:.2g}%" if p < 0.995 else f"{100 * p:.0f}%"
-    return f"{share} of runs (p {p_relation(p)}{looks})"
+def _failed_at(verdict: Verdict) -> str:
+    """Answers lost and gained, and the limit that the mean passed."""
+    lost = "" if verdict.lost is None else f"{verdict.lost:,} answers got worse and {verdict.gained or 0:,} better"
+    if verdict.gamma is None:
+        return lost
+    early = f" after {verdict.n:,} of {verdict.n_max:,} samples" if verdict.is_early else ""
+    limit = f"the limit was {figure(verdict.gamma, digits_of(verdict))}{early}"
+    return f"{lost}; {limit}" if lost else _upper(limit)

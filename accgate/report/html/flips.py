@@ -15,14 +15,15 @@ ROOM = 640_000  # bytes of all flips in a report
 LENGTHS = (1_500, 1_000, 700, 500, 350, 250, 180, 120)  # characters of one reply; the largest that has room is taken
 WITH_TEXT = 5_000  # flips of a report whose texts are shown; of the others the ids
 BRIEF = 60  # characters of a text that has room beside three others
-STATIC = 5  # flips of a check that stand in the page itself, for those without script
+SURE = ("right", "wrong")  # in place of 100 and 0 points
+STATIC = 3  # flips of a check that stand in the page itself, for those without script
 
 
 @dataclass(frozen=True)
 class ShownFlip:
     """One flip: `parts` is the word-level diff of both replies, or one of them where the other is not known.
 
-    `scores` are those of both sides in points, as texts, empty where unknown. `reasoning` is the candidate's.
+    `scores` are those of both sides, in words, empty where unknown. `reasoning` is the candidate's.
     """
 
     id: str
@@ -41,6 +42,11 @@ class ShownFlip:
         return all(len(text) <= BRIEF and text.count("\n") <= 2 for text in texts)
 
     @property
+    def binary(self) -> bool:
+        """Whether it was right and is wrong."""
+        return self.scores == SURE
+
+    @property
     def row(self) -> dict[str, Any]:
         """The flip as the page's script reads it."""
         row: dict[str, Any] = {"i": self.id}
@@ -56,6 +62,8 @@ class ShownFlip:
             row["t"] = self.reasoning
         if any(self.scores):
             row["s"] = list(self.scores)
+        if self.binary:
+            row["r"] = 1
         if self.brief:
             row["b"] = 1
         return row
@@ -113,13 +121,15 @@ def _whole(flip: Flip, compared: int, with_text: bool) -> ShownFlip:
         parts = ((kind, reply),) if reply else ()
     expected = None if flip.expected is None else plain(flip.expected)
     prompt = None if flip.prompt is None else plain(flip.prompt)
-    scores = _points(flip.score_before), _points(flip.score)
+    scores = (
+        SURE if (flip.score_before, flip.score) == (100.0, 0.0) else (_points(flip.score_before), _points(flip.score))
+    )
     reasoning = plain(flip.reasoning) if flip.reasoning else None
     return ShownFlip(plain(flip.id), prompt, expected, parts, before is not None, got is not None, scores, reasoning)
 
 
 def _points(score: float | None) -> str:
-    return "" if score is None else f"{score:.4g}"
+    return "" if score is None else f"{score:.4g} points"
 
 
 def _cut(flip: ShownFlip, length: int) -> ShownFlip:

@@ -1,4 +1,4 @@
-"""The groups of a check in the HTML report: a table with a drawing of each interval."""
+"""The groups of a check in the HTML report: a table with a small bar for each change."""
 
 from __future__ import annotations
 
@@ -7,35 +7,44 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts import element
-from accgate.report.groups import GROUP_HEADINGS, group_rows
+from accgate.report.charts import axis_of, element, label, line, percent, short
+from accgate.report.groups import NAME
+from accgate.report.html.overview import between, change
+from accgate.text import clip
 from accgate.verdict import groups_paragraph
 
 if TYPE_CHECKING:
+    from accgate.report.charts import Axis
     from accgate.verdict import GroupFigures, Verdict
 
-FOLDED = 12  # groups from which the table is folded, unless one stands out
+SHOWN = 16  # groups that stand unfolded; those that stand out are the first
 TYPICAL = 0.75  # share of the intervals that the drawings show whole; a group of few samples has a very wide one
+HEIGHT = 20  # pixels of a bar's drawing
 
 
 @dataclass(frozen=True)
 class GroupRow:
-    """One group: its cells, its drawing, and `worse` or `better` where it stands out."""
+    """One group: its drawing, its figures as texts, and whether it stands out."""
 
-    cells: tuple[str, ...]
+    name: str
     svg: str
-    outcome: str
+    change: str
+    interval: str
+    samples: str
+    worse: str
+    better: str
+    stands_out: bool
 
 
 @dataclass(frozen=True)
 class GroupTable:
-    """The groups of a check; `ends` are the differences at both ends of the drawings, the worse one first."""
+    """The groups of a check: what they say, the axis of all drawings, the rows, and those that are folded."""
 
     text: str
-    headings: tuple[str, ...]
-    ends: tuple[str, str]
+    level: str
+    axis: str
     rows: tuple[GroupRow, ...]
-    is_open: bool
+    folded: tuple[GroupRow, ...]
 
 
 def group_table(verdict: Verdict) -> GroupTable | None:
@@ -43,39 +52,51 @@ def group_table(verdict: Verdict) -> GroupTable | None:
     text, groups = groups_paragraph(verdict), verdict.groups
     if text is None or groups is None:
         return None
-    width, higher = _width(groups.rows), verdict.higher_is_better
-    rows = tuple(
-        GroupRow(cells, _drawing(row, width, higher), _outcome(row, higher))
-        for row, cells in zip(groups.rows, group_rows(verdict), strict=True)
+    x, higher = _scale(groups.rows, verdict.higher_is_better), verdict.higher_is_better
+    rows = tuple(_row(group, x, higher) for group in groups.rows)
+    level = f"{100 * (1 - groups.alpha):.4g}% interval"
+    return GroupTable(text, level, _axis(x, higher), rows[:SHOWN], rows[SHOWN:])
+
+
+def _row(group: GroupFigures, x: Axis, higher: bool) -> GroupRow:
+    interval = "" if group.interval is None else between(group.interval)
+    return GroupRow(
+        clip(group.name, NAME, " …"),
+        _drawing(group, x, higher),
+        change(group.difference),
+        interval,
+        f"{group.n:,}",
+        f"{group.lost:,}",
+        f"{group.gained:,}",
+        group.stands_out,
     )
-    ends = f"{oriented(-width, higher):+g}", f"{oriented(width, higher):+g}"
-    is_open = len(rows) <= FOLDED or bool(groups.standing_out)
-    return GroupTable(text, GROUP_HEADINGS, ends, rows, is_open)
 
 
-def _outcome(row: GroupFigures, higher: bool) -> str:
-    if not row.stands_out:
-        return ""
-    return "better" if oriented(row.difference, higher) > 0.0 else "worse"
+def _scale(groups: tuple[GroupFigures, ...], higher: bool) -> Axis:
+    """Changes, turned so that worse is left: all of them and most intervals fit in."""
+    ends = [oriented(end, higher) for group in groups for end in group.interval or ()]
+    worst, best = sorted((end for end in ends if end < 0.0), reverse=True), sorted(end for end in ends if end > 0.0)
+    values = [oriented(group.difference, higher) for group in groups]
+    values += [side[math.ceil(TYPICAL * (len(side) - 1))] for side in (worst, best) if side]
+    low, high = min([0.0, *values]), max([0.0, *values])
+    room = 0.06 * (high - low) or 1.0
+    return axis_of(low - room, high + room)
 
 
-def _width(rows: tuple[GroupFigures, ...]) -> float:
-    """Points from the middle to an end of every drawing: all differences, and most intervals, fit in."""
-    reaches = sorted(max(map(abs, row.interval)) for row in rows if row.interval is not None)
-    usual = reaches[math.ceil(TYPICAL * (len(reaches) - 1))] if reaches else 1.0
-    return float(math.ceil(max(usual, 1.1 * max((abs(row.difference) for row in rows), default=0.0))) or 1)
+def _axis(x: Axis, higher: bool) -> str:
+    ticks = [value for value in x.ticks(5) if value == 0.0 or abs(x.across(value) - x.across(0.0)) > 0.2]
+    labels = [label(x.across(value), 13, short(oriented(value, higher))) for value in ticks]
+    return element("svg", *labels, width="100%", height=18, aria_hidden="true")
 
 
-def _drawing(row: GroupFigures, width: float, higher: bool) -> str:
-    """The interval as a line with a mark at the difference, and a line at no change; left is worse."""
-
-    def at(points: float) -> str:
-        share = 50.0 + 50.0 * oriented(points, higher) / width
-        return f"{min(max(share, 0.0), 100.0):.2f}%"
-
-    parts = [element("line", x1="50%", x2="50%", y1=0, y2="100%", class_="mark faint")]
-    if row.interval is not None:
-        low, high = row.interval
-        parts.append(element("line", x1=at(low), x2=at(high), y1="50%", y2="50%", class_="reach"))
-    parts.append(element("circle", cx=at(row.difference), cy="50%", r=4, class_="dot"))
-    return element("svg", *parts, class_="reaches", aria_hidden="true", data_difference=row.difference)
+def _drawing(group: GroupFigures, x: Axis, higher: bool) -> str:
+    """A bar from no change to the difference, and the interval as a line; left is worse."""
+    zero, end = x.across(0.0), x.across(oriented(group.difference, higher))
+    class_ = "bar worse" if group.stands_out and end < zero else "bar"
+    width = percent(abs(end - zero))
+    parts = [element("rect", x=percent(min(zero, end)), y=5, width=width, height=10, class_=class_)]
+    if group.interval is not None:
+        low, high = sorted(x.across(oriented(each, higher)) for each in group.interval)
+        parts.append(line(low, HEIGHT / 2, high, HEIGHT / 2, "span"))
+    parts.append(line(zero, -4, zero, HEIGHT + 4, "ax"))
+    return element("svg", *parts, width="100%", height=HEIGHT, aria_hidden="true", data_difference=group.difference)

@@ -2,54 +2,84 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.errors import SEVERITY
-from accgate.report import words
+from accgate.report.advice import Words
+from accgate.report.contrast import Setting, settings_of
+from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
+from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
-from accgate.report.html.checks import Pictures, pictures_of, why
+from accgate.report.html.checks import Pictures, pictures_of, told
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import policy_hash
-from accgate.report.markdown import values_of
-from accgate.report.views import ROOMS, CheckView, FlipsByCheck, check_view
-from accgate.text import visible
+from accgate.report.html.overview import change, forest_of, moved_by, started, stats_of
+from accgate.report.story import Story, story_of
+from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
+from accgate.report.words import explanation_of
+from accgate.text import figure, p_text, visible
+from accgate.verdict import drift_sentence, other_rules, readings_sentence
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
     from accgate.result import Result
     from accgate.verdict import Verdict
 
-HERE = " (`accgate report --html report.html`)"  # what the advice names is this page
-DRAWN = 40  # checks with charts; of more, those that did not pass come first
+DRAWN = 40  # checks that did not pass and have charts
+RULES = {
+    "own": "",
+    "base": "by the rules of the base branch",
+    "bootstrap": "by its own rules: the base branch has none",
+    "approved": "by this pull request's own rules, which were approved",
+}
+PLURALS = {
+    "regression": "regressions",
+    "error": "errors",
+    "no-reference": "without a reference",
+    "inconclusive": "inconclusive",
+    "pass": "passes",
+}
+SIGNS = {"regression": "bad", "error": "bad", "no-reference": "bad", "inconclusive": "ask", "pass": "ok"}
+COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 
 
 @dataclass(frozen=True)
 class Section:
     """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
 
-    `steps` explain the verdict, each under a heading; every second part of `advice` is a command. `marked` says whether
-    the words that differ between two replies are marked.
+    `steps` explain the verdict, each under a heading; `notes` are further sentences on it. `marked` says whether the
+    words that differ between two replies are marked.
     """
 
     number: int
-    view: CheckView
-    why: str
+    verdict: Verdict
+    told: str
     steps: tuple[tuple[str, str], ...]
-    advice: tuple[str, ...]
+    notes: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    figures: tuple[tuple[str, str], ...]
     pictures: Pictures
     groups: GroupTable | None
+    costs: tuple[tuple[str, ...], ...]
+    cost_note: str | None
     flips: tuple[ShownFlip, ...]
     all_flips: int
     marked: bool
 
     @property
-    def cells(self) -> list[tuple[str, str]]:
-        """The cells of its row, each with what it sorts by."""
-        return list(zip(self.view.row, sort_keys(self.view.verdict), strict=True))
+    def task(self) -> str:
+        """What was asked, which is the section's heading."""
+        return self.verdict.task or self.verdict.model or "candidate against reference"
+
+    @property
+    def change(self) -> str:
+        """How much the mean changed, with its sign."""
+        return change(moved) if (moved := moved_by(self.verdict)) is not None else ""
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
@@ -83,79 +113,138 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         autoescape=True,
         finalize=_on_one_line,
     )
-    values = values_of(result, {}, ROOMS[0])
-    views = tuple(_with_row(check_view(verdict, (), ROOMS[0])) for verdict in values["result"].decided)
-    values |= {"headings": words.HEADINGS, "beside": tuple(map(_with_row, values["beside"]))}
-    sections, data = _sections(result, views, flips or {}, folder)
+    short = shorten_result(result, ROOMS[0])
+    story = story_of(short)
+    sections, data = _sections(result, short, story.checks, flips or {}, folder)
     style, script = _part("report.css") + cause_style(), _part("report.js")
     policy = (
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    values["legend"] = words.legend(result)  # without that of the comment's lines, which are no charts
     return (
         environment.get_template("report.html.j2").render(
-            values,
+            **_overview(short, story),
+            forest=forest_of(story.checks),
             sections=sections,
             cause=cause_section(result, folder),
+            opened=[section for section in sections if section.verdict.verdict != "pass" or len(sections) == 1],
+            passes=[section for section in sections if section.verdict.verdict == "pass" and len(sections) > 1],
+            all_figures=[all_figures(verdict) for verdict in story.checks],
+            beside=[all_figures(verdict) for verdict in short.beside],
+            beside_words=other_rules(result.rules),
+            ALL=ALL,
+            COSTS=COST_HEADINGS,
             policy=policy,
             style=Markup(style),
             script=Markup(script),
             data=Markup(data),
             markup=Markup,
+            signs=SIGNS,
+            colours=COLOURS,
         )
         + "\n"
     )
 
 
-def _with_row(view: CheckView) -> CheckView:
-    return replace(view, row=words.row(view.verdict))
+def _overview(result: Result, story: Story) -> dict[str, Any]:
+    """What stands above the checks; `title` is the headline without the verdict's name, which stands over it."""
+    counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
+    tally = [(name, f"{counts[name]:,} {_noun(name, counts[name])}") for name in PLURALS if counts[name]]
+    word, colon, title = story.headline.text.partition(": ")
+    return {
+        "result": result,
+        "headline": story.headline.text,
+        "word": word if colon else result.verdict.capitalize(),
+        "title": title[:1].upper() + title[1:] if title and word == "No verdict" else title or story.headline.text,
+        "sentences": story.sentences,
+        "next": [[Words(_plain(part.text), part.is_code) for part in step.words] for step in story.steps],
+        "tally": tally,
+        "stats": stats_of(result),
+        "started": started(result),
+        "rules": RULES[result.rules],
+    }
+
+
+def _plain(text: str) -> str:
+    """A part of a sentence with the spaces at its ends."""
+    return f"{' ' * text.startswith(' ')}{visible(text)}{' ' * text.endswith(' ')}"
+
+
+def _noun(verdict: str, count: int) -> str:
+    if count != 1 or verdict in ("inconclusive", "no-reference"):
+        return PLURALS[verdict]
+    return {"regression": "regression", "error": "error", "pass": "pass"}[verdict]
 
 
 def _sections(
-    result: Result, views: tuple[CheckView, ...], flips: FlipsByCheck, folder: Path | None
+    result: Result, short: Result, checks: Sequence[Verdict], flips: FlipsByCheck, folder: Path | None
 ) -> tuple[list[Section], str]:
-    from accgate.report.flips import flips_of
-    from accgate.report.words import explanation_of
-
+    """The checks in this order, which are those of `short`; files are read by the names of `result`."""
+    whole = {id(cut): verdict for cut, verdict in zip(short.decided, result.decided, strict=True)}
     by_check: dict[int, tuple[Flip, ...]] = {}
-    for at, verdict in enumerate(result.decided):
+    for at, verdict in enumerate(whole[id(each)] for each in checks):
         if folder is not None:
             by_check[at] = flips_of(verdict, folder, shown=len(verdict.flips))
         else:
             by_check[at] = tuple(flips.get((verdict.model, verdict.task), ()))
     cut = flips_of_report({at: own for at, own in by_check.items() if own})
-    drawn = sorted(range(len(result.decided)), key=lambda i: -SEVERITY.index(result.decided[i].verdict))[:DRAWN]
+    drawn = [at for at, verdict in enumerate(checks) if verdict.verdict != "pass" or len(checks) == 1][:DRAWN]
     sections = []
-    for at, (verdict, view) in enumerate(zip(result.decided, views, strict=True)):
+    for at, verdict in enumerate(checks):
+        pictures = Pictures()
         if at in drawn:
-            pictures = pictures_of(verdict, folder, result.seed, f"c{at}")
-        else:
+            pictures = pictures_of(whole[id(verdict)], folder, result.seed, f"c{at}")
+        elif verdict.verdict != "pass":
             pictures = Pictures(missing=(f"Only {DRAWN} checks have charts, those with the worst verdicts.",))
-        own = cut.by_check.get(at, ())
-        _, *steps, (_, advice) = explanation_of(result, verdict)
-        parts = tuple(advice.replace(HERE, " below" if own else "").split("`"))
-        marked = any(flip.alike for flip in own)
-        told = why(verdict), tuple(steps), parts, pictures, group_table(verdict)
-        sections.append(Section(at, view, *told, own[:STATIC], len(own), marked))
+        sections.append(_section(short, verdict, at, cut.by_check.get(at, ()), pictures))
     return sections, cut.data
 
 
-def sort_keys(verdict: Verdict) -> tuple[str, ...]:
-    """What each cell of a check's row sorts by: whole figures, texts, and the verdict by how bad it is."""
-    p = verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value
-    figures: tuple[float | None, ...] = (
-        verdict.n,
-        verdict.reference.mean,
-        verdict.candidate.mean,
-        verdict.difference,
-        verdict.gamma,
-        verdict.theta,
-        p,
+def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ...], pictures: Pictures) -> Section:
+    _, *steps, _ = explanation_of(result, verdict)
+    notes = tuple(filter(None, (readings_sentence(verdict), drift_sentence(verdict))))
+    if verdict.p_value is not None and verdict.verdict != "inconclusive":
+        notes += verdict.reasons
+    return Section(
+        at,
+        verdict,
+        told(verdict, first=at == 0),
+        tuple(steps),
+        notes,
+        settings_of(verdict),
+        figures_of(verdict),
+        pictures,
+        group_table(verdict),
+        cost_rows(verdict),
+        cost_note(verdict),
+        own[:STATIC],
+        len(own),
+        any(flip.alike for flip in own),
     )
-    texts = (verdict.model or "", verdict.task or "")
-    numbers = tuple("" if value is None else repr(value) for value in figures)
-    return (*map(visible, texts), *numbers, str(SEVERITY.index(verdict.verdict)))
+
+
+ALL = (
+    "Task", "Model", "n", "n at most", "Reference", "Candidate", "Difference", "Gamma", "Theta", "Changed", "p",
+    "Verdict",
+)  # fmt: skip
+
+
+def all_figures(verdict: Verdict) -> tuple[str, ...]:
+    """The cells of a check's row under `ALL`."""
+    return (
+        f"{verdict.task or '–'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
+        verdict.model or "–",
+        f"{verdict.n:,}",
+        f"{verdict.n_max or verdict.n:,}",
+        figure(verdict.reference.mean, 2),
+        figure(verdict.candidate.mean, 2),
+        change(verdict.difference, 2),
+        figure(verdict.gamma, 2),
+        figure(verdict.theta, 2),
+        "–" if verdict.discordance is None else f"{100 * verdict.discordance:.1f}%",
+        p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
+        verdict.verdict,
+    )
 
 
 def _on_one_line(value: Any) -> Any:

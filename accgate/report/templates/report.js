@@ -1,63 +1,54 @@
-// The report's table and its browser of flips. Replies are only ever set as text.
+// The filter of the checks and the answers that got worse. Replies are only ever set as text.
 "use strict";
 (() => {
-  const PAGE = 5; // flips shown at once: a check may have thousands
+  const PAGE = 3; // answers that each press shows: a check may have thousands
   const data = JSON.parse(document.getElementById("data").textContent);
   const each = (selector, within = document) => [...within.querySelectorAll(selector)];
-  each(".tools").forEach((tools) => { tools.hidden = false; });
+  each(".filter").forEach((tools) => { tools.hidden = false; });
 
-  // ---- the table ----
+  // ---- the checks ----
 
-  const table = document.getElementById("checks");
-  const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => ({ row, text: row.innerText.toLowerCase(), verdict: row.dataset.verdict }));
-  const find = document.getElementById("find");
-  const only = document.getElementById("only");
+  const rows = each(".forest tbody tr"), buttons = each(".seg button");
+  const find = document.getElementById("q");
+  let kind = "all";
 
   function filter() {
     const words = find.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const { row, text, verdict } of rows) {
-      row.hidden = !(words.every((word) => text.includes(word)) && (only.value === "" || only.value === verdict));
-      shown += !row.hidden;
+    let count = 0, all = 0;
+    for (const row of rows) {
+      const shown = (kind === "all" || (kind === "pass") === (row.dataset.v === "pass")) && words.every((word) => row.dataset.n.includes(word));
+      row.hidden = !shown;
+      if (!row.classList.contains("group")) { all += 1; count += shown; }
     }
-    document.getElementById("found").textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} checks`;
+    document.getElementById("live").textContent = count === all ? "" : `${count.toLocaleString("en")} of ${all.toLocaleString("en")} checks`;
   }
 
-  function sort(column, head) {
-    const up = head.getAttribute("aria-sort") !== "ascending";
-    each("th", table.tHead).forEach((other) => other.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const key = ({ row }) => row.cells[column].dataset.sort;
-    const texts = column < 2;
-    const compare = (a, b) => texts ? key(a).localeCompare(key(b), "en", { numeric: true }) : Number(key(a)) - Number(key(b));
-    const missing = (item) => key(item) === "" && !texts;
-    rows.sort((a, b) => missing(a) - missing(b) || (up ? compare(a, b) : compare(b, a)));
-    body.append(...rows.map(({ row }) => row));
+  if (find) {
+    buttons.forEach((button) => button.addEventListener("click", () => {
+      kind = button.dataset.k;
+      buttons.forEach((other) => other.setAttribute("aria-pressed", other === button));
+      filter();
+    }));
+    find.addEventListener("input", filter);
   }
-
-  each("th", table.tHead).forEach((head, column) => head.firstElementChild.addEventListener("click", () => sort(column, head)));
-  find.addEventListener("input", filter);
-  only.addEventListener("change", filter);
-  filter();
 
   // ---- links to checks ----
 
   function unfold() {
     const check = /^#check-\d+$/.test(location.hash) && document.querySelector(location.hash);
-    if (!check) return;
+    if (!check || check.localName !== "details") return;
     check.open = true;
     check.scrollIntoView();
     check.querySelector("summary").focus({ preventScroll: true });
   }
   addEventListener("hashchange", unfold);
-  body.addEventListener("click", (event) => {
+  document.addEventListener("click", (event) => {
     const link = event.target.closest("a");
-    if (link && link.hash === location.hash) unfold();
+    if (link && link.hash && link.hash === location.hash) unfold();
   });
   unfold();
 
-  // ---- the browser of flips ----
+  // ---- the answers ----
 
   const card = document.getElementById("card").content.firstElementChild;
   const textOf = (flip) => [flip.i, flip.p || "", flip.e || "", flip.t || "", ...(flip.d || []).map((part) => part[1])].join("\n");
@@ -88,7 +79,7 @@
     place.replaceChildren();
     if (!known) {
       const unknown = document.createElement("span");
-      unknown.className = "faint";
+      unknown.className = "muted";
       unknown.textContent = "not known";
       place.append(unknown);
     }
@@ -104,9 +95,8 @@
     const [before, got] = flip.k || [true, true];
     const part = (name) => made.querySelector(name);
     made.classList.toggle("brief", Boolean(flip.b));
-    const [scored, scores] = flip.s || ["", ""];
-    part(".scored").textContent = scored === "" ? "" : ` (${scored} points)`;
-    part(".scores").textContent = scores === "" ? "" : ` (${scores} points)`;
+    made.classList.toggle("sure", Boolean(flip.r));
+    [part(".scored").textContent, part(".scores").textContent] = flip.s || ["", ""];
     part("code").replaceChildren(marked(flip.i, words));
     fill(part(".prompt"), flip.p !== undefined, flip.p === undefined ? [] : [[0, flip.p]], words);
     part(".reasoning").hidden = flip.t === undefined;
@@ -120,46 +110,40 @@
 
   function browse(section) {
     const flips = data[section.dataset.check];
-    const search = section.querySelector("input");
-    const cards = section.querySelector(".cards");
-    const pages = section.querySelector(".pages");
-    const [back, next] = [section.querySelector(".back"), section.querySelector(".next")];
+    const [search, list, more] = [".find", ".answers", ".more"].map((name) => section.querySelector(name));
+    const button = more.querySelector("button");
     let texts = null; // made at the first search
-    let found = flips, page = 0, words = [];
+    let hits = flips, words = [], room = PAGE;
 
-    function show() {
-      const last = Math.max(0, Math.ceil(found.length / PAGE) - 1);
-      page = Math.min(Math.max(page, 0), last);
-      cards.replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map((flip) => shown(flip, words)));
-      pages.hidden = last === 0;
-      back.disabled = page === 0;
-      next.disabled = page === last;
-      section.querySelector(".page").textContent = `Page ${page + 1} of ${last + 1}`;
-      const count = found.length.toLocaleString("en"), all = flips.length.toLocaleString("en");
-      section.querySelector(".count").textContent = found === flips ? `${all} samples` : `${count} of ${all} samples`;
-    }
-
-    function turn(by) {
-      page += by;
-      show();
-      section.scrollIntoView();
+    function show(from = 0) {
+      if (from === 0) list.replaceChildren();
+      list.append(...hits.slice(from, room).map((flip) => shown(flip, words)));
+      const count = Math.min(room, hits.length).toLocaleString("en");
+      more.hidden = false;
+      button.hidden = room >= hits.length;
+      section.querySelector(".shown").textContent = `${count} of ${hits.length.toLocaleString("en")} ${words.length ? "that match" : "shown"}`;
     }
 
     search.addEventListener("input", () => {
       words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
       texts = texts || flips.map((flip) => textOf(flip).toLowerCase());
-      found = words.length ? flips.filter((_, at) => words.every((word) => texts[at].includes(word))) : flips;
-      page = 0;
+      hits = words.length ? flips.filter((_, at) => words.every((word) => texts[at].includes(word))) : flips;
+      room = PAGE;
       show();
     });
-    back.addEventListener("click", () => turn(-1));
-    next.addEventListener("click", () => turn(1));
+    button.addEventListener("click", () => {
+      const from = room;
+      room = from < 30 ? from + 2 * PAGE : 2 * from;
+      show(from);
+      const first = list.children[from];
+      if (first) { first.tabIndex = -1; first.focus(); }
+    });
     show();
   }
 
   each(".flips").forEach((section) => {
     const check = section.closest("details");
-    if (check.open) browse(section);
+    if (!check || check.open) browse(section);
     else check.addEventListener("toggle", () => browse(section), { once: true });
   });
 
@@ -167,8 +151,8 @@
 
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = each(".check:not([open])");
-    folded.forEach((check) => { check.open = true; });
+    folded = each("details:not([open])");
+    folded.forEach((one) => { one.open = true; });
   });
-  addEventListener("afterprint", () => folded.forEach((check) => { check.open = false; }));
+  addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
 })();

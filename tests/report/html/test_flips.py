@@ -106,5 +106,5 @@ def test_replies_that_share_nothing_are_shown_without_marks_of_what_differs() ->
 def test_both_scores_are_texts_in_points_where_they_are_known() -> None:
     flips = [Flip("a", "p", "e", "b", "g", 100.0, 33.333333), Flip("b", "p", "e", "b", "g")]
     one, two = flips_of_report({0: flips}).by_check[0]
-    assert (one.scores, one.row["s"]) == (("100", "33.33"), ["100", "33.33"])
+    assert (one.scores, one.row["s"]) == (("100 points", "33.33 points"), ["100 points", "33.33 points"])
     assert (two.scores, "s" in two.row) == (("", ""), False)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from accgate import compare
-from accgate.records.file import paths_of
+from accgate.records.file import Record, paths_of, to_line
+from accgate.report.html.page import html_report
 from accgate.report.html.run import Sides, sides_of
 from tests.gates import Project
-from tests.report.html_pages import changed, keep_reference_scores, page_of, replies
+from tests.report.html_pages import changed, document, keep_reference_scores, page_of
+from tests.report.runs import result_of, verdict_of
 
 
 def test_without_the_references_scores_or_with_failed_samples_the_reason_is_said() -> None:
@@ -31,14 +33,11 @@ def test_the_picture_of_a_gates_run_has_the_figures_of_its_json(tmp_path: Path, 
     project.run(after)
     keep_reference_scores(project)
     (verdict,), found = page_of(project)
-    picture = found.picture("sequential")
+    picture = found.picture("evidence")
     assert picture.attributes["data-boundaries"] == "recomputed"
     assert picture.attributes["data-stop"] == verdict.stop == ("regression" if lost > 0.1 else "futility")
     assert [picture.figure(name) for name in ("n", "n-max")] == [verdict.n, verdict.n_max]
     assert picture.figure("difference") == pytest.approx(verdict.difference_raw, abs=1e-12)
-    scores = found.picture("scores")
-    assert scores.figure("reference") == pytest.approx(verdict.reference.mean)
-    assert scores.figure("candidate") == pytest.approx(verdict.candidate.mean)
 
 
 def test_without_the_references_scores_the_page_says_what_is_not_drawn(tmp_path: Path) -> None:
@@ -49,20 +48,25 @@ def test_without_the_references_scores_the_page_says_what_is_not_drawn(tmp_path:
     project.run(after)
     paths_of(project.out, "m", "sums").before.unlink()
     found = page_of(project)[1]
-    assert {picture.kind for picture in found.pictures} == {"distribution", "power", "scores"}
-    assert "The way to the verdict is not drawn: the reference's scores are not beside accgate.json." in found.text
-    assert "The reference's scores are not beside accgate.json." in found.text
+    assert {picture.kind for picture in found.pictures} == {"distribution"}
+    assert "is left out: the reference's scores are not beside accgate.json." in found.text
 
 
-def test_stated_confidence_is_drawn(tmp_path: Path) -> None:
-    project = Project(tmp_path, n=100)
-    replies(project, lambda _: ("x", 100.0), confidence=lambda _: 0.9)
-    project.record()
-    replies(project, lambda at: ("x", 100.0 * (at % 5 > 0)), confidence=lambda _: 0.9)
-    project.run()
-    found = page_of(project)[1]
-    assert found.picture("reliability").figure("ece") == pytest.approx(10.0)
-    assert found.picture("coverage").figure("area") == pytest.approx(80.0)
+def test_of_a_statistic_of_confidence_its_own_curve_is_drawn(tmp_path: Path) -> None:
+    records = [
+        Record(f"{at}", 0, 100.0 * (at % 5 > 0), "x", "x", "x", "stop", 1, 1, 1.0, None, confidence=0.9)
+        for at in range(100)
+    ]
+    paths = paths_of(tmp_path, "m", "t")
+    paths.records.parent.mkdir()
+    paths.records.write_bytes(b"".join(map(to_line, records)))
+    for statistic, kind, figure, value in (
+        ("ece", "reliability", "ece", 10.0),
+        ("accuracy_coverage_auc", "coverage", "area", 80.0),
+    ):
+        verdict = verdict_of("regression", statistic=statistic, test="influence", n=100)
+        found = document(html_report(result_of(verdict), folder=tmp_path))
+        assert found.picture(kind).figure(figure) == pytest.approx(value)
 
 
 def test_repeats_are_averaged_and_samples_stand_in_the_fixed_order(tmp_path: Path) -> None:

@@ -1,0 +1,144 @@
+"""Beside accuracy: how many more tokens and seconds a sample takes, and the gates on both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from accgate.errors import SEVERITY
+from accgate.records import Record, Scores
+from accgate.stats import ratio_test
+from accgate.verdict import Cost, Verdict
+
+if TYPE_CHECKING:
+    from accgate.decision.evidence import Evidence
+    from accgate.planning import Check
+    from accgate.result import EngineInfo
+
+CostName = Literal["tokens", "seconds"]
+KEYS: Mapping[CostName, str] = {"tokens": "max_more_tokens", "seconds": "max_slower"}
+AGAIN = "record the reference again"
+
+
+def count_cost_gates(checks: Sequence[Check]) -> int:
+    """How many gates on tokens and seconds a run has, which share alpha."""
+    return sum(check.allowed_cost(name) is not None for check in checks for name in KEYS)
+
+
+def with_costs(
+    verdict: Verdict, evidence: Evidence, check: Check, records: Sequence[Record], info: EngineInfo | None, gates: int
+) -> Verdict:
+    """The verdict with the change of tokens and seconds, over the samples that it used; a gate on them can fail it.
+
+    A gate is tested at alpha over the number of `gates` of the run, or at alpha where nothing is corrected.
+    """
+    if check.recorded is None or not isinstance(evidence.reference, Scores):
+        lacking = "there are no recorded samples to compare with"
+        return _decided(verdict, tuple(_error(name, share, lacking) for name, share in _gated(check)))
+    ids = evidence.candidate.ids
+    wanted = set(ids)
+    before = _by_id(check.recorded.records(), wanted)
+    now = _by_id(records, wanted)
+    alpha = verdict.alpha / max(gates, 1)
+    costs = []
+    for name in KEYS:
+        cost = _cost(name, ids, before, now, check.allowed_cost(name), alpha, evidence)
+        if cost is not None:
+            costs.append(_with_hardware(cost, check.recorded.about.hardware, info) if name == "seconds" else cost)
+    return _decided(verdict, tuple(costs))
+
+
+def _gated(check: Check) -> list[tuple[CostName, float]]:
+    shares = [(name, check.allowed_cost(name)) for name in KEYS]
+    return [(name, share) for name, share in shares if share is not None]
+
+
+def _by_id(records: Iterable[Record], wanted: set[str]) -> dict[str, list[Record]]:
+    by_id: dict[str, list[Record]] = {}
+    for record in records:
+        if record.id in wanted:
+            by_id.setdefault(record.id, []).append(record)
+    return by_id
+
+
+def _value(record: Record, name: CostName) -> float | None:
+    """What one answer took; None where nobody measured it, as of a reply that was kept of an earlier run."""
+    if name == "tokens":
+        return None if record.completion_tokens is None else float(record.completion_tokens)
+    return record.seconds if record.seconds > 0.0 and not record.cached else None
+
+
+def _mean(records: Sequence[Record], name: CostName) -> float:
+    """The mean over a sample's answers; NaN where one of them has no figure."""
+    values = [_value(record, name) for record in records if record.score is not None]
+    figures = [value for value in values if value is not None]
+    return sum(figures) / len(figures) if figures and len(figures) == len(values) else math.nan
+
+
+def _cost(
+    name: CostName,
+    ids: Sequence[str],
+    before: Mapping[str, Sequence[Record]],
+    now: Mapping[str, Sequence[Record]],
+    allowed: float | None,
+    alpha: float,
+    evidence: Evidence,
+) -> Cost | None:
+    """The change of one figure; None where nothing is known and nothing was asked."""
+    failed = {id_ for id_ in ids if all(record.score is None for record in now.get(id_, ()))}
+    left = np.array([_mean(before.get(id_, ()), name) for id_ in ids])
+    right = np.array([_mean(now.get(id_, ()), name) for id_ in ids])
+    both = ~(np.isnan(left) | np.isnan(right))
+    lacking = int((~both).sum()) - len(failed)
+    if allowed is not None and (lacking > 0 or both.sum() < 2):
+        side = "the reference" if np.isnan(left).any() else "the run"
+        counted = "counted tokens" if name == "tokens" else "measured seconds"
+        fix = f"; {AGAIN}" if side == "the reference" else "; replies from a cache have none, run without it"
+        return _error(name, allowed, f"{max(lacking, 1):,} of {len(ids):,} samples have no {counted} in {side}{fix}")
+    if both.sum() < 2 or not left[both].sum():
+        return None
+    codes = None if evidence.clusters is None else evidence.clusters[both]
+    level = alpha if allowed is not None else evidence.design.alpha
+    result = ratio_test(left[both], right[both], allowed=allowed or 0.0, alpha=level, codes=codes)
+    outcome: Literal["pass", "regression"] | None = None
+    if allowed is not None:
+        outcome = "regression" if result.p_value <= level and result.change > allowed else "pass"
+    means = float(left[both].mean()), float(right[both].mean())
+    p_value = None if allowed is None else result.p_value
+    return Cost(name, int(both.sum()), *means, result.change, result.interval, level, allowed, p_value, outcome)
+
+
+def _error(name: CostName, allowed: float, reason: str) -> Cost:
+    return Cost(name, 0, None, None, None, None, None, allowed, None, "error", reason)
+
+
+def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
+    """Seconds with what is known of where they were measured; on other hardware a gate on them decides nothing."""
+    if cost.outcome == "error":
+        return cost
+    here = "" if info is None else info.hardware
+    if recorded and here and recorded != here:
+        note = f"the reference was measured on {recorded}, this run on {here}: they do not compare"
+        gated = cost.allowed is not None
+        return replace(
+            cost, note=f"{note}; {AGAIN} on this hardware" if gated else note, outcome="error" if gated else None
+        )
+    where = "" if recorded and here else "the hardware of one side is not known; "
+    return replace(cost, note=f"{where}comparable only where as many requests ran at once on a machine as idle")
+
+
+def _decided(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
+    """The verdict with these costs; the worst of its own and theirs, and the reasons of those that did not pass."""
+    if not costs:
+        return verdict
+    outcomes = [cost.outcome for cost in costs if cost.outcome is not None]
+    worst = verdict.verdict
+    if worst not in ("regression", "error"):
+        worst = max((worst, *outcomes), key=SEVERITY.index)
+    reasons = (*verdict.reasons, *(cost.sentence for cost in costs if cost.outcome in ("regression", "error")))
+    by_scores = verdict.verdict if worst != verdict.verdict else None
+    return replace(verdict, verdict=worst, costs=costs, reasons=reasons, by_scores=by_scores)

@@ -1,0 +1,277 @@
+"""What a reader sees first: every check on one scale, the worst first, and what the run cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from accgate.design import oriented
+from accgate.report.charts import Axis, axis_of, element, label, line, mark, percent, short
+from accgate.text import clip, figure, visible
+from accgate.verdict import digits_of, name_of
+
+if TYPE_CHECKING:
+    from accgate.result import Result
+    from accgate.verdict import GroupFigures, Verdict
+
+ROW, GROUP_ROW = 32, 24  # pixels of a row's drawing
+GROUPS = 4  # of a check that stand out and have a row of their own
+ROOM = 1.08  # of what the scale must hold
+NAME = 60  # characters of a name
+FAR = 3.0  # times the median interval, or the largest change, to which one check may stretch the scale for all
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the forest plot: a check, or one of its groups where `group` names it.
+
+    `place` is the check's number, `svg` its drawing, empty where there are no figures. `why` stands there instead.
+    """
+
+    place: int
+    verdict: Verdict
+    svg: str
+    change: str
+    interval: str
+    samples: str
+    why: str = ""
+    group: str | None = None
+
+    @property
+    def task(self) -> str:
+        """The name of its row."""
+        return clip(self.verdict.task or self.verdict.model or "candidate", NAME, " …")
+
+    @property
+    def model(self) -> str:
+        """What stands below the name."""
+        return clip(self.verdict.model or "", NAME, " …") if self.verdict.task else ""
+
+    @property
+    def words(self) -> str:
+        """What a search looks through."""
+        return f"{self.verdict.task or ''} {self.verdict.model or ''}".lower()
+
+
+@dataclass(frozen=True)
+class Forest:
+    """All checks on one scale: the drawing of its axis, the rows, and what the intervals are called."""
+
+    axis: str
+    rows: tuple[Row, ...]
+    interval: str
+    has_limit: bool
+
+
+def forest_of(verdicts: Sequence[Verdict]) -> Forest:
+    """The forest plot of all checks, in their order."""
+    x = _scale(verdicts)
+    both = len({verdict.higher_is_better for verdict in verdicts}) > 1
+    higher = all(verdict.higher_is_better for verdict in verdicts)
+    rows: list[Row] = []
+    for place, verdict in enumerate(verdicts):
+        rows.append(_row(place, verdict, x))
+        rows += _group_rows(place, verdict, x)
+    has_limit = any(_fails_at(verdict) is not None for verdict in verdicts)
+    levels = {f"{100 * (1 - 2 * (v.alpha_applied or v.alpha)):.4g}% interval" for v in verdicts if v.interval}
+    interval = levels.pop() if len(levels) == 1 else "Interval"
+    return Forest(_axis(x, both, higher), tuple(rows), interval, has_limit)
+
+
+def _scale(verdicts: Sequence[Verdict]) -> Axis:
+    """Changes, turned so that worse is left: all of them fit, most intervals, and theta where it is not far off."""
+    moves = [oriented(moved, v.higher_is_better) for v in verdicts if (moved := moved_by(v)) is not None]
+    intervals = [_interval(v) for v in verdicts]
+    ends = [*moves, 0.0]
+    if widths := sorted(high - low for low, high in filter(None, intervals)):
+        far = FAR * widths[(len(widths) - 1) // 2]
+        ends += [min(max(end, -far), far) for each in filter(None, intervals) for end in each]
+    reach = FAR * max(map(abs, ends))
+    ends += [-v.theta for v in verdicts if v.theta is not None and v.difference is not None and v.theta <= reach]
+    low, high = min(ends), max(ends)
+    if high - low < 1e-9:
+        return axis_of(-1.0, 1.0)
+    room = (high - low) * (ROOM - 1.0)
+    return axis_of(low - room, high + room)
+
+
+def moved_by(verdict: Verdict) -> float | None:
+    """The means' own difference, which all texts have; that of a run that stopped early lies in its interval too."""
+    return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
+
+
+def _interval(verdict: Verdict) -> tuple[float, float] | None:
+    """The check's interval, worse first."""
+    if verdict.interval is None or verdict.difference is None:
+        return None
+    low, high = sorted(oriented(end, verdict.higher_is_better) for end in verdict.interval.two_sided)
+    return low, high
+
+
+def _fails_at(verdict: Verdict) -> float | None:
+    """The change at which a check that failed did, worse below 0."""
+    outcome = verdict.by_scores or verdict.verdict
+    if outcome != "regression" or verdict.gamma is None or verdict.reference.mean is None:
+        return None
+    return oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better)
+
+
+def _axis(x: Axis, both: bool, higher: bool) -> str:
+    """The figures over the lines, those that have room on a phone; the middle has its words."""
+    taken = [x.across(0.0)]
+    parts = [label(taken[0], 13, "no change", class_="t")]
+    for value in sorted(x.ticks(6), key=abs):
+        place = x.across(value)
+        if all(abs(place - other) > (0.2 if both else 0.13) for other in taken):
+            parts.append(label(place, 13, _tick(value, both, higher)))
+            taken.append(place)
+    return element("svg", *parts, width="100%", height=20, aria_hidden="true")
+
+
+def _tick(value: float, both: bool, higher: bool) -> str:
+    if both:
+        return f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
+    turned = oriented(value, higher)
+    return f"+{short(turned)}" if turned > 0.0 else short(turned)
+
+
+def _row(place: int, verdict: Verdict, x: Axis) -> Row:
+    most = verdict.n_max or verdict.n
+    samples = f"{verdict.n:,} of {most:,}" if verdict.n else ""
+    moved = moved_by(verdict)
+    if moved is None:
+        return Row(place, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
+    ends = _interval(verdict)
+    interval = "" if verdict.interval is None else between(verdict.interval.two_sided)
+    outcome = verdict.by_scores or verdict.verdict  # what is drawn is of the scores
+    drawn = _lines(x, ROW)
+    limit = _fails_at(verdict)
+    if limit is not None:
+        at = x.across(limit)
+        drawn.append(element("rect", x=0, y=3, width=percent(at), height=ROW - 6, class_="zone"))
+        drawn.append(line(at, 3, at, ROW - 3, "limit"))
+    drawn.append(line(x.across(0.0), -4, x.across(0.0), ROW + 4, "ax"))
+    if ends is not None:
+        drawn.append(line(x.across(ends[0]), ROW / 2, x.across(ends[1]), ROW / 2, f"reach {outcome}"))
+    if verdict.theta is not None and -verdict.theta >= x.low:
+        at = x.across(-verdict.theta)
+        drawn.append(line(at, 7, at, ROW - 7, "theta"))
+    drawn.append(mark(outcome, x.across(oriented(moved, verdict.higher_is_better)), ROW / 2))
+    words = f"{_name(verdict)}: {change(moved)} points"
+    words += f", interval {interval}" if interval else ""
+    words += f"; smallest visible change {figure(verdict.theta)}" if verdict.theta is not None else ""
+    svg = element("svg", *drawn, width="100%", height=ROW, role="img", aria_label=words, class_="plotted")
+    return Row(place, verdict, svg, change(moved, digits_of(verdict)), interval, samples)
+
+
+def _name(verdict: Verdict) -> str:
+    return clip(visible(name_of(verdict)), NAME)
+
+
+def _lines(x: Axis, height: float) -> list[str]:
+    return [line(x.across(v), 0, x.across(v), height, "gr") for v in x.ticks(6) if v != 0.0]
+
+
+def change(value: float | None, digits: int = 1) -> str:
+    """A difference in points, with its sign."""
+    return figure(value, digits, sign=True)
+
+
+def between(ends: tuple[float, float], digits: int = 1) -> str:
+    """An interval."""
+    return " to ".join(change(end, digits) for end in ends)
+
+
+def _group_rows(place: int, verdict: Verdict, x: Axis) -> list[Row]:
+    """The groups of a check that stand out, those that fell first."""
+    if verdict.groups is None:
+        return []
+    return [_group_row(place, verdict, group, x) for group in verdict.groups.standing_out[:GROUPS]]
+
+
+def _group_row(place: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
+    higher, middle = verdict.higher_is_better, GROUP_ROW / 2
+    interval = "" if group.interval is None else between(group.interval)
+    drawn = [*_lines(x, GROUP_ROW), line(x.across(0.0), -4, x.across(0.0), GROUP_ROW + 4, "ax")]
+    if group.interval is not None:
+        low, high = sorted(x.across(oriented(end, higher)) for end in group.interval)
+        drawn.append(line(low, middle, high, middle, "reach group"))
+    at = percent(x.across(oriented(group.difference, higher)))
+    drawn.append(element("circle", cx=at, cy=middle, r=3, class_="at group"))
+    name = f"{_name(verdict)}, group {clip(visible(group.name), NAME)}"
+    words = f"{name}: {change(group.difference)} points, interval {interval}"
+    svg = element("svg", *drawn, width="100%", height=GROUP_ROW, role="img", aria_label=words, class_="plotted")
+    return Row(
+        place, verdict, svg, change(group.difference), interval, f"{group.n:,}", group=clip(group.name, NAME, " …")
+    )
+
+
+@dataclass(frozen=True)
+class Stat:
+    """A figure of the run: its name, the figure, and what stands below it in small letters."""
+
+    name: str
+    figure: str
+    about: str = ""
+
+
+def stats_of(result: Result) -> tuple[Stat, ...]:
+    """What the run cost: samples, tokens and time, as far as it says."""
+    used = sum(v.n for v in result.checks)
+    most = sum(v.n if v.n_max is None or v.stop is None else v.n_max for v in result.checks)
+    saved = f"of {most:,}; stopping early saved {100 * (1 - used / most):.0f}%" if used < most else "all were used"
+    stats = [Stat("Samples", f"{used:,}", saved if used else "")]
+    tokens = result.prompt_tokens + result.completion_tokens
+    if tokens:
+        cached = f"; {result.cached:,} samples from the cache" if result.cached else ""
+        about = f"{compact(result.prompt_tokens)} read, {compact(result.completion_tokens)} written{cached}"
+        stats.append(Stat("Tokens", compact(tokens), about))
+    if result.seconds is not None:
+        stats.append(Stat("Time", duration(result.seconds), _hardware(result)))
+    return tuple(stats)
+
+
+def _hardware(result: Result) -> str:
+    infos = sorted({f"{info.hardware}, {info.name} {info.version}" for info in result.engines.values()})
+    return infos[0] if len(infos) == 1 else f"{len(infos)} engines" if infos else ""
+
+
+def compact(count: int) -> str:
+    """A count of tokens in as many letters as a reader needs.
+
+    >>> compact(9485), compact(5_120_000), compact(48_300)
+    ('9,485', '5.1 M', '48,300')
+    """
+    return f"{count / 1e6:,.1f} M" if count >= 1e6 else f"{count:,}"
+
+
+def duration(seconds: float) -> str:
+    """A time in hours and minutes, or minutes and seconds.
+
+    >>> duration(12.4), duration(700), duration(7_260)
+    ('12 s', '11 min 40 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def started(result: Result) -> str:
+    """When the run began.
+
+    >>> from accgate.result import Result
+    >>> started(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))
+    '22 November 2026, 07:04 UTC'
+    """
+    try:
+        moment = datetime.fromisoformat(result.started or "")
+    except ValueError:
+        return ""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC)
+    return f"{moment.day} {moment:%B %Y, %H:%M}{' UTC' if moment.tzinfo is not None else ''}"

@@ -1,0 +1,206 @@
+"""Gates on tokens and seconds: the test's own error rate, what fails closed, and that a result can be decided again."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from accgate import gate
+from accgate.cli.main import main
+from accgate.errors import BadInput
+from accgate.stats import ratio_test
+from accgate.text import figure
+from tests.gates import Project, right_but, said, write_lines
+
+N = 120
+Costs = Sequence[float]
+
+
+def test_the_test_is_that_of_a_mean_and_its_interval_excludes_what_it_rejects() -> None:
+    draw = np.random.default_rng(1)
+    for grown in (0.0, 0.05, 0.1, 0.2):
+        before = draw.lognormal(4.0, 0.8, 200)
+        now = before * (1.0 + grown) * draw.lognormal(0.0, 0.2, 200)
+        result = ratio_test(before, now, allowed=0.1, alpha=0.05)
+        oracle = ttest_1samp(now - 1.1 * before, 0.0, alternative="greater")
+        assert result.p_value == pytest.approx(oracle.pvalue)
+        assert result.change == pytest.approx(now.mean() / before.mean() - 1.0)
+        assert result.interval is not None
+        assert result.interval[0] <= result.change <= result.interval[1]
+        assert (result.interval[0] > 0.1) == (result.p_value < 0.05)
+
+
+def test_with_clusters_the_interval_is_that_of_the_clusters_totals() -> None:
+    draw = np.random.default_rng(2)
+    codes = np.repeat(np.arange(50), 4)
+    before = draw.lognormal(4.0, 0.5, 200)
+    now = before * np.repeat(draw.lognormal(0.05, 0.3, 50), 4)
+    result, alone = (ratio_test(before, now, alpha=0.05, codes=c) for c in (codes, None))
+    totals = ratio_test(before.reshape(50, 4).sum(1), now.reshape(50, 4).sum(1), alpha=0.05)
+    assert result.interval == pytest.approx(totals.interval)
+    assert result.interval is not None
+    assert alone.interval is not None
+    assert result.interval[0] < alone.interval[0]
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_healthy_change_fails_as_often_as_alpha_says(n: int) -> None:
+    """Token counts are skewed; exactly the allowed share is the hardest healthy change."""
+    draw, runs = np.random.default_rng(3), 2_000
+    failed = 0
+    for _ in range(runs):
+        before = draw.lognormal(4.0, 0.8, n)
+        now = 1.1 * before * draw.lognormal(-0.02, 0.2, n)  # with a mean of 1
+        failed += ratio_test(before, now, allowed=0.1, alpha=0.05).p_value <= 0.05
+    assert failed / runs < 0.05 + 3 * (0.05 * 0.95 / runs) ** 0.5
+
+
+def test_without_a_spread_or_with_one_sample_nothing_is_rejected_by_chance() -> None:
+    one = ratio_test(np.array([10.0]), np.array([50.0]), alpha=0.05)
+    assert (one.p_value, one.interval) == (1.0, None)
+    same = ratio_test(np.full(20, 10.0), np.full(20, 12.0), allowed=0.1, alpha=0.05)
+    assert same.p_value < 1e-5
+    assert same.interval == pytest.approx((0.2, 0.2))
+
+
+def answered(project: Project, scores: Sequence[float], cost: Callable[[int], dict[str, Any]]) -> None:
+    rows = [{"id": i, "score": s, **cost(at)} for at, (i, s) in enumerate(zip(project.ids(), scores, strict=True))]
+    write_lines(project.scores, rows)
+
+
+def tokens(share: float = 1.0) -> Callable[[int], dict[str, Any]]:
+    return lambda at: {"completion_tokens": round(share * (40 + at % 30)), "seconds": share * (0.5 + at % 7 / 10)}
+
+
+def project_of(folder: Path, **keys: Any) -> Project:
+    project = Project(folder, n=N, **keys)
+    answered(project, right_but(20, N), tokens())
+    assert project.record() == 0
+    return project
+
+
+def run(
+    project: Project, cost: Callable[[int], dict[str, Any]], scores: Sequence[float] | None = None
+) -> dict[str, Any]:
+    answered(project, right_but(20, N) if scores is None else scores, cost)
+    project.run()
+    return project.check
+
+
+def test_costs_are_told_without_a_gate_and_decide_nothing(tmp_path: Path) -> None:
+    check = run(project_of(tmp_path), tokens(1.5))
+    first, second = check["costs"]
+    assert check["verdict"] == "pass"
+    assert check["by_scores"] is None
+    assert (first["name"], first["n"], first["outcome"], first["allowed"]) == ("tokens", N, None, None)
+    assert first["change"] == pytest.approx(0.5, abs=0.01)
+    assert second["change"] == pytest.approx(0.5)
+    assert "as many requests ran at once" in second["note"]
+
+
+def test_a_reference_of_an_earlier_version_says_nothing_of_costs(tmp_path: Path) -> None:
+    project = Project(tmp_path, n=N)
+    project.record(right_but(20, N))
+    assert "seconds" not in (project.store / "m/sums.scores.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert run(project, tokens())["costs"] == []
+
+
+@pytest.mark.parametrize(("key", "at"), [("max_more_tokens", 0), ("max_slower", 1)])
+def test_a_gate_fails_what_grew_beyond_the_allowed_and_verify_decides_it_again(
+    tmp_path: Path, key: str, at: int
+) -> None:
+    project = project_of(tmp_path, **{key: "10%"})
+    check = run(project, tokens(1.3))
+    assert (check["verdict"], check["by_scores"]) == ("regression", "pass")
+    cost = check["costs"][at]
+    assert (cost["outcome"], cost["allowed"], cost["alpha"]) == ("regression", 0.1, 0.05)
+    assert cost["p_value"] < 1e-6
+    assert cost["interval"][0] > 0.1
+    assert any(f"{key} allows 10%" in reason for reason in check["reasons"])
+    assert gate.verify(project.config, project.out).verdict == "regression"
+    path = project.out / "accgate.json"
+    forged = json.loads(path.read_text(encoding="utf-8"))
+    forged["checks"][0] |= {"verdict": "pass", "by_scores": None}
+    forged |= {"verdict": "pass", "exit_code": 0}
+    path.write_text(json.dumps(forged), encoding="utf-8")
+    with pytest.raises(BadInput, match="the records give 'regression'"):
+        gate.verify(project.config, project.out)
+    assert run(project, tokens(1.04))["verdict"] == "pass"
+
+
+def test_the_gates_of_a_run_share_alpha_unless_nothing_is_corrected(tmp_path: Path) -> None:
+    project = project_of(tmp_path, max_more_tokens="10%", max_slower="10%")
+    assert [cost["alpha"] for cost in run(project, tokens())["costs"]] == [0.025, 0.025]
+    project.write(correction="none")
+    assert [cost["alpha"] for cost in run(project, tokens())["costs"]] == [0.05, 0.05]
+
+
+def test_a_loss_of_accuracy_stays_the_verdict(tmp_path: Path) -> None:
+    project = project_of(tmp_path, max_more_tokens="10%")
+    check = run(project, tokens(2.0), right_but(70, N))
+    assert (check["verdict"], check["by_scores"]) == ("regression", None)
+    assert check["costs"][0]["outcome"] == "regression"
+
+
+def half(at: int) -> dict[str, Any]:
+    return tokens()(at) if at % 2 else {}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "ran", "message"),
+    [
+        (lambda _: {}, tokens(), "have no counted tokens in the reference; record the reference again"),
+        (half, tokens(), "60 of 120 samples have no counted tokens in the reference"),
+        (tokens(), lambda _: {}, "have no counted tokens in the run"),
+        (tokens(), half, "60 of 120 samples have no counted tokens in the run"),
+    ],
+)
+def test_a_gate_without_its_figures_is_an_error_and_no_pass(
+    tmp_path: Path, recorded: Any, ran: Any, message: str
+) -> None:
+    project = Project(tmp_path, n=N, max_more_tokens="10%")
+    answered(project, right_but(20, N), recorded)
+    project.record()
+    check = run(project, ran)
+    assert check["verdict"] == "error"
+    assert check["by_scores"] == "pass"
+    assert any(message in reason for reason in check["reasons"])
+
+
+def test_seconds_of_other_hardware_decide_nothing(tmp_path: Path) -> None:
+    project = project_of(tmp_path, max_slower="10%")
+    path = project.store / "m/sums.toml"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('hardware = "recorded"', 'hardware = "H100"'), encoding="utf-8"
+    )
+    check = run(project, tokens())
+    assert check["verdict"] == "error"
+    assert any("measured on H100, this run on recorded" in reason for reason in check["reasons"])
+
+
+def test_an_early_stop_decides_costs_on_the_samples_that_it_used(tmp_path: Path) -> None:
+    project = project_of(tmp_path, theta=8.0, max_more_tokens="10%")
+    project.write(early_stopping=True)
+    check = run(project, tokens(1.3))
+    assert check["n"] < N
+    assert check["costs"][0]["n"] == check["n"]
+    assert check["verdict"] == "regression"
+    assert gate.verify(project.config, project.out).verdict == "regression"
+
+
+@pytest.mark.parametrize("value", ["10", "-5%", "much", "nan%", "inf%"])
+def test_what_is_no_percentage_is_refused(tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, n=N, max_more_tokens=value)
+    assert main(["validate", str(project.config)]) == 2
+    assert 'give a percentage of 0 or more, such as "10%"' in said(capsys)
+
+
+def test_the_sentence_has_the_figures(tmp_path: Path) -> None:
+    check = run(project_of(tmp_path, max_more_tokens="10%"), tokens(1.3))
+    (reason,) = [reason for reason in check["reasons"] if "tokens" in reason]
+    cost = check["costs"][0]
+    assert reason.startswith(f"completion tokens per sample rose {figure(100 * cost['change'])}%, ")
