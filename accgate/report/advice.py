@@ -72,7 +72,7 @@ def _after_regression(lead: Verdict) -> list[Step]:
     changes = len(lead.settings_changed)
     if changes > 1:
         blame = Words("accgate blame", True)
-        return [*steps, _next("undo the settings below and push; ", blame, " finds which one did it")]
+        return [*steps, _next("undo the changed settings and push; ", blame, " finds which one did it")]
     if changes == 1:
         name = settings_of(lead)[0].name
         return [*steps, _next("put ", Words(name, True), " back and push")]

@@ -119,7 +119,7 @@ def kinds() -> dict[str, Kind]:
     return {
         "healthy": Kind(run_of([kept]), ("Passed", "46.7 to 44.4", "within chance", "No action needed")),
         "failed": Kind(
-            run_of([lost]), (*figures, "undo the settings below", "cache_type_k", "6 + 14"), flips_of(lost, SUMS)
+            run_of([lost]), (*figures, "undo the changed settings", "cache_type_k", "6 + 14"), flips_of(lost, SUMS)
         ),
         "mixed": Kind(
             run_of(mixed),
