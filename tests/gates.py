@@ -55,6 +55,11 @@ def right_but(wrong: int, n: int = N, *, start: int = 0) -> list[float]:
 IDS: dict[Any, list[str]] = {}
 
 
+def without_seconds(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Checks without the seconds that samples took, which differ from run to run."""
+    return [check | {"costs": [cost for cost in check["costs"] if cost["name"] != "seconds"]} for check in checks]
+
+
 class Project:
     """accuracy.toml with the recorded model `m`, and a task `sums` of 200 samples; all files in one folder."""
 

@@ -107,7 +107,7 @@ def excerpt(text: str | None, length: int = 160) -> str:
     >>> excerpt("Solved examples.\\n\\nWhat is 2 + 2?", length=16)
     '… What is 2 + 2?'
     """
-    return opening((text or "").rstrip()[-(SCANNED * length + 1) :][::-1], length)[::-1]
+    return opening((text or "").rstrip()[::-1], length)[::-1]
 
 
 def opening(text: str | None, length: int = 160) -> str:

@@ -15,6 +15,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines.openai import asking, endpoints, pace
 from accgate.records.file import Record, read_records
+from tests.gates import without_seconds
 from tests.servers import Fault, Server, sums
 
 SAMPLES, IN_FLIGHT = 300, 16
@@ -54,7 +55,7 @@ def gate(folder: Path, references: Path, *servers: Server, command: str = "run",
     if command == "record":
         return None
     records = {record.key: kept(record) for record in read_records(folder / "out" / "m" / "arithmetic.jsonl")}
-    return records, json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+    return records, without_seconds(json.loads((folder / "out" / "accgate.json").read_text())["checks"])
 
 
 def kept(record: Record) -> dict[str, Any]:

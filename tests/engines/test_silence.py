@@ -122,6 +122,7 @@ async def work():
     engine = create("llamacpp", ModelTable(WEIGHTS, {"max_silence": 60}, Path()))
     await engine.start()
     real, engine._server = engine._server, Stuck()  # the real threads, in a call that never returns
+    engine._server.listening_address = real.listening_address
     engine._silence = Silence(lambda: "llama.cpp", 0.5)
     try:
         await engine.complete(Request("a", 0, "Hi", mode="completion"))

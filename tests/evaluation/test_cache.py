@@ -22,6 +22,7 @@ from accgate.evaluation.cache.identity import IMAGE, Identity
 from accgate.evaluation.cache.store import Shelf, contents, prune
 from accgate.records.file import read_records
 from accgate.tasks.library import library_file
+from tests.gates import without_seconds
 from tests.servers import Server, sums
 
 KEY, OTHER = "a" * 64, "b" * 64
@@ -330,11 +331,11 @@ def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) 
     assert (first["samples"], first["cached"]) == (40, 0)
     assert gate.cached() == 0
     assert (gate.result["samples"], gate.result["cached"], gate.result["prompt_tokens"]) == (40, 40, 0)
-    assert gate.result["checks"] == first["checks"]
+    assert without_seconds(gate.result["checks"]) == without_seconds(first["checks"])
     for id_, record in gate.records.items():
         assert record.cached is True
         assert replace(record, cached=None, seconds=0.0) == replace(before[id_], seconds=0.0)
-    assert "40 of them from the cache" in (gate.out / "report.md").read_text()
+    assert "40 from the cache" in (gate.out / "report.md").read_text()
 
 
 def test_without_a_folder_nothing_is_kept(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:

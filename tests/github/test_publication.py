@@ -383,7 +383,7 @@ def test_a_dry_run_at_home_shows_the_comment_without_githubs_variables(
     assert pull.head.run() == 1
     assert main([*here, str(pull.head.out / "accgate.json")]) == 1
     printed = capsys.readouterr().out
-    assert "❌" in printed
+    assert "✕ Regression" in printed
     assert "sums" in printed
     assert "::" not in printed.replace("&#58;", ":")
     assert "github.com" not in printed
