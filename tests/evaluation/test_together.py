@@ -113,7 +113,8 @@ def test_a_shard_killed_and_resumed_gives_the_verdict_of_one_run(tmp_path: Path,
     ]
     try:
         deadline = time.monotonic() + 120
-        while len(server.seen) < 24 and time.monotonic() < deadline:
+        killed = tmp_path / "all" / "shard-2-of-3"
+        while (len(server.seen) < 24 or not killed.exists()) and time.monotonic() < deadline:
             time.sleep(0.01)
         shards[1].send_signal(signal.SIGKILL)
         shards[1].wait()

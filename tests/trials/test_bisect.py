@@ -54,7 +54,7 @@ class Repository:
         model = {"engine": "openai", "model": "toy", "options": {"base_url": self.server.url},
                  "sampling": {"extra": {"step": step}}}  # fmt: skip
         if step in self.broken:
-            model["options"] = {"base_url": "http://127.0.0.1:9/v1", "max_outage": 0.0}
+            model["options"] = {"base_url": "http://127.0.0.1:9/v1", "max_outage": 0.0, "max_retries": 0}
         config = self.folder / "accuracy.toml"
         config.write_text(table("models.m", model) + table("tasks.sums", {"file": "sums.toml", "theta": 5.0}))
         if record:
