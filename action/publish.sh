@@ -43,7 +43,8 @@ arguments=("$INSIDE/out/accgate.json" --exit-code "$code" --log "$INSIDE/log.txt
   --fail-on "$ACCGATE_FAIL_ON")
 [[ -z ${ACCGATE_BASE_SHA:-} ]] || arguments+=(--base "$INSIDE/base")
 arguments+=("--models=$(one_line "${ACCGATE_MODELS:-}")" "--tasks=$(one_line "${ACCGATE_TASKS:-}")"
-  "--required-branches=$(one_line "${ACCGATE_REQUIRED_BRANCHES:-}")")
+  "--required-branches=$(one_line "${ACCGATE_REQUIRED_BRANCHES:-}")"
+  "--picture-branch=$(one_line "${ACCGATE_PICTURE_BRANCH:-}")")
 [[ ! -e $work/cancelled ]] || arguments+=(--cancelled)
 ! truth untrusted "${ACCGATE_UNTRUSTED:-false}" || arguments+=(--untrusted)
 listed=$(with_token "accgate-publish-$(random)")

@@ -34,6 +34,12 @@ def publish_options(command: argparse.ArgumentParser) -> None:
         help="only pull requests to these branches set the check of that very name (the default branch)",
     )
     command.add_argument(
+        "--picture-branch",
+        default="",
+        metavar="NAME",
+        help="branch for the picture of all checks that a comment shows, in a public repository (none: as text)",
+    )
+    command.add_argument(
         "--fork-environment",
         default="",
         metavar="NAME",
@@ -122,6 +128,7 @@ def publish(arguments: argparse.Namespace) -> int:
         cancelled=arguments.cancelled,
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
+        picture_branch=arguments.picture_branch,
         selection=Selection(names_of(arguments.models), names_of(arguments.tasks)),
         branches=names_of(arguments.required_branches),
     )

@@ -29,6 +29,7 @@ from accgate.github.outcome import (
     refuse_result,
     title_of,
 )
+from accgate.github.picture import push_pictures
 from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
@@ -84,6 +85,7 @@ class Options:
     dry_run: bool = False
     selection: Selection = field(default_factory=Selection)
     branches: tuple[str, ...] = ()
+    picture_branch: str = ""
 
     @property
     def part(self) -> str:
@@ -131,7 +133,7 @@ def publish(
     title = body = f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
     with _collect("the comment could not be written", troubles):
         title = title_of(outcome, guard, advisory=options.untrusted)
-        body = _body(options, event, outcome, guard, troubles)
+        body = _body(options, event, outcome, guard, _pictures(options, event, client, outcome, troubles), troubles)
     if options.dry_run:
         say(body if event.name == LOCAL else inert(body))
     elif client is not None:
@@ -246,7 +248,26 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
     return guard if by_base else UNSURE
 
 
-def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None, troubles: list[str]) -> str:
+def _pictures(
+    options: Options, event: Event, client: Client | None, outcome: Outcome, troubles: list[str]
+) -> tuple[str, str] | None:
+    """Addresses of the picture of all checks; None where it cannot be shown, and the comment has it as text."""
+    if client is None or outcome.result is None or not options.picture_branch or options.untrusted or options.dry_run:
+        return None
+    pictures: list[tuple[str, str] | None] = []
+    with _collect("the picture could not be written, so the comment has it as text", troubles):
+        pictures.append(push_pictures(client, event, options.picture_branch, outcome.result))
+    return pictures[0] if pictures else None
+
+
+def _body(
+    options: Options,
+    event: Event,
+    outcome: Outcome,
+    guard: Guard | None,
+    pictures: tuple[str, str] | None,
+    troubles: list[str],
+) -> str:
     """The Markdown of the comment, which the job summary shows too."""
     about = About(
         title=check_run_name(event, options.check_name, branches=options.branches, advisory=options.untrusted),
@@ -255,6 +276,7 @@ def _body(options: Options, event: Event, outcome: Outcome, guard: Guard | None,
         report_url=event.run_url,
         advisory=options.untrusted,
         commands=not options.untrusted and has_commands(options.trees),
+        pictures=pictures,
     )
     flips, template, cause = None, None, None
     try:
