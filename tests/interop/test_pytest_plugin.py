@@ -103,7 +103,7 @@ def test_one_passes_and_every_other_outcome_fails(told: dict[str, str]) -> None:
 
 def test_a_regression_reads_as_an_assertion(told: dict[str, str]) -> None:
     text = told["test_worse"]
-    assert re.search(r"^E +AssertionError: Accuracy regressed: worse / sums", text, re.MULTILINE), text
+    assert re.search(r"^E +AssertionError: Regression: sums fell", text, re.MULTILINE), text
     assert "worse / sums regressed: the mean fell by" in text
     assert text.count("expected:") == 3
     assert "now:      0" in text

@@ -158,7 +158,7 @@ def test_a_pull_request_is_gated_by_the_real_model_and_then_its_weakened_rules_a
     assert order[0] == "POST"  # opened before the model ran
     assert "Summary" in done.text
     assert sorted(path.name for path in (repository.folder / "results").iterdir()) == [
-        "accgate.exit-code", "accgate.json", "accgate.log", "report.md", "smollm2",
+        "accgate.exit-code", "accgate.json", "accgate.log", "report.html", "report.md", "smollm2",
     ]  # fmt: skip
     evaluated = (repository.folder / "results/accgate.log").read_text()
     assert TOKEN not in evaluated
