@@ -124,7 +124,7 @@ def publish(arguments: argparse.Namespace) -> int:
         fail_on=fail_on(arguments.fail_on),
         exit_code=arguments.exit_code,
         log=arguments.log,
-        check_run_id=github.publication.state_of(arguments.state),
+        check_run_id=github.state_of(arguments.state),
         cancelled=arguments.cancelled,
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
@@ -146,7 +146,7 @@ def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     try:
         client = client_of(event, environ)
     except github.CannotPublish as error:
-        _say(github.publication.trouble(str(error)))
+        _say(github.trouble(str(error)))
     number = github.start(
         event,
         client,
@@ -157,7 +157,7 @@ def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         opens=arguments.state is not None,
         say=_say,
     )
-    github.publication.write_state(arguments.state, number)
+    github.write_state(arguments.state, number)
     return PASSED
 
 

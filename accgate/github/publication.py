@@ -1,20 +1,18 @@
-"""`accgate publish`: open the check run of an evaluation, and report its outcome on GitHub."""
+"""`accgate publish`: report the outcome of an evaluation on GitHub."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.annotations import annotations_of, in_repository
 from accgate.github.api import CannotPublish, CannotRead, Client
-from accgate.github.approvals import find_approval, fork_is_allowed
-from accgate.github.check_runs import Annotation, Conclusion, finish_check_run, open_check_run
+from accgate.github.approvals import find_approval
+from accgate.github.check_runs import Annotation, Conclusion, finish_check_run
 from accgate.github.comments import State, When, comment_key, put_comment
 from accgate.github.event import LOCAL, Event, check_run_name, find_pull_request, local_event, read_event
 from accgate.github.outcome import (
@@ -33,6 +31,7 @@ from accgate.github.picture import push_pictures
 from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
+from accgate.github.troubles import collect_troubles, internal_error, trouble
 from accgate.guard import Guard, Selection
 from accgate.references import commit_of
 from accgate.report import (
@@ -48,20 +47,6 @@ from accgate.report import (
 from accgate.result import CAUSE
 from accgate.text import clip
 
-PULL_REQUEST_TARGET = (
-    "pull_request_target runs with the repository's token and secrets, and the gate runs the pull request's models, "
-    "options and code. Use pull_request"
-)
-WORKFLOW_RUN = (
-    "workflow_run runs with the repository's token and secrets, whatever commit it was started for. Evaluate on "
-    "pull_request, and publish from workflow_run with the action's report/ part"
-)
-FORK = (
-    "this pull request comes from a fork, whose models and code would run on your machine. Somebody with write "
-    "permission can look at this very commit and either push it to a branch of this repository and open a pull request "
-    "from there, whose check counts for this one too, or let the run into the environment that the input "
-    "fork-environment names, for advice (docs/action.md, Forks)"
-)
 UNSURE = Guard("unreadable", reason="the base commit has rules, but they were not used; run the gate with --base")
 CONTRADICTED = Guard(
     "unreadable", reason="the result was decided by rules of a base, but the files of the base commit hold none"
@@ -128,10 +113,10 @@ def publish(
     guard = _guard(options, event, client, outcome)
     if guard is None or guard.state != "unreadable":  # which fails in any case, and says what is missing
         outcome = _verified(options, outcome)
-    with _collect("the approved rules could not be used", troubles):
+    with collect_troubles("the approved rules could not be used", troubles):
         outcome = by_rules_in_force(outcome, guard, options.trees)
     title = body = f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
-    with _collect("the comment could not be written", troubles):
+    with collect_troubles("the comment could not be written", troubles):
         title = title_of(outcome, guard, advisory=options.untrusted)
         body = _body(options, event, outcome, guard, _pictures(options, event, client, outcome, troubles), troubles)
     if options.dry_run:
@@ -139,7 +124,7 @@ def publish(
     elif client is not None:
         _tell(options, event, client, outcome, guard, title, body, troubles)
     passed = outcome.exit_code == PASSED and not outcome.is_bootstrap and (guard is None or guard.holds)
-    with _collect("the job summary and outputs could not be written", troubles):
+    with collect_troubles("the job summary and outputs could not be written", troubles):
         append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
         outputs = {
             "verdict": outcome.verdict,
@@ -167,21 +152,6 @@ def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
     """What only the comment would say otherwise, which may not have been written: one line each."""
     refusal = outcome.failure.log.splitlines() if outcome.failure is not None and outcome.failure.refusal else []
     return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
-
-
-@contextmanager
-def _collect(what: str, troubles: list[str]) -> Iterator[None]:
-    """Note an exception raised in here, and go on."""
-    try:
-        yield
-    except (CannotPublish, OSError, AccgateError) as error:
-        troubles.append(f"{what}: {error}")
-    except Exception as error:
-        troubles.append(f"{what}: {_internal(error)}")
-
-
-def _internal(error: Exception) -> str:
-    return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
 def _connected(
@@ -239,7 +209,7 @@ def _guard(options: Options, event: Event, client: Client | None, outcome: Outco
     try:
         guard = guard_of(options.trees, approval)
     except Exception as error:
-        return Guard("unreadable", reason=_internal(error))
+        return Guard("unreadable", reason=internal_error(error))
     if outcome.result is None or guard.state == "unreadable":
         return guard
     by_base = outcome.result.rules == "base"
@@ -255,7 +225,7 @@ def _pictures(
     if client is None or outcome.result is None or not options.picture_branch or options.untrusted or options.dry_run:
         return None
     pictures: list[tuple[str, str] | None] = []
-    with _collect("the picture could not be written, so the comment has it as text", troubles):
+    with collect_troubles("the picture could not be written, so the comment has it as text", troubles):
         pictures.append(push_pictures(client, event, options.picture_branch, outcome.result))
     return pictures[0] if pictures else None
 
@@ -317,15 +287,15 @@ def _tell(
     ended = conclusion(outcome, guard, advisory=options.untrusted)
     state = State(outcome.verdict, "none" if guard is None else guard.state, passed=ended == "success")
     annotations: tuple[Annotation, ...] = ()
-    with _collect("the check run has no annotations", troubles):
+    with collect_troubles("the check run has no annotations", troubles):
         annotations = () if options.untrusted else annotations_of(outcome, guard, options.trees)
     url = None
-    with _collect("the comment was not written", troubles):
+    with collect_troubles("the comment was not written", troubles):
         if not outcome.cancelled:
             key = comment_key(options.trees.config, options.check_name)
             url = put_comment(client, event, key=key, state=state, body=body, when=options.comment)
     summary = f"{body}\n\n[The comment on the pull request]({url})\n" if url else body
-    with _collect("the check run was not written", troubles):
+    with collect_troubles("the check run was not written", troubles):
         loosened = guard is not None and guard.state == "loosened"
         _write_check(options, event, client, ended, title, summary, annotations, troubles, is_loosened=loosened)
 
@@ -360,109 +330,6 @@ def _write_check(
         part=part,
         is_loosened=is_loosened,
     )
-    with _collect("the check run was written, but other jobs of its name were not looked at", troubles):
+    with collect_troubles("the check run was written, but other jobs of its name were not looked at", troubles):
         if settle_rivals(client, event, name=name, part=part, check_run_id=number, ended=allowed):
             troubles.append(SAME_NAME.format(name=name))
-
-
-def trouble(text: str) -> str:
-    """The warning that something could not be published."""
-    return command("warning", text, title="accgate could not publish everything")
-
-
-def state_of(path: Path | None) -> int | None:
-    """The id of the check run that `publish --start` opened; None where it opened none."""
-    try:
-        state = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
-        number = state.get("check_run_id") if isinstance(state, dict) else None
-    except (OSError, ValueError):
-        return None
-    return number if isinstance(number, int) else None
-
-
-def write_state(path: Path | None, check_run_id: int | None) -> None:
-    """Keep the id of the check run for `publish`."""
-    if path is not None:
-        path.write_text(json.dumps({"check_run_id": check_run_id}) + os.linesep, encoding="utf-8")
-
-
-def start(
-    event: Event,
-    client: Client | None,
-    environ: Mapping[str, str],
-    *,
-    check_name: str,
-    branches: tuple[str, ...] = (),
-    fork_environment: str = "",
-    opens: bool = True,
-    say: Callable[[str], None],
-) -> int | None:
-    """Open the check run on the head commit; its id, or None where it is not opened.
-
-    Without `opens` only the event is looked at: another job publishes.
-
-    Raises
-    ------
-    BadInput
-        For an event that must not be evaluated: why, and what to do instead. The check run, the job summary and the
-        outputs say so too.
-    """
-    name = check_run_name(event, check_name, branches=branches)
-    try:
-        refuse(event, client, fork_environment)
-    except BadInput as error:
-        _tell_refusal(event, client, environ, name, str(error), say)
-        raise
-    if client is None or not opens:
-        return None
-    summary = "The models are being evaluated; this check ends with the verdict."
-    try:
-        return open_check_run(client, event, name=name, title="Evaluating", summary=summary)
-    except CannotPublish as error:
-        say(trouble(f"the check run was not opened: {error}"))
-        return None
-
-
-def _tell_refusal(
-    event: Event,
-    client: Client | None,
-    environ: Mapping[str, str],
-    name: str,
-    reason: str,
-    say: Callable[[str], None],
-) -> None:
-    """Say that nothing was evaluated, and why, wherever people look; the check run never satisfies a required one."""
-    title, troubles = "Refused: nothing was evaluated", list[str]()
-    say(command("error", reason, title=name))
-    body = f"## {title}\n\n{reason[:1].upper()}{reason[1:]}.\n"
-    with _collect("the job summary and outputs could not be written", troubles):
-        append_summary(environ.get("GITHUB_STEP_SUMMARY"), body)
-        outputs = {"verdict": "error", "passed": "false", "summary-markdown": body}
-        write_outputs(environ.get("GITHUB_OUTPUT"), outputs)
-    if client is not None and event.name != "workflow_run":
-        with _collect("the check run was not written (the token of a fork's job can only read)", troubles):
-            finish_check_run(client, event, name=name, conclusion="action_required", title=title, summary=body)
-    for text in troubles:
-        say(trouble(text))
-
-
-def refuse(event: Event, client: Client | None, fork_environment: str = "") -> None:
-    """Refuse an event whose code must not run here: a fork's, unless its run was let into the environment.
-
-    Raises
-    ------
-    BadInput
-        Why, and what to do instead.
-    """
-    if event.name == "pull_request_target":
-        raise BadInput(PULL_REQUEST_TARGET)
-    if event.name == "workflow_run":
-        raise BadInput(WORKFLOW_RUN)
-    if not event.is_fork:
-        return
-    try:
-        allowed = None if client is None else fork_is_allowed(client, event, fork_environment)
-    except CannotPublish as error:
-        raise BadInput(f"{FORK}. Whether somebody approved it cannot be read: {error}") from error
-    if allowed is None:
-        raise BadInput(FORK)

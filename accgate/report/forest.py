@@ -20,7 +20,6 @@ FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
 WIDTH, ROW, TOP = 400, 24, 24  # of the picture, pixels
 NAMES, FIGURES = 124, 48  # left and right of the plotted part
-LETTER = 7.9  # pixels of a bold letter of 14 px, of the widest usual typeface
 LIGHT = {
     "text": "#171c23", "muted": "#525c69", "edge": "#6b7684", "line": "#dce1e7", "bad": "#b42318", "warn": "#865400",
     "good": "#0d6a5e", "zone": "#f9dfdb", "back": "#ffffff",

@@ -16,8 +16,6 @@ from accgate.verdict import (
     sentence,
 )
 
-TABLE_FLIPS = 5
-TABLE_GROUPS = 5
 ANSWERS = {
     "pass": "is not shown to be worse than {first}",
     "regression": "is worse than {first}",

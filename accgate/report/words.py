@@ -85,14 +85,6 @@ def confidence_of(verdict: Verdict) -> str:
     return f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}%"
 
 
-def legend(result: Result) -> str:
-    """What the columns of a report mean."""
-    return (
-        "All scores in points. Gamma: the gate fails when the mean is worse. Theta: the smallest change this run sees "
-        f"with probability 1 - beta. p: adjusted for the number of checks ({result.correction})."
-    )
-
-
 def figures_legend(result: Result) -> str:
     """What the columns of the comment's tables mean."""
     return (
