@@ -66,9 +66,13 @@ def _by_id(records: Iterable[Record], wanted: set[str]) -> dict[str, list[Record
 
 
 def _value(record: Record, name: CostName) -> float | None:
-    """What one answer took; None where nobody measured it, as of a reply that was kept of an earlier run."""
+    """What one answer took; None where nobody measured it, as of a reply that was kept of an earlier run.
+
+    Servers that do not count say 0 tokens for a text, too.
+    """
     if name == "tokens":
-        return None if record.completion_tokens is None else float(record.completion_tokens)
+        count = record.completion_tokens
+        return None if count is None or (not count and record.reply) else float(count)
     return record.seconds if record.seconds > 0.0 and not record.cached else None
 
 
@@ -94,12 +98,14 @@ def _cost(
     right = np.array([_mean(now.get(id_, ()), name) for id_ in ids])
     both = ~(np.isnan(left) | np.isnan(right))
     lacking = int((~both).sum()) - len(failed)
-    if allowed is not None and (lacking > 0 or both.sum() < 2):
-        side = "the reference" if np.isnan(left).any() else "the run"
+    comparable = both.sum() > 1 and left[both].sum() > 0
+    if allowed is not None and (lacking > 0 or not comparable):
+        side = "the reference" if not np.nansum(left) or np.isnan(left).any() else "the run"
         counted = "counted tokens" if name == "tokens" else "measured seconds"
         fix = f"; {AGAIN}" if side == "the reference" else "; replies from a cache have none, run without it"
-        return _error(name, allowed, f"{max(lacking, 1):,} of {len(ids):,} samples have no {counted} in {side}{fix}")
-    if both.sum() < 2 or not left[both].sum():
+        share = f"{lacking or len(ids):,} of {len(ids):,}"
+        return _error(name, allowed, f"{share} samples have no {counted} in {side}{fix}")
+    if not comparable:
         return None
     codes = None if evidence.clusters is None else evidence.clusters[both]
     level = alpha if allowed is not None else evidence.design.alpha

@@ -77,7 +77,7 @@ def reply_of(body: Any) -> Reply:
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     finish_reason = finish_reason if isinstance(finish_reason, str) else None
-    prompt_tokens, completion_tokens, reasoning_tokens = (n if isinstance(n, int) else None for n in counts)
+    prompt_tokens, completion_tokens, reasoning_tokens = (n if type(n) is int and n >= 0 else None for n in counts)
     return Reply(
         text,
         finish_reason,

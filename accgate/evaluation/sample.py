@@ -17,6 +17,8 @@ from accgate.metrics import perplexity
 from accgate.records import CUT, Record
 from accgate.tasks import HarnessTask, Messages, Sample, Task, continuation, likeliest_option
 
+ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
+
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
@@ -244,7 +246,10 @@ def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) ->
                 "the engine gives no log-probabilities of a reply's tokens, which [confidence] needs; use vllm or a "
                 'server that has logprobs, or ask the model itself: by = "reply"'
             )
-        return math.exp(sum(reply.logprobs) / len(reply.logprobs)) if reply.logprobs else 0.0
+        for each in reply.logprobs:
+            if not each < ROUNDING:  # NaN, too
+                raise NotScored(f"{each:.4g} stands among the log-probabilities of the reply's tokens")
+        return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
     matches = re.findall(task.confidence.regex, text)
     share = _share(matches[-1]) if matches else None
     if share is None and unread:

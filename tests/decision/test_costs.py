@@ -150,6 +150,10 @@ def half(at: int) -> dict[str, Any]:
     return tokens()(at) if at % 2 else {}
 
 
+def half_of_none(at: int) -> dict[str, Any]:
+    return {"completion_tokens": 0}
+
+
 @pytest.mark.parametrize(
     ("recorded", "ran", "message"),
     [
@@ -157,6 +161,8 @@ def half(at: int) -> dict[str, Any]:
         (half, tokens(), "60 of 120 samples have no counted tokens in the reference"),
         (tokens(), lambda _: {}, "have no counted tokens in the run"),
         (tokens(), half, "60 of 120 samples have no counted tokens in the run"),
+        (tokens(), lambda _: {"completion_tokens": 0, "reply": "a text"}, "120 of 120 samples have no counted tokens"),
+        (half_of_none, tokens(), "120 of 120 samples have no counted tokens in the reference"),
     ],
 )
 def test_a_gate_without_its_figures_is_an_error_and_no_pass(

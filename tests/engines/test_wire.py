@@ -69,6 +69,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
             Reply("4", reasoning_tokens=3),
         ),
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
+        ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": True, "completion_tokens": -5}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
     ],
 )  # fmt: skip

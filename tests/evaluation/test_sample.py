@@ -183,6 +183,11 @@ def test_the_tokens_of_a_reply_give_the_geometric_mean_of_their_probabilities(tm
     engine = Oracle({"1 + 1": Reply("2", logprobs=(math.log(0.5), math.log(0.125)))})
     assert asked(task, engine).confidence == pytest.approx(0.25)
     assert engine.asked[0].logprobs
+    assert asked(task, Oracle({"1 + 1": Reply("2", logprobs=(1e-7,))})).confidence == 1.0
+    for broken in (math.nan, 0.5, math.inf):
+        lost = asked(task, Oracle({"1 + 1": Reply("2", logprobs=(-0.5, broken))}))
+        assert (lost.score, lost.confidence) == (None, None)
+        assert "among the log-probabilities of the reply's tokens" in str(lost.error)
     with pytest.raises(CannotEvaluate, match="gives no log-probabilities"):
         asked(task, Oracle({"1 + 1": "2"}))
 
