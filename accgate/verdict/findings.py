@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from accgate.design import oriented
 from accgate.text import figure, visible
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
@@ -23,7 +24,12 @@ def loss_of(verdict: Figures) -> float | None:
     before, now = verdict.reference.mean, verdict.candidate.mean
     if before is None or now is None or not math.isfinite(before - now):
         return None
-    return before - now if verdict.higher_is_better else now - before
+    return oriented(before - now, verdict.higher_is_better)
+
+
+def mean_change(verdict: Figures) -> float | None:
+    """The difference of the means, points; that of a run that stopped early lies in its interval too."""
+    return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
 
 
 def digits_of(verdict: Figures) -> int:

@@ -18,12 +18,12 @@ from accgate.report.html.checks import Pictures, pictures_of, told
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import policy_hash
-from accgate.report.html.overview import change, forest_of, moved_by, started, stats_of
+from accgate.report.html.overview import change, forest_of, started, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of
 from accgate.text import figure, p_text, visible
-from accgate.verdict import drift_sentence, other_rules, readings_sentence
+from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
@@ -79,7 +79,7 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        return change(moved) if (moved := moved_by(self.verdict)) is not None else ""
+        return change(moved) if (moved := mean_change(self.verdict)) is not None else ""
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
