@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from accgate.design import oriented
 from accgate.text import figure, visible
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
@@ -24,7 +23,7 @@ def loss_of(verdict: Figures) -> float | None:
     before, now = verdict.reference.mean, verdict.candidate.mean
     if before is None or now is None or not math.isfinite(before - now):
         return None
-    return oriented(before - now, verdict.higher_is_better)
+    return before - now if verdict.higher_is_better else now - before
 
 
 def mean_change(verdict: Figures) -> float | None:

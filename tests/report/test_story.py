@@ -167,7 +167,7 @@ def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
     bounds = [scale_of([row.place for row in rows_of([*checks, *more])]) for more in ((), (wide,))]
     assert bounds[1].high - bounds[1].low < 3 * (
         bounds[0].high - bounds[0].low
-    )  # one check does not squeeze the others
+    )  # one does not squeeze the rest
     assert forest_files(checks[:1]) == {}
     assert text_plot(checks[:1]) is None
     hostile = [replace(verdict, task='<b>"&', model="]]>") for verdict in checks[:2]]
