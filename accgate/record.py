@@ -89,7 +89,7 @@ def record(
         _refuse_replaced(checks, reason)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     how = _How(commit, replies, runs, twice, reason)
-    return _written(evaluated, how, added, resume=resume)
+    return _write(evaluated, how, added, resume=resume)
 
 
 def record_shard(
@@ -142,7 +142,7 @@ def record_merged(
     _refuse_replaced(checks, reason)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
-    return _written(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
+    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -182,7 +182,7 @@ class _How:
     reason: str | None
 
 
-def _written(
+def _write(
     evaluated: EvaluatedRun, how: _How, added: Mapping[tuple[str, str], Reference], *, resume: bool = False
 ) -> list[Path]:
     """Write the reference of every check, or add to those that are `added` to."""

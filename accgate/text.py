@@ -124,10 +124,10 @@ def number(value: float | None, digits: int = 2) -> str:
     return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
 
 
-def signed(value: float | None) -> str:
+def signed_number(value: float | None) -> str:
     """A difference with its sign.
 
-    >>> signed(1.5), signed(-2.25), signed(None)
+    >>> signed_number(1.5), signed_number(-2.25), signed_number(None)
     ('+1.50', '-2.25', '-')
     """
     text = number(value)

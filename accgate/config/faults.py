@@ -9,7 +9,7 @@ from typing import Any
 
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
-from accgate.errors import BadInput, Key, dotted
+from accgate.errors import BadInput, Key, key_text
 from accgate.inputs import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
@@ -60,7 +60,7 @@ def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str
         if other != name:
             yield (
                 (kind, name),
-                f"differs from {dotted((kind, other))} only in upper and lower case; rename one of the two",
+                f"differs from {key_text((kind, other))} only in upper and lower case; rename one of the two",
             )
 
 

@@ -74,7 +74,7 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
     level = verdict.alpha / (2 * len(counts))
     tables = [_table(case, verdict.n, level, counts, any_stop=groups.any_stop) for case in cases]
     rows = tables[0] if len(tables) == 1 else [_hull(*both) for both in zip(*tables, strict=True)]
-    failed = _failed(evidence, verdict.n)
+    failed = _failed_counts(evidence, verdict.n)
     adjusted = _holm([row.p_value for row in rows], len(counts))
     rows = [
         replace(row, p_adjusted=adjusted_p, errors=failed[row.name], stands_out=_stands_out(row, 2.0 * level))
@@ -98,7 +98,7 @@ def _stands_out(row: GroupFigures, level: float) -> bool:
     return row.p_value <= level and not low <= 0.0 <= high
 
 
-def _failed(evidence: Evidence, n: int) -> Counter[str]:
+def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
     """How many of the first n samples failed, by group."""
     assert evidence.groups is not None
     candidate = order_by_cluster(evidence).candidate

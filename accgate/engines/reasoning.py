@@ -84,7 +84,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
     for form in (_harmony, _granite):
         if (split := form(text, cut)) is not None:
             return split
-    return _marked(text)
+    return _split_marks(text)
 
 
 def opened_by(prompt: str) -> str:
@@ -134,7 +134,7 @@ class _Thought:
     end: int | None
 
 
-def _marked(text: str) -> Split:
+def _split_marks(text: str) -> Split:
     """A reply whose thoughts stand between marks."""
     before, at = "", 0
     thoughts: list[str] = []
@@ -144,14 +144,12 @@ def _marked(text: str) -> Split:
         unopened = unopened or (not at and inner.start == 0 and bool(text[inner].strip()))
         thoughts.append(text[inner])
         if thought.end is None:
-            return Split(None, _joined(thoughts), unopened)
+            return Split(None, _join(thoughts), unopened)
         before += text[at : thought.start] if text[at : thought.start].strip() else ""
         at = thought.end
     if not at:
         return Split(text)
-    return Split(
-        _unwrapped(before + text[at:] if before else _without_blank_lines(text[at:])), _joined(thoughts), unopened
-    )
+    return Split(_unwrap(before + text[at:] if before else _without_blank_lines(text[at:])), _join(thoughts), unopened)
 
 
 def _thoughts(text: str) -> Iterator[_Thought]:
@@ -213,12 +211,12 @@ def _without_blank_lines(text: str) -> str:
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     for start, end in WRAPPERS:
         if text.lstrip().startswith(start):
             return text.lstrip().removeprefix(start).partition(end)[0].strip("\n")
     return text
 
 
-def _joined(thoughts: list[str]) -> str | None:
+def _join(thoughts: list[str]) -> str | None:
     return "\n\n".join(each.strip() for each in thoughts if each.strip()) or None

@@ -167,11 +167,11 @@ class RecordedEngine:
         scale = self._options.scale or 1.0
         after = row.attacked
         if after is not None:
-            after = tuple(_scaled(each, scale) for each in after) if isinstance(after, tuple) else after * scale
+            after = tuple(_in_points(each, scale) for each in after) if isinstance(after, tuple) else after * scale
         return Reply(
             row.reply,
             row.finish_reason,
-            score=_scaled(row.score, scale),
+            score=_in_points(row.score, scale),
             confidence=row.confidence,
             attacked=after,
             reasoning=row.reasoning,
@@ -207,7 +207,7 @@ def recording_path(model: str, folder: Path) -> Path:
     return path_in(folder, model)
 
 
-def _scaled(score: float | None, scale: float) -> float | None:
+def _in_points(score: float | None, scale: float) -> float | None:
     return None if score is None else score * scale
 
 

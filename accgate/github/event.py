@@ -317,7 +317,7 @@ class Head:
 
 
 def read_head(client: Client, event: Event) -> Head:
-    """The head of the event's pull request as it is now; call it inside `promised`."""
+    """The head of the event's pull request as it is now; call it inside `as_promised`."""
     pull = client.get(f"/repos/{event.repository}/pulls/{event.number}", needs="pull-requests: read")
     head = pull["head"]
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head["sha"]):

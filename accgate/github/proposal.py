@@ -18,7 +18,7 @@ from accgate.github.api import (
     MissingPermission,
     Refused,
     Uncertain,
-    promised,
+    as_promised,
 )
 from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
@@ -95,7 +95,7 @@ def propose(
         )
     client = connect(event)
     try:
-        with promised(f"{event.repository}#{event.number}"):
+        with as_promised(f"{event.repository}#{event.number}"):
             done = _proposal(client, event, options, request)
         text = f"{link(done.text, done.url)}.\n\n{GUARD}" if done.url else plain(f"{done.text}.")
         text += f"\n\n{NO_RUN}" if done.url and options.how == "commit" else ""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, dotted
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -49,7 +49,7 @@ class TomlFile:
 
     def error(self, key: Key, message: str) -> str:
         """`file:line: key: message`, as every message about a key reads."""
-        return f"{self.path}:{self.line(key)}: {dotted(key)}: {message}"
+        return f"{self.path}:{self.line(key)}: {key_text(key)}: {message}"
 
     @contextmanager
     def locating(self, key: Key = ()) -> Iterator[None]:
@@ -122,14 +122,14 @@ def parsed_toml(path: Path, text: str) -> TomlFile:
     BadInput
         When the text is not TOML, too deep, or holds numbers that nothing here takes.
     """
-    file = TomlFile(path, text, _parsed(path, text))
+    file = TomlFile(path, text, _parse(path, text))
     huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
     if huge:
         raise locate_faults(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
     return file
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -73,7 +73,7 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
         return TypeAdapter(shape).validate_python(dict(table))
     except ValidationError as error:
         faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
-        raise KeyFaults(*((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
+        raise KeyFaults(*((key + tuple(f["loc"]), _fault_text(f, shape)) for f in faults)) from error
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
@@ -83,7 +83,7 @@ def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str
     return [fault for fault in faults if fault["type"] != "missing" or tuple(fault["loc"]) not in meant]
 
 
-def _explained(fault: Mapping[str, Any], shape: Any) -> str:
+def _fault_text(fault: Mapping[str, Any], shape: Any) -> str:
     """One fault in words, with the fix."""
     kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind == "unexpected_keyword_argument":

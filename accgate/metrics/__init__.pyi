@@ -1,7 +1,7 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
 from .calls import CALLS, calls_fault, with_tools
 from .code import code_files, files_digest
-from .equality import boxed
+from .equality import box_content
 from .kinds import PARTS, perplexity
 from .metric import BadOption, Entry, Kind, Metric, UnknownMetric
 from .numbers import READING, number_in
@@ -22,7 +22,7 @@ __all__ = [
     "aggregate",
     "aggregate_entries",
     "aggregate_names",
-    "boxed",
+    "box_content",
     "calls_fault",
     "code_digest",
     "code_files",

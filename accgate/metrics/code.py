@@ -193,9 +193,9 @@ def _watch() -> None:
     """Look at every file that is opened from now on; a hook cannot be removed again."""
     if not _hooks:
         _hooks.append(True)
-        sys.addaudithook(_opened)
+        sys.addaudithook(_on_open)
 
 
-def _opened(event: str, arguments: tuple[Any, ...]) -> None:
+def _on_open(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("open", "import") and (code := getattr(_running, "code", None)) is not None:
         code.refuse(arguments[0] if event == "open" else arguments[1])

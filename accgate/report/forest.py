@@ -149,12 +149,12 @@ class Scale:
 def description_of(rows: Sequence[Row]) -> str:
     """What the picture shows, for those who cannot see it."""
     worse = [row for row in rows if row.verdict == "regression"]
-    beyond = f"{_called(worse[0])} fell {worse[0].shown.lstrip('−')}" if len(worse) == 1 else ""
+    beyond = f"{_full_name(worse[0])} fell {worse[0].shown.lstrip('−')}" if len(worse) == 1 else ""
     several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
     return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
 
 
-def _called(row: Row) -> str:
+def _full_name(row: Row) -> str:
     return f"{row.name} on {row.model}" if row.model else row.name
 
 
@@ -177,7 +177,7 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool = False) -> str | None:
             model = row.model
             y += 28.0
             parts.append(f'<text x="0" y="{y - 8:g}" class="m">{_fit(model, 46)}</text>')
-        parts += _drawn(row, scale, y + 12, tokens)
+        parts += _row_svg(row, scale, y + 12, tokens)
         y += ROW
     parts += _legend(rows, tokens, height - 12)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
@@ -207,7 +207,7 @@ def _axis(scale: Scale, tokens: dict[str, str], bottom: float) -> list[str]:
     return parts
 
 
-def _drawn(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[str]:
+def _row_svg(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[str]:
     kind = {"regression": "bad", "pass": "good"}.get(row.verdict, "warn")
     place, colour, x = row.place, tokens[kind], scale.at(row.place.change)
     low, high = place.ends or (place.change, place.change)
@@ -322,13 +322,13 @@ def text_plot(checks: Sequence[Verdict], *, width: int = 38) -> str | None:
         if row.model != model:
             model = row.model
             lines.append(clip(model, width, "…"))
-        name = _padded(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
+        name = _pad(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
         bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
         lines.append(f"{name}{bar}{row.shown:>{figures}}".rstrip())
     return "\n".join(lines)
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - len(text))
 
 

@@ -17,7 +17,7 @@ from accgate.report.forest import text_plot
 from accgate.report.groups import GROUP_HEADINGS
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, HEADINGS, ROOMS, FlipsByCheck, Room, checks_of, shorten_result
-from accgate.text import clip, number, signed, visible
+from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def environment() -> InertEnvironment:
         "summary": lambda text: Markup(summary("-" if text is None else text)),
         "fenced": lambda text, language="text": Markup(fence(text, language)),
         "number": number,
-        "signed": signed,
+        "signed": signed_number,
     }
     return InertEnvironment(cell, filters)
 

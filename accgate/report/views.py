@@ -284,13 +284,13 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Reference", figure(verdict.reference.mean, 2)),
         ("Candidate", figure(verdict.candidate.mean, 2)),
         ("Difference", figure(mean_change(verdict), 2, sign=True)),
-        ("Difference, corrected for the early stop", _corrected(verdict)),
+        ("Difference, corrected for the early stop", _corrected_difference(verdict)),
         (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
         ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
         ("theta: smallest visible drop", f"{seen}{asked}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
-        ("p, adjusted for all checks", _adjusted(verdict)),
+        ("p, adjusted for all checks", _adjusted_p(verdict)),
         ("alpha, beta", f"{alpha:.4g}, {verdict.beta:g}"),
         ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
         ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
@@ -298,12 +298,12 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
 
 
-def _corrected(verdict: Verdict) -> str | None:
+def _corrected_difference(verdict: Verdict) -> str | None:
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
     return figure(verdict.difference, 2, sign=True) if is_other else None
 
 
-def _adjusted(verdict: Verdict) -> str | None:
+def _adjusted_p(verdict: Verdict) -> str | None:
     return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 

@@ -157,18 +157,18 @@ class Files(NamedTuple):
 
 def streams_of(walls: Walls, program: Program) -> Files:
     """Files for a program; one without input reads nothing, and prints where its errors go, for nobody to read."""
-    report = unnamed(walls.folder, os.O_RDWR)
+    report = unnamed_file(walls.folder, os.O_RDWR)
     if program.input is None:
-        output = unnamed(walls.folder, os.O_WRONLY)
+        output = unnamed_file(walls.folder, os.O_WRONLY)
         return Files(output, output, output, report)
-    given, output = unnamed(walls.folder, os.O_RDONLY), unnamed(walls.folder, os.O_WRONLY)
+    given, output = unnamed_file(walls.folder, os.O_RDONLY), unnamed_file(walls.folder, os.O_WRONLY)
     waiting = memoryview(program.input.encode("utf-8", "surrogateescape"))
     while waiting:
         waiting = waiting[os.write(given.outer, waiting) :]
-    return Files(given, output, unnamed(walls.folder, os.O_WRONLY), report)
+    return Files(given, output, unnamed_file(walls.folder, os.O_WRONLY), report)
 
 
-def unnamed(folder: str, access: int) -> File:
+def unnamed_file(folder: str, access: int) -> File:
     """A new file without a name, of which the program has this access and the worker the other."""
     path = f"{folder}/stream"
     outer = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)

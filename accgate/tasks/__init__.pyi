@@ -31,7 +31,7 @@ from .schema import (
     Share,
 )
 from .task import WORDING, Task, build_task, load_task, stored_task
-from .tools import reply_json, said_in
+from .tools import parse_reply, reply_json
 
 __all__ = [
     "ENDINGS",
@@ -69,13 +69,13 @@ __all__ = [
     "load_from_harness",
     "load_task",
     "numbered_ids",
+    "parse_reply",
     "picture_file",
     "read_definition",
     "read_rows",
     "reply_json",
     "request_text",
     "responses_of",
-    "said_in",
     "sample_id",
     "scale_of",
     "stored_task",

@@ -76,7 +76,7 @@ def messages_of(
     if isinstance(written, str):
         values = json_list("messages", render(written, row, examples, names, in_order=True))
     else:
-        values = [_filled(message, row, examples, names) for message in written]
+        values = [_fill(message, row, examples, names) for message in written]
     messages = tuple(_message(value, f"messages[{number}]") for number, value in enumerate(values))
     if not messages:
         raise CannotRender("messages gives an empty list; a conversation needs a message")
@@ -88,7 +88,7 @@ def messages_of(
     return messages
 
 
-def _filled(
+def _fill(
     message: Mapping[str, Any], row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]], names: Any
 ) -> dict[str, Any]:
     filled = dict(message)

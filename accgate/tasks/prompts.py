@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accgate.tasks.packed import unpacked
+from accgate.tasks.packed import unpack
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -35,7 +35,7 @@ def _environment(in_order: bool) -> SandboxedEnvironment:
     environment = PromptEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_printable)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": not in_order}
     del environment.filters["random"], environment.globals["lipsum"]  # a prompt is the same in every run
-    environment.filters["unpacked"] = unpacked
+    environment.filters["unpacked"] = unpack
     return environment
 
 

@@ -136,7 +136,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Said:
+class ToolReply:
     """A reply of a model that has tools: its text, and its calls as (name, arguments); arguments may be no object."""
 
     content: str
@@ -168,32 +168,34 @@ def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is Python's, not JSON's")
 
 
-def said_in(reply: str) -> Said:
+def parse_reply(reply: str) -> ToolReply:
     """What `reply_json` wrote; a text of another form is the content.
 
-    >>> said_in(reply_json("", [("weather", '{"city": "Rome"')]))
-    Said(content='', calls=(('weather', '{"city": "Rome"'),))
+    >>> parse_reply(reply_json("", [("weather", '{"city": "Rome"')]))
+    ToolReply(content='', calls=(('weather', '{"city": "Rome"'),))
     """
     try:
         value = json.loads(reply)
         calls = tuple((call["name"], call["arguments"]) for call in value["tool_calls"])
         content = value["content"] or ""
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Said(reply)
-    is_said = set(value) == {"content", "tool_calls"} and isinstance(content, str)
-    return Said(content, calls) if is_said and all(isinstance(name, str) for name, _ in calls) else Said(reply)
+        return ToolReply(reply)
+    is_ours = set(value) == {"content", "tool_calls"} and isinstance(content, str)
+    return (
+        ToolReply(content, calls) if is_ours and all(isinstance(name, str) for name, _ in calls) else ToolReply(reply)
+    )
 
 
-def calls_answer(said: Said) -> str | None:
+def calls_answer(reply: ToolReply) -> str | None:
     """The calls as the answer: a JSON list, empty where the model answers by text; None where nothing was read.
 
     That is an empty reply, or one with a call in its text that the server did not read.
 
-    >>> calls_answer(Said("", (("weather", {"city": "Rome"}),)))
+    >>> calls_answer(ToolReply("", (("weather", {"city": "Rome"}),)))
     '[{"name": "weather", "arguments": {"city": "Rome"}}]'
-    >>> calls_answer(Said("It is warm.")), calls_answer(Said("")), calls_answer(Said("<tool_call>{"))
+    >>> calls_answer(ToolReply("It is warm.")), calls_answer(ToolReply("")), calls_answer(ToolReply("<tool_call>{"))
     ('[]', None, None)
     """
-    if not said.calls and (not said.content.strip() or UNREAD_CALL.search(said.content)):
+    if not reply.calls and (not reply.content.strip() or UNREAD_CALL.search(reply.content)):
         return None
-    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in said.calls], ensure_ascii=False)
+    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in reply.calls], ensure_ascii=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed
+from accgate.text import number, p_relation, signed_number
 from accgate.verdict.figures import Figures
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.sentences import (
@@ -120,14 +120,14 @@ def _means(verdict: Figures) -> str:
     interval = ""
     if verdict.interval is not None:
         level = f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}"
-        low, high = map(signed, verdict.interval.two_sided)
+        low, high = map(signed_number, verdict.interval.two_sided)
         interval = f" ({level}% interval {low} to {high})"
     points, early = "" if verdict.statistic else " points", ""
     if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {signed(verdict.difference)}"
+        early = f"; with the early stop taken into account {signed_number(verdict.difference)}"
     return (
         f"{side}'s {what_of(verdict)} is {number(before.mean)}{size}, the candidate's {number(now.mean)} on "
-        f"{now.n:,}: a difference of {signed(verdict.difference_raw)}{points}{early}{interval}."
+        f"{now.n:,}: a difference of {signed_number(verdict.difference_raw)}{points}{early}{interval}."
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import BadInput, dotted
+from accgate.errors import BadInput, key_text
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table_of
 from tests.cases import each
@@ -228,7 +228,7 @@ def test_keys_are_found_whatever_values_stand_before_them(parts: list[tuple[str,
 @settings(deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"])), min_size=1, max_size=4))
 def test_a_key_in_a_message_is_toml_that_names_the_key_and_stays_on_one_line(key: list[str]) -> None:
-    text = dotted(tuple(key))
+    text = key_text(tuple(key))
     assert text.isprintable()
     value = tomllib.loads(f"{text} = 1")
     for part in key:

@@ -165,9 +165,7 @@ def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
     assert max(map(len, plot.splitlines())) <= 38
     wide = replace(checks[0], interval=Interval(9.0, (-90.0, 90.0)))
     bounds = [scale_of([row.place for row in rows_of([*checks, *more])]) for more in ((), (wide,))]
-    assert bounds[1].high - bounds[1].low < 3 * (
-        bounds[0].high - bounds[0].low
-    )  # one does not squeeze the rest
+    assert bounds[1].high - bounds[1].low < 3 * (bounds[0].high - bounds[0].low)  # one does not squeeze the rest
     assert forest_files(checks[:1]) == {}
     assert text_plot(checks[:1]) is None
     hostile = [replace(verdict, task='<b>"&', model="]]>") for verdict in checks[:2]]

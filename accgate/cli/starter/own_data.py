@@ -67,7 +67,7 @@ def own_task(
         prompt, answer = _guess_fields(data, rows, prompt, answer)
     for field, option in ((prompt, "--prompt-field"), (answer, "--answer-field")):
         _refuse_gaps(data, rows, field, option)
-    scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _named(metric)
+    scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _scoring_by(metric)
     task = _name_of(data)
     about: tuple[str, ...] = (
         f"{shown or data}: {len(rows):,} rows",
@@ -166,7 +166,7 @@ def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
     return _Scoring("rouge_l", "the answers are long; the words that a reply shares with them count", max_tokens=512)
 
 
-def _named(metric: str) -> _Scoring:
+def _scoring_by(metric: str) -> _Scoring:
     from accgate.metrics import UnknownMetric, get
 
     try:

@@ -8,8 +8,8 @@ from .answers import (
     Refused,
     Uncertain,
     Unreadable,
+    as_promised,
     number_at,
-    promised,
     text_at,
 )
 from .client import Client
@@ -29,7 +29,7 @@ __all__ = [
     "Refused",
     "Uncertain",
     "Unreadable",
+    "as_promised",
     "number_at",
-    "promised",
     "text_at",
 ]

@@ -170,7 +170,7 @@ class Client:
                     continue
                 if answer.status >= 400:
                     raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
-                url, params, redirected = self._redirected(what, url, answer), None, redirected + 1
+                url, params, redirected = self._new_address(what, url, answer), None, redirected + 1
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
                 continue
@@ -195,7 +195,7 @@ class Client:
             return Trouble("the answer is not JSON", sent=True)
         return None
 
-    def _redirected(self, what: str, url: str, answer: Answer) -> str:
+    def _new_address(self, what: str, url: str, answer: Answer) -> str:
         """The new address of a moved repository, which must be on the same server: the token goes to no other."""
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:

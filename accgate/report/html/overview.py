@@ -221,11 +221,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def started(result: Result) -> str:
+def start_text(result: Result) -> str:
     """When the run began.
 
     >>> from accgate.result import Result
-    >>> started(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))
+    >>> start_text(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))
     '22 November 2026, 07:04 UTC'
     """
     try:

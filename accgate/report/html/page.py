@@ -14,11 +14,11 @@ from accgate.report.contrast import Setting, settings_of
 from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
 from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
-from accgate.report.html.checks import Pictures, pictures_of, told
+from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import policy_hash
-from accgate.report.html.overview import change, forest_of, started, stats_of
+from accgate.report.html.overview import change, forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of
@@ -160,7 +160,7 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
         "next": [[Words(_plain(part.text), part.is_code) for part in step.words] for step in story.steps],
         "tally": tally,
         "stats": stats_of(result),
-        "started": started(result),
+        "started": start_text(result),
         "rules": RULES[result.rules],
     }
 
@@ -208,7 +208,7 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
     return Section(
         at,
         verdict,
-        told(verdict, first=at == 0),
+        outcome_text(verdict, first=at == 0),
         tuple(steps),
         notes,
         settings_of(verdict),
