@@ -136,7 +136,7 @@ def record_merged(
     """
     config, recording = _config(config), recording_of_shards(folders)
     if recording is None:
-        raise BadInput(f"{folders[0]}: is of `accgate run --shard`, not of `accgate record --shard`")
+        raise BadInput(f"{folders[0]}: comes from `accgate run --shard`, not from `accgate record --shard`")
     runs, twice = recording
     checks = _checks(config, 2 if twice else runs)
     _refuse_replaced(checks, reason)

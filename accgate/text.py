@@ -48,7 +48,7 @@ def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def path_text(path: Sequence[str]) -> str:
-    """The name of a place in tables, as TOML writes it: a part that holds a dot stands in quotes.
+    """The name of a place in tables, as TOML writes it: a part that holds a dot is in quotes.
 
     >>> path_text(["options", "n_ctx"]), path_text(["options", "rope.scale"])
     ('options.n_ctx', 'options."rope.scale"')

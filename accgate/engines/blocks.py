@@ -42,7 +42,7 @@ class Blocks:
                 if _cached_tokens(ready) == _cached_tokens(response) == begin:
                     self._prompts[slot] = tokens
                     return response
-                tokens = []  # the slot, or the prompt, has others than was thought
+                tokens = []  # the slot or the prompt holds other tokens than assumed
             response = handle({**body, **cached, "cache_prompt": False})
             self._prompts[slot] = tokens
             return response

@@ -31,7 +31,7 @@ def served_of(body: Any) -> Served:
 
 
 def identity_of(engine: object) -> Identity | None:
-    """Who answers for an engine that asks servers; None of others, which load what they answer with."""
+    """Who answers for an engine that asks servers; None for other engines, which load what they answer with."""
     identity = getattr(engine, "identity", None)
     return identity if isinstance(identity, Identity) else None
 
@@ -94,7 +94,7 @@ class Identity:
         self._listed = dict(listed)
 
     def expect(self, earlier: Mapping[str, Any], where: str) -> None:
-        """Take what an earlier part of the run was answered by, as `settings` had it.
+        """Start from what answered an earlier part of the run, as `settings` recorded it.
 
         Raises
         ------
@@ -152,7 +152,7 @@ def _change_fault(place: str, what: str, before: str, now: str, more: str = "") 
 
 
 def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Refuse a server that says something else of its model than before.
+    """Refuse a server that describes its model differently than before.
 
     Raises
     ------

@@ -127,7 +127,7 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _Thought:
-    """Where a thought stands with its marks, and what is within; `end` is None for one that nothing closes."""
+    """The place of a thought with its marks, and the text between them; `end` is None for one that nothing closes."""
 
     start: int
     inner: tuple[int, int]
@@ -200,7 +200,7 @@ def _are_mentioned(text: str, at: int, mark: _Mark, close: _Mark) -> bool:
 
 
 def _is_alone(text: str, mark: _Mark) -> bool:
-    """Whether nothing else stands on a mark's line."""
+    """Whether a mark is alone on its line."""
     end = text.find("\n", mark.end)
     line = text[text.rfind("\n", 0, mark.start) + 1 : mark.start] + text[mark.end : len(text) if end < 0 else end]
     return not line.strip()

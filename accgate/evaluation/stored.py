@@ -95,7 +95,7 @@ def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: 
     check_points(list(records.values()), check.task, paths)
     keys = [(sample.id, repeat) for sample in check.task.samples for repeat in range(check.repeats)]
     if unknown := sorted({id_ for id_, _ in records.keys() - set(keys)}):
-        raise BadInput(f"{paths.records}: {len(unknown)} ids are of no sample of this check: {some_of(unknown)}")
+        raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
     present = [records[key] for key in keys if key in records]
     if assignment_of(check, info).is_beyond(present):
         return EvaluatedCheck(check, Evaluation(tuple(present), complete=False))

@@ -72,7 +72,7 @@ def read_outcome(
     if cancelled:
         return Outcome(cancelled=True)
     if not path.exists():
-        # Of a larger number a process would exit with the lowest 8 bits: 256 would pass.
+        # A process exits with the lowest 8 bits of a larger number: 256 would pass.
         code = exit_code if exit_code is not None and 0 < exit_code < 256 else CANNOT_EVALUATE
         return Outcome(failure=Failure(code, "" if untrusted else _end_of(log)))
     try:

@@ -123,8 +123,8 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     assert command is not None
     if options.recorded != "success":
         raise Refused(
-            f"recording them ended with {options.recorded}; its log in {event.run_url} says why. Then write /accgate "
-            "accept REASON again"
+            f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
+            "then write /accgate accept REASON again"
         )
     user = request.comment.user
     if not is_writer(client, event, {"login": user.login, "type": user.type}):  # it may have been taken away by now

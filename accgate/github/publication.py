@@ -185,7 +185,7 @@ def _connect(
 def _verify(options: Options, outcome: Outcome) -> Outcome:
     """The outcome as the records give it by the rules in force; one that does not follow from them is a failure.
 
-    Of a fork only the small result is taken, which is advisory. A cancelled run has none.
+    From a fork only the small result is used, and it is advisory. A cancelled run has none.
     """
     if outcome.result is None or options.untrusted:
         return outcome

@@ -53,7 +53,7 @@ class TomlFile:
 
     @contextmanager
     def locating(self, key: Key = ()) -> Iterator[None]:
-        """Add file and line to the faults of values that stand in the table at `key`.
+        """Add file and line to the faults of values in the table at `key`.
 
         Raises
         ------
@@ -158,7 +158,7 @@ def _syntax_message(path: Path, text: str, message: str) -> str:
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
     fact = message[: place.start()] if place else message
     if re.match(r"Cannot (declare|overwrite|mutate|redefine)|Duplicate", fact):
-        fix = "each table and key may stand once; rename or remove one of the two"
+        fix = "each table and key may appear once; rename or remove one of the two"
     else:
         fix = "see https://toml.io for the syntax"
     return f"{path}:{line}: is not valid TOML: {fact}; {fix}"
@@ -223,7 +223,7 @@ def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: 
 
 
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
-    """Every path of a parsed value with what stands there, those through arrays with their indices."""
+    """Every path of a parsed value with the value there, those through arrays with their indices."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(parsed, dict):
         items = parsed.items()

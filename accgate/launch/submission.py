@@ -19,7 +19,7 @@ def submit(text: str, command: Sequence[str]) -> str:
     """
     if shutil.which(command[0]) is None:
         raise CannotEvaluate(
-            f"there is no {command[0]} here; leave --submit out and take the file to where the cluster's commands are"
+            f"there is no {command[0]} here; copy the file to a machine that has the cluster's commands"
         )
     done = subprocess.run([*command], input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:

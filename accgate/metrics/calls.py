@@ -100,7 +100,7 @@ def _exact_call(call: Mapping[str, Any]) -> Call:
     if isinstance(arguments, str):
         arguments = json.loads(arguments)
     if not isinstance(arguments, dict):
-        raise ValueError(f"gives {call['name']!r} arguments that are no object; {FORM}")
+        raise ValueError(f"gives {call['name']!r} arguments that are not an object; {FORM}")
     return Call(_name(call["name"]), {key: [_as_allowed(value)] for key, value in arguments.items()})
 
 

@@ -173,7 +173,7 @@ class OwnCode:
         path = os.path.realpath(os.fsdecode(name))
         if path not in self._files and _is_within(path, self._trees) and not _is_within(path, INSTALLED):
             fix = "put it beside the metric, and import it or write its name in the code as one text"
-            raise ReadsOutside(f"{path}: the metric's code opens this file, which is no part of the metric; {fix}")
+            raise ReadsOutside(f"{path}: the metric's code opens this file, which is not part of the metric; {fix}")
 
     def refuse_module(self, module: ModuleType) -> None:
         """Refuse a module of these trees that was loaded before; raises as `refuse` does."""

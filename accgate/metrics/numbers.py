@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 Number: TypeAlias = Decimal | Fraction
 
-READING = 2  # raised where the same text is read as another number than before: part of a task's fingerprint
+READING = 2  # raise it where a text is read as another number than before; part of a task's fingerprint
 _LONGEST = 400  # digits before or after the point up to which a decimal is compared with a fraction
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")

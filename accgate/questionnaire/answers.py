@@ -97,7 +97,7 @@ def _of_table(path: Path, name: str | None) -> Side:
     for line, row in read_table(path):
         id_, repeat = id_of(row, path, line), repeat_of(row, path, line)
         if (before := seen.setdefault((id_, repeat), line)) != line:
-            fault = f"stands already on line {before}; each answer must come once"
+            fault = f"is already on line {before}; each answer must come once"
             raise BadInput(f"{path}:{line}: id {id_!r} (repeat {repeat}) {fault}")
         if id_ not in rows or repeat < rows[id_][0]:
             rows[id_] = (repeat, line, row)

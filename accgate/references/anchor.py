@@ -29,7 +29,7 @@ from accgate.stats import anchor_tails, difference_to_anchor, drift_test, normal
 from accgate.verdict import Drift
 
 STRICT = ConfigDict(extra="forbid")
-RESTART = "delete both, and drift is counted anew"
+RESTART = "delete both, and drift is counted afresh"
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)

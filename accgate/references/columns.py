@@ -37,7 +37,7 @@ def value_of(record: Record, column: str) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value as a CSV cell; several numbers stand with spaces between, - where there is none.
+    """A value as a CSV cell; several numbers have spaces between them; `-` where there is none.
 
     >>> cell(0.25), cell([100.0, None]), cell(None)
     ('0.25', '100 -', '')

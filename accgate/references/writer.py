@@ -274,7 +274,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
             f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
         )
     anchor_beside(path)
-    old = read_toml(path, fix="delete it to record anew").data
+    old = read_toml(path, fix="delete it to record afresh").data
     return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
 
 

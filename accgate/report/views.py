@@ -90,7 +90,7 @@ WORDS = {"no-reference": "no reference"}
 
 @dataclass(frozen=True)
 class CheckView:
-    """One check as a template shows it: `row` stands under the headings of the table, texts are one line each.
+    """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
     `interval`. `changed`, `readings`, `set_differently`, `drifted`, `standing_out`, `groups` and `to_do` are None where
@@ -248,7 +248,7 @@ def gamma_of(verdict: Verdict) -> str:
 
 
 def theta_of(verdict: Verdict) -> str:
-    """Theta as the table has it, with the allowed drop; what was asked of a run that failed too early to tell."""
+    """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
     digits, allowed = digits_of(verdict), verdict.allowed_drop
     if verdict.theta is not None:
         return theta_text(verdict)

@@ -40,7 +40,7 @@ class Tests:
     assertions: tuple[Assertion, ...] = ()
 
     def fault(self, values: str) -> str | None:
-        """Why the values that the process gave are no pass; None where each assertion came, and held each time."""
+        """Why the values of the process fail; None where every assertion was reached and held each time."""
         try:
             pairs = [(place, unpack(value)) for place, value in json.loads(values)]
             if pairs.pop()[0] != END:

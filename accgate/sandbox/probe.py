@@ -48,7 +48,7 @@ thread = threading.Thread(target=print)
 thread.start()
 thread.join()
 """
-_MEND = (
+_FIX = (
     "Run accgate on Linux 5.13 or later with Landlock (CONFIG_LSM or lsm= names it, Docker's profile allows it),"
     " or install bubblewrap where user namespaces are allowed."
 )
@@ -58,7 +58,7 @@ class CannotConfine(CannotEvaluate):
     """Nothing here confines a program, so none is run."""
 
     def __init__(self, *tried: str) -> None:
-        super().__init__(f"generated code cannot be confined here, so it is not run: {'; '.join(tried)}.\n{_MEND}")
+        super().__init__(f"generated code cannot be confined here, so it is not run: {'; '.join(tried)}.\n{_FIX}")
 
 
 @functools.cache

@@ -94,7 +94,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Walls, supervise.Bounds]:
     own = (limits[name] for name in ("seconds", "memory", "file_size", "open_files"))
     walls = Walls(folder, ruleset, uid, filtered, *own)
     gc.collect()
-    gc.freeze()  # the collector of a program then leaves the pages alone that it shares with the worker
+    gc.freeze()  # a program's garbage collector then leaves alone the pages that it shares with the worker
     return walls, supervise.Bounds(
         folder, *(limits[name] for name in ("seconds", "wall", "disk", "entries", "threads"))
     )

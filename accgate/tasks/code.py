@@ -133,7 +133,7 @@ def unfenced_code(text: str) -> str:
 
 
 def _is_prose(tree: ast.Module) -> bool:
-    """Whether a text that parses is rather words: `Done`, `42`."""
+    """Whether a text that parses as Python is more likely words: `Done`, `42`."""
     return all(isinstance(node, ast.Expr) and isinstance(node.value, (ast.Name, ast.Constant)) for node in tree.body)
 
 

@@ -183,7 +183,7 @@ def render_list(
     result = render(text, row, examples, names)
     values = json_list(key, result, "list of texts")
     if not all(isinstance(value, str) for value in values):
-        raise CannotRender(f"{key} gives {result[:80]!r}, no JSON list of texts; write {{{{ column | tojson }}}}")
+        raise CannotRender(f"{key} gives {result[:80]!r}, not a JSON list of texts; write {{{{ column | tojson }}}}")
     return values
 
 

@@ -84,7 +84,7 @@ class Task:
 
     @property
     def has_pattern(self) -> bool:
-        """Whether the task itself says where the answer stands in a reply."""
+        """Whether the task itself says where the answer is in a reply."""
         extract = self.extract
         return any(way is not None for way in (extract.form, extract.regex, extract.json_path))
 

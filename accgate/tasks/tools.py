@@ -1,4 +1,4 @@
-"""Functions that a model may call: their schemas, the calls in a reply, and how both stand in a record."""
+"""Functions that a model may call: their schemas, the calls in a reply, and the form of both in a record."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tools_of(values: Any) -> tuple[Mapping[str, Any], ...]:
      'parameters': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}}
     """
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise CannotRender(f"tools is no list of functions; write {EXAMPLE}")
+        raise CannotRender(f"tools is not a list of functions; write {EXAMPLE}")
     tools = tuple(_tool(value, f"tools[{number}]") for number, value in enumerate(values))
     names = [tool["function"]["name"] for tool in tools]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -57,10 +57,10 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
     described = isinstance(value, Mapping) and "function" not in value
     function: Any = value if described else value.get("function") if isinstance(value, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(name := function.get("name"), str) or not name:
-        raise CannotRender(f"{where} is no function with a name; write {EXAMPLE}")
+        raise CannotRender(f"{where} is not a function with a name; write {EXAMPLE}")
     parameters = function.get("parameters", {"type": "object", "properties": {}})
     if not isinstance(parameters, Mapping):
-        raise CannotRender(f"{where}: the parameters of {name!r} are no JSON schema")
+        raise CannotRender(f"{where}: the parameters of {name!r} are not a JSON schema")
     if not described:
         return dict(value)
     # Servers take names of letters, digits, _ and - alone; BFCL renames its functions in the same way.
@@ -117,7 +117,7 @@ def choice_fault(choice: Any) -> str | None:
 def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
     """The calls of an assistant's message, arguments as JSON text, as servers take them."""
     if not isinstance(calls, Sequence) or isinstance(calls, str):
-        raise CannotRender(f"{where}: tool_calls is no list")
+        raise CannotRender(f"{where}: tool_calls is not a list")
     result = []
     for call in calls:
         function = call.get("function", call) if isinstance(call, Mapping) else {}
@@ -144,7 +144,7 @@ class ToolReply:
 
 
 def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
-    """A reply with its calls, as it stands in a record; `calls` has pairs of name and arguments, the latter JSON text.
+    """A reply with its calls, in the form of a record; `calls` has pairs of name and arguments, the latter JSON text.
 
     Text stays text, whatever it looks like, so that a call which a server did not read is none.
 

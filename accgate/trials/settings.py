@@ -67,7 +67,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
     about = reference.about
     if not about.settings:
         raise BadInput(
-            f"{reference.path}: has no settings, so nothing tells what changed since; it was recorded by an earlier "
+            f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
             "version: record it again"
         )
     machine = (

@@ -194,7 +194,7 @@ def _theta(verdict: Figures) -> str:
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
         return f"{shortfall(verdict).capitalize()}."
     if verdict.theta is None and verdict.is_early:
-        return "The run ended early, so that it does not show what the whole run would have seen."
+        return "The run ended early, so it does not show what the whole run would have seen."
     if verdict.theta is None:
         return "The smallest change that this run sees is not known."
     power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
@@ -202,7 +202,7 @@ def _theta(verdict: Figures) -> str:
         return f"{power} No theta is configured, so a pass promises no more."
     target = number(verdict.theta_target + verdict.allowed_drop)
     if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
-        return f"{power} You asked for {target}, so that is enough."
+        return f"{power} You asked for {target}, which is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
     seen = number(verdict.theta + verdict.allowed_drop)
     return f"{power} You asked for {target}; this run resolves only {seen}.{ruled_out}"
@@ -232,7 +232,7 @@ def _failures(verdict: Figures) -> list[Paragraph]:
     failed, n = verdict.candidate.errors, verdict.candidate.n
     if not failed:
         return [("Failed", f"None of {n:,} samples failed.")] if verdict.p_value is not None else []
-    both = "The check was decided with the worst and with the best score for each; a verdict stands where both agree."
+    both = "The check was decided with the worst and with the best score for each; a verdict needs both to agree."
     return [("Failed", f"{failed:,} of {n:,} samples have no score. {both}")]
 
 

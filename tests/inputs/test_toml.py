@@ -91,7 +91,7 @@ def test_a_key_or_table_given_twice_says_to_keep_one(tmp_path: Path, text: str, 
     with pytest.raises(BadInput) as caught:
         read_toml(path, fix="")
     assert caught.value.messages[0].startswith(f"{path}:{line}: is not valid TOML: ")
-    assert caught.value.messages[0].endswith("; each table and key may stand once; rename or remove one of the two")
+    assert caught.value.messages[0].endswith("; each table and key may appear once; rename or remove one of the two")
 
 
 @pytest.mark.parametrize(("name", "why"), [("missing.toml", "No such file or directory; do this"), (".", "directory")])

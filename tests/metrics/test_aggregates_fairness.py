@@ -141,7 +141,7 @@ def test_a_group_that_a_resample_misses_leaves_the_others_to_compare() -> None:
         (
             {"positive": "yes"},
             table(a="tp tn", b="tp"),
-            "positive is 'yes', which is no true label; known are '0'",
+            "positive is 'yes', which is not a true label; known are '0'",
         ),
         ({}, table(a="tp", b="tp"), r"there are 1 true labels \('1'\); say which one is `positive`"),
     ],

@@ -49,7 +49,7 @@ def test_a_name_nearly_right_is_hinted_at() -> None:
         ("selective_accuracy", {"coverage": 0.0}, "coverage must be above 0"),
         ("selective_accuracy", {"coverage": 1.1}, "coverage must be above 0"),
         ("classification_f1", {"average": "macr"}, "give one of 'macro'"),
-        ("classification_f1", {"positive": "1"}, 'positive is for average = "binary" alone'),
+        ("classification_f1", {"positive": "1"}, 'positive is only for average = "binary"'),
         ("pass_at_k", {"k": 0}, "k must be 1 or more"),
         ("majority_vote", {"k": -1}, "k must be 1 or more"),
         ("attack_success_rate", {"attack": -1}, "attack must be 1 or more"),

@@ -100,7 +100,7 @@ NO_CONVERSATION: list[tuple[Any, str]] = [
     ([{"role": "user", "content": "Hi", "tool_calls": [CALL]}], "only the assistant calls tools"),
     ([{"role": "tool", "content": "Hi"}], "has no tool_call_id"),
     ([{"role": "assistant", "tool_calls": [{"name": "f"}]}], "the call of 'f' has no id"),
-    ([{"role": "assistant", "tool_calls": "f"}], "tool_calls is no list"),
+    ([{"role": "assistant", "tool_calls": "f"}], "tool_calls is not a list"),
     ([{"role": "assistant", "tool_calls": [{"function": {}}]}], "a call has no function with a name"),
 ]
 

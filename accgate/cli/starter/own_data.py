@@ -162,7 +162,7 @@ def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
         why = f"the answers are {len(labels)} labels; the last one that a reply names is compared"
         return _Scoring("classification", why, f'{regex}which = "last"\n')
     if all(len(text.split()) <= FEW_WORDS for text in texts):
-        return _Scoring("contains", "the answers are short; a reply that has the answer's very text in it is right")
+        return _Scoring("contains", "the answers are short; a reply that contains the answer's exact text is right")
     return _Scoring("rouge_l", "the answers are long; the words that a reply shares with them count", max_tokens=512)
 
 

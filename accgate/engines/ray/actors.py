@@ -42,7 +42,7 @@ class Spec:
 
 
 def outward(error: AccgateError) -> AccgateError:
-    """An error of the inner engine, with keys as the model's table has them: its options stand in `options.options`."""
+    """An error of the inner engine, with keys as the model's table has them: its options are in `options.options`."""
 
     def outer(key: Key) -> Key:
         return ("options", *key) if key[:1] in (("options",), ("engine",)) else key

@@ -162,7 +162,7 @@ class RayEngine:
         return outcome.value
 
     def describe(self) -> EngineInfo:
-        """The replicas' engine; on how many of them it runs changes no answer, and stands in the options."""
+        """The replicas' engine; on how many of them it runs changes no answer, and is one of the options."""
         assert self._info is not None, "start() comes first"
         return self._info
 

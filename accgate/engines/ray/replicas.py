@@ -183,7 +183,7 @@ class Replicas:
         if self._live.get(live.place) is not live:
             return
         del self._live[live.place]
-        live.replica.kill()  # one that only could not be reached must not go on working
+        live.replica.kill()  # it may only be unreachable, and must not go on working
         self._deaths[live.place] += 1
         if self._deaths[live.place] > self._max_restarts:
             self._give_up(live.place, cause)

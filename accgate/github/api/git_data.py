@@ -100,7 +100,7 @@ class Git:
         base = {} if parent is None else {"base_tree": parent.tree}
         tree = self._write("trees", {**base, "tree": rows})
         parents = [] if parent is None else [parent.sha]
-        # Without an author GitHub names the token's own, and signs.
+        # Without an author GitHub names the token's own, and signs the commit.
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:

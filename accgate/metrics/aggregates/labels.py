@@ -35,7 +35,7 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
     """
     if positive:
         if positive.strip() not in names:
-            raise UnusableRecords(f"{name}: positive is {positive!r}, which is no true label; {_near(positive, names)}")
+            raise UnusableRecords(f"{name}: positive is {positive!r}, not a true label; {_near(positive, names)}")
         return positive.strip()
     if len(names) != 2:
         raise UnusableRecords(

@@ -70,7 +70,7 @@ def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
     from accgate import metrics
 
     if statistic not in ("ece", "accuracy_coverage_auc"):
-        return f"{statistic} is no mean of single samples"
+        return f"{statistic} is not a mean of single samples"
     try:
         outcome = metrics.aggregate(statistic).outcome(sides.records)
     except metrics.UnusableRecords as fault:

@@ -105,7 +105,7 @@ def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
         return Row(number, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
     moved = mean_change(verdict)
     interval = "" if verdict.interval is None else between(verdict.interval.two_sided)
-    outcome = verdict.by_scores or verdict.verdict  # what is drawn is of the scores
+    outcome = verdict.by_scores or verdict.verdict  # the drawing is of the scores, not of the costs
     drawn = _lines(x, ROW)
     if place.limit is not None:
         at = x.across(place.limit)
@@ -170,7 +170,7 @@ def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> R
 
 @dataclass(frozen=True)
 class Stat:
-    """A figure of the run: its name, the figure, and what stands below it in small letters."""
+    """A figure of the run: its name, the figure, and what is below it in small letters."""
 
     name: str
     figure: str

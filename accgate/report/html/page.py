@@ -50,7 +50,7 @@ COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 
 @dataclass(frozen=True)
 class Section:
-    """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
+    """One check of the page: `number` names it in links and data, `flips` are those in the page itself.
 
     `steps` explain the verdict, each under a heading; `notes` are further sentences on it. `marked` says whether the
     words that differ between two replies are marked.
@@ -147,7 +147,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
-    """What stands above the checks; `title` is the headline without the verdict's name, which stands over it."""
+    """What stands above the checks; `title` is the headline without the verdict's name, which is shown above it."""
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
     tally = [(name, f"{counts[name]:,} {_noun(name, counts[name])}") for name in PLURALS if counts[name]]
     word, colon, title = story.headline.text.partition(": ")

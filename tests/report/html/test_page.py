@@ -245,7 +245,7 @@ def test_records_of_another_run_are_not_shown_as_this_ones(tmp_path: Path) -> No
     )
     found = read(html_report(result, folder=project.out))
     assert "evidence" not in [picture.kind for picture in found.pictures]
-    assert "the records beside accgate.json are of another run" in found.text
+    assert "the records beside accgate.json belong to another run" in found.text
 
 
 def test_damaged_files_beside_the_result_are_errors_that_name_them(tmp_path: Path) -> None:
