@@ -47,7 +47,7 @@ def test_a_pass_is_explained_too() -> None:
     assert told["verdict"] == "m / t: pass. No drop was found, and the run could have seen one."
     assert "p = 1.0000, which is not rare enough to be a regression" in told["p"]
     assert told["Gamma"].startswith("None: too few samples changed")
-    assert "You asked for 8.00, which is enough." in told["Theta"]
+    assert "You asked for 8.00; this is enough." in told["Theta"]
     assert "Nothing changed" in told["Samples"]
 
 

@@ -17,19 +17,7 @@ from .lm_eval.task import LmEvalTask
 from .prompts import CannotRender
 from .rows import Source, read_rows
 from .sample import Sample, picture_file, sample_id
-from .schema import (
-    ENDINGS,
-    MAX_UNREAD,
-    Beta,
-    ChosenBy,
-    Dataset,
-    DefinitionFile,
-    Join,
-    JudgeTable,
-    Level,
-    ReasoningUse,
-    Share,
-)
+from .schema import ENDINGS, MAX_UNREAD, Beta, ChosenBy, DefinitionFile, JudgeTable, Level, ReasoningUse, Share
 from .task import WORDING, Task, build_task, load_task, stored_task
 from .tools import parse_reply, reply_json
 
@@ -41,11 +29,9 @@ __all__ = [
     "Beta",
     "CannotRender",
     "ChosenBy",
-    "Dataset",
     "Definition",
     "DefinitionFile",
     "HarnessTask",
-    "Join",
     "JudgeTable",
     "Level",
     "LmEvalTask",

@@ -202,7 +202,7 @@ def _theta(verdict: Figures) -> str:
         return f"{power} No theta is configured, so a pass promises no more."
     target = number(verdict.theta_target + verdict.allowed_drop)
     if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
-        return f"{power} You asked for {target}, which is enough."
+        return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
     seen = number(verdict.theta + verdict.allowed_drop)
     return f"{power} You asked for {target}; this run resolves only {seen}.{ruled_out}"

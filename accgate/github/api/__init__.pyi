@@ -13,14 +13,13 @@ from .answers import (
     text_at,
 )
 from .client import Client
-from .git_data import Commit, Entry, Git
+from .git_data import Entry, Git
 
 __all__ = [
     "CannotPublish",
     "CannotReach",
     "CannotRead",
     "Client",
-    "Commit",
     "Entry",
     "Git",
     "LimitedTooLong",
