@@ -85,7 +85,7 @@ def local_event(head_sha: str) -> Event:
     )
 
 
-def check_run_name(event: Event, name: str, *, branches: Collection[str] = (), advisory: bool = False) -> str:
+def check_run_name(event: Event, name: str, *, branches: Collection[str], advisory: bool = False) -> str:
     """The name of the event's check run: `name` itself only where the rules of a required branch's commit decided.
 
     A check stands on a commit, and one commit may be the head of several pull requests: where another branch's rules

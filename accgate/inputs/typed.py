@@ -46,19 +46,16 @@ WANTED = {
 }
 
 
-def parse_table_of(file: TomlFile, shape: type[T], key: Key = ()) -> T:
-    """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
+def parse_table_of(file: TomlFile, shape: type[T]) -> T:
+    """A whole file as a dataclass of type `shape`.
 
     Raises
     ------
     BadInput
         With one message for each fault, all at once.
     """
-    table: Any = file.data
-    for part in key:
-        table = table.get(part, {})
-    with file.locating(key):
-        return parse_table(table, shape)
+    with file.locating():
+        return parse_table(file.data, shape)
 
 
 def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:

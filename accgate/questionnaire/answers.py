@@ -64,7 +64,7 @@ def _of_reference(path: Path, name: str | None) -> Side:
     return of_reference(reference, name)
 
 
-def of_reference(reference: Reference, name: str | None = None) -> Side:
+def of_reference(reference: Reference, name: str | None) -> Side:
     """The answers that a reference keeps.
 
     Raises
@@ -142,7 +142,7 @@ def _prompts_beside(path: Path) -> dict[str, str]:
     return {row["id"]: row["prompt"] or "" for row in read_gzip_lines(beside, "prompt")}
 
 
-def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> tuple[Question, ...]:
+def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Question, ...]:
     """Every question with both answers, in the candidate's order.
 
     With `subset` the candidate may have only some of the reference's samples, as a run of fewer samples does.

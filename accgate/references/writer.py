@@ -123,7 +123,7 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
     return reference
 
 
-def has_runs(reference: Reference, records: Sequence[Record], runs: int = 1) -> bool:
+def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:
     """Whether these records are in the reference already, as when a finished run is resumed."""
     return set(_run_digests(records, runs)) <= set(reference.about.runs_sha256)
 

@@ -29,6 +29,7 @@ DARK = {
     "text": "#e8ecf1", "muted": "#a3aeba", "edge": "#7f8b99", "line": "#2c353f", "bad": "#ff8d80", "warn": "#eebb58",
     "good": "#5cc8b5", "zone": "#3c1f1c", "back": "#0f1318",
 }  # fmt: skip
+COLUMNS = 38  # of the plot as text
 TICKS = 4  # round figures of a plot, at most
 ROOM = 0.08  # of the scale, left at each end
 FAR = 3.0  # times the median interval, or the largest change, to which one check may stretch the scale for all
@@ -161,7 +162,7 @@ def _full_name(row: Row) -> str:
 # The picture
 
 
-def forest_svg(checks: Sequence[Verdict], *, dark: bool = False) -> str | None:
+def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
     """The plot as an SVG of its own, 400 pixels wide, for a light or a dark page; None for fewer than two rows."""
     rows = rows_of(checks)
     if len(rows) < 2:
@@ -309,19 +310,19 @@ def row_cells(row: Row, scale: Scale, glyphs: Glyphs) -> str:
     return "".join(cells).rstrip()
 
 
-def text_plot(checks: Sequence[Verdict], *, width: int = 38) -> str | None:
+def text_plot(checks: Sequence[Verdict]) -> str | None:
     """The plot as text, 38 columns wide, which a phone does not break; None for fewer than two rows."""
     rows = rows_of(checks)
     if len(rows) < 2:
         return None
     names = min(14, 3 + max(len(row.name) for row in rows))
     figures = max(len(row.shown) for row in rows)
-    scale = Scale.of(rows, 0, width - names - figures - 2)
+    scale = Scale.of(rows, 0, COLUMNS - names - figures - 2)
     lines, model = [_tick_line(scale, names)], ""
     for row in rows:
         if row.model != model:
             model = row.model
-            lines.append(clip(model, width, "…"))
+            lines.append(clip(model, COLUMNS, "…"))
         name = _pad(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
         bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
         lines.append(f"{name}{bar}{row.shown:>{figures}}".rstrip())

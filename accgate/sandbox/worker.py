@@ -53,14 +53,14 @@ class Program(NamedTuple):
 
 def serve() -> None:
     """Answer programs until standard input ends."""
-    setup = receive(CONTROL)
+    setup = receive()
     if setup is None:
         return
     folder = setup["folder"]
     try:
         walls, bounds = prepare(setup)
         send(REPLIES, {"ready": True})
-        while (request := receive(CONTROL)) is not None:
+        while (request := receive()) is not None:
             send(REPLIES, outcome_of(Program(**request), walls, bounds))
     except supervise.AskedToLeave:
         pass
@@ -287,10 +287,10 @@ def reason_of_signal(number: int, cpu: float, bounds: supervise.Bounds) -> str:
         return f"was killed by signal {number}"
 
 
-def receive(descriptor: int) -> dict[str, Any] | None:
+def receive() -> dict[str, Any] | None:
     """The next message; None at the end of the stream."""
-    head = exactly(descriptor, 4)
-    body = None if head is None else exactly(descriptor, int.from_bytes(head, "big"))
+    head = exactly(CONTROL, 4)
+    body = None if head is None else exactly(CONTROL, int.from_bytes(head, "big"))
     return None if body is None else json.loads(body)
 
 

@@ -105,9 +105,7 @@ def render(
         raise CannotRender(f"{type(error).__name__}: {error}") from error
 
 
-def render_around(
-    mark: str, text: str, row: Row, examples: Rows = (), names: Mapping[str, Any] | None = None
-) -> list[str]:
+def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping[str, Any] | None) -> list[str]:
     """The rendered template in parts, split where `mark` stands in the template; in a row it is a text like others.
 
     Raises

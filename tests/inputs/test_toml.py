@@ -303,15 +303,6 @@ def test_a_missing_key_and_a_fault_without_words_of_its_own_are_told_too() -> No
         parse_table_of(parsed("name = 'too long'"), Shape)
 
 
-def test_one_table_of_a_file_is_validated_with_keys_from_the_top() -> None:
-    file = parsed("[a]\n[a.inner]\nsize = 2\nshare = 2")
-    with pytest.raises(BadInput, match=re.escape("a.toml:4: a.inner.share: is 2; write a number below 1")):
-        parse_table_of(file, Inner, ("a", "inner"))
-    assert parse_table_of(parsed("a.inner = {size = 2}"), Inner, ("a", "inner")) == Inner(size=2)
-    with pytest.raises(BadInput, match=r"a\.nothing\.size: is missing"):
-        parse_table_of(file, Inner, ("a", "nothing"))
-
-
 @settings(deadline=None)
 @given(st.permutations(["number = true", "whole = 'x'", "zzz = 1", "kind = 2", "words = 3"]))
 def test_several_faults_come_in_the_order_of_the_file(lines: list[str]) -> None:

@@ -120,13 +120,13 @@ class Client:
         """Delete something; raises NotFound if there is no such thing."""
         self._request("DELETE", path, needs=needs)
 
-    def graphql(self, query: str, *, needs: str = "contents: read") -> Any:
+    def graphql(self, query: str) -> Any:
         """The `data` of a GraphQL query, which must change nothing."""
         if origin_of(self.graphql_url) != self._origin:
             raise CannotReach(
                 f"POST {self.graphql_url}: not the server of {self.api_url}, so the token is not sent there"
             )
-        body = self._request("POST", self.graphql_url, body={"query": query}, needs=needs).body
+        body = self._request("POST", self.graphql_url, body={"query": query}, needs="contents: read").body
         if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
             raise Unreadable(f"POST {self.graphql_url}: the answer has no data")
         return body["data"]

@@ -103,7 +103,7 @@ def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     return f"{start} The limit is that of the last sample." if fails else start
 
 
-def thin(points: Points, most: int = POINTS) -> Points:
+def thin(points: Points, most: int) -> Points:
     """At most so many of the points, with the first and the last."""
     if len(points) <= most:
         return points

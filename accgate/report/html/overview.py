@@ -139,9 +139,9 @@ def change(value: float | None, digits: int = 1) -> str:
     return figure(value, digits, sign=True)
 
 
-def between(ends: tuple[float, float], digits: int = 1) -> str:
+def between(ends: tuple[float, float]) -> str:
     """An interval."""
-    return " to ".join(change(end, digits) for end in ends)
+    return " to ".join(map(change, ends))
 
 
 def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
