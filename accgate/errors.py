@@ -48,7 +48,7 @@ class KeyFaults(BadInput):
     """
 
     def __init__(self, *faults: tuple[Key, str]) -> None:
-        super().__init__(*(f"{dotted(key)}: {fault}" for key, fault in faults))
+        super().__init__(*(f"{key_text(key)}: {fault}" for key, fault in faults))
         self.faults = faults
 
     def __reduce__(self) -> tuple[type[KeyFaults], tuple[tuple[Key, str], ...]]:
@@ -68,7 +68,7 @@ class KeyNotReady(CannotEvaluate):
     """
 
     def __init__(self, key: Key, fault: str) -> None:
-        super().__init__(f"{dotted(key)}: {fault}")
+        super().__init__(f"{key_text(key)}: {fault}")
         self.key, self.fault = key, fault
 
     def __reduce__(self) -> tuple[type[KeyNotReady], tuple[Key, str]]:
@@ -117,10 +117,10 @@ def exit_code(verdicts: Sequence[VerdictName], *, inconclusive_passes: bool = Fa
 Key = tuple["str | int", ...]  # of a value in a table, through tables and arrays
 
 
-def dotted(key: Key) -> str:
+def key_text(key: Key) -> str:
     """A key as TOML writes it: `tasks.gsm8k.sigma`, quoted where it must be.
 
-    >>> dotted(("models", "a b", "sampling", "stop", 0))
+    >>> key_text(("models", "a b", "sampling", "stop", 0))
     'models."a b".sampling.stop[0]'
     """
     text = ""

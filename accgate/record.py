@@ -89,7 +89,7 @@ def record(
         _refuse_replaced(checks, reason)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     how = _How(commit, replies, runs, twice, reason)
-    return _written(evaluated, how, added, resume=resume)
+    return _write(evaluated, how, added, resume=resume)
 
 
 def record_shard(
@@ -136,13 +136,13 @@ def record_merged(
     """
     config, recording = _config(config), recording_of_shards(folders)
     if recording is None:
-        raise BadInput(f"{folders[0]}: is of `accgate run --shard`, not of `accgate record --shard`")
+        raise BadInput(f"{folders[0]}: comes from `accgate run --shard`, not from `accgate record --shard`")
     runs, twice = recording
     checks = _checks(config, 2 if twice else runs)
     _refuse_replaced(checks, reason)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
-    return _written(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
+    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -182,7 +182,7 @@ class _How:
     reason: str | None
 
 
-def _written(
+def _write(
     evaluated: EvaluatedRun, how: _How, added: Mapping[tuple[str, str], Reference], *, resume: bool = False
 ) -> list[Path]:
     """Write the reference of every check, or add to those that are `added` to."""

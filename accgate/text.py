@@ -48,7 +48,7 @@ def differences(values: Sequence[Any], path: tuple[str, ...] = ()) -> Iterator[t
 
 
 def path_text(path: Sequence[str]) -> str:
-    """The name of a place in tables, as TOML writes it: a part that holds a dot stands in quotes.
+    """The name of a place in tables, as TOML writes it: a part that holds a dot is in quotes.
 
     >>> path_text(["options", "n_ctx"]), path_text(["options", "rope.scale"])
     ('options.n_ctx', 'options."rope.scale"')
@@ -124,10 +124,10 @@ def number(value: float | None, digits: int = 2) -> str:
     return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
 
 
-def signed(value: float | None) -> str:
+def signed_number(value: float | None) -> str:
     """A difference with its sign.
 
-    >>> signed(1.5), signed(-2.25), signed(None)
+    >>> signed_number(1.5), signed_number(-2.25), signed_number(None)
     ('+1.50', '-2.25', '-')
     """
     text = number(value)

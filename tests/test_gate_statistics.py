@@ -151,7 +151,7 @@ def test_a_theta_that_so_few_samples_cannot_see_is_inconclusive(tmp_path: Path) 
     [
         ({"target": 80.0}, "target: is a mean; ece is compared with recorded samples alone"),
         ({"reference": 80.0, "reference_num_samples": 400}, "reference: is a mean"),
-        ({"test": "gsprt"}, "test: is 'gsprt'; ece is no mean of scores: use auto or bootstrap"),
+        ({"test": "gsprt"}, "test: is 'gsprt'; ece is not a mean of scores: use auto or bootstrap"),
     ],
 )
 def test_settings_that_speak_of_means_are_refused(

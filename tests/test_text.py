@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.text import number, p_text, signed, visible
+from accgate.text import number, p_text, signed_number, visible
 from tests.cases import each
 
 
@@ -23,7 +23,7 @@ from tests.cases import each
     ],
 )
 def test_numbers_have_two_digits_and_no_sign_on_zero(value: float | None, plain: str, with_sign: str) -> None:
-    assert (number(value), signed(value)) == (plain, with_sign)
+    assert (number(value), signed_number(value)) == (plain, with_sign)
 
 
 @pytest.mark.parametrize(

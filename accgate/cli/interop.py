@@ -70,7 +70,7 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
     command.add_argument("--metric", metavar="NAME", help=f"{metric}; needed if the log has several")
     scale_option(command)
     command.add_argument("--model", metavar="NAME", help="what to call the model (its name in the log)")
-    command.add_argument("--task", metavar="NAME", help="what to call the task of a single log (its name there)")
+    command.add_argument("--task", metavar="NAME", help="name of the task of a single log (its name in the log)")
     command.add_argument("--out", type=Path, metavar="DIR", help=f"write run records ({OUT}, without --references)")
     command.add_argument("--references", type=Path, metavar="DIR", help="write references with their scores")
     command.add_argument(
@@ -213,7 +213,7 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     chosen = [one for one in references if not arguments.model or one.model in arguments.model]
     if not chosen:
         models = sorted({one.model for one in references})
-        raise BadInput(f"none is of the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
+        raise BadInput(f"no task is of the model {arguments.model[0]!r}; {nearest(arguments.model[0], models)}")
     today = datetime.now(timezone.utc).date().isoformat()
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"

@@ -146,22 +146,22 @@ def _ray(job: Job) -> str:
     return ray_job(job)
 
 
-def _numbered(job: Job) -> list[str]:
+def _numbered_note(job: Job) -> list[str]:
     return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
 
 
-def _named(job: Job) -> list[str]:
+def _named_note(job: Job) -> list[str]:
     return [f"The verdict will be in {job.out}/accgate.json."]
 
 
-def _merged(job: Job) -> list[str]:
+def _merge_note(job: Job) -> list[str]:
     from accgate.launch import merge_commands
 
-    return [*_named(job), "When it is applied, let the merge go after the shards:", *merge_commands(job)]
+    return [*_named_note(job), "When it is applied, let the merge go after the shards:", *merge_commands(job)]
 
 
 TARGETS = {
-    "slurm": Target(_slurm, ("sbatch",), _numbered),
-    "k8s": Target(_k8s, ("kubectl", "create", "--filename", "-"), _merged),
-    "ray_job": Target(_ray, ("kubectl", "create", "--filename", "-"), _named),
+    "slurm": Target(_slurm, ("sbatch",), _numbered_note),
+    "k8s": Target(_k8s, ("kubectl", "create", "--filename", "-"), _merge_note),
+    "ray_job": Target(_ray, ("kubectl", "create", "--filename", "-"), _named_note),
 }

@@ -33,7 +33,7 @@ def questionnaire_options(command: argparse.ArgumentParser) -> None:
     build.add_argument("--task", metavar="NAME", help="which task, if the run's folder has several")
     build.add_argument("--questions", type=int, metavar="N", help="number of questions to draw (20, or all)")
     build.add_argument("--items", type=Path, metavar="FILE", help="TOML with the statements to agree or disagree with")
-    build.add_argument("--seed", type=int, help="seed of draw and order (random); it tells which side an answer is of")
+    build.add_argument("--seed", type=int, help="seed of draw and order (random); it reveals which side gave an answer")
     build.add_argument("--show-targets", action="store_true", default=None, help="show the expected answers")
     build.add_argument("--force", action="store_true", default=None, help="replace a questionnaire and its key")
     ratings = command.add_argument_group("to import ratings")
@@ -68,7 +68,7 @@ def _build(arguments: argparse.Namespace) -> int:
     page_path = arguments.out or PAGE
     key_path = page_path.with_name(page_path.stem + ".key.json")
     if key_path.exists() and not arguments.force:
-        fix = "the ratings of its questionnaire need it: name another --out, or --force to replace it"
+        fix = "the ratings of its questionnaire need it: name another --out, or replace it with --force"
         raise BadInput(f"{key_path}: exists; {fix}")
     wording = questionnaire.read_wording(arguments.items)
     reference, candidate, questions = _source_of(arguments)

@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise BadInput("--first is for shards; give --shard i/N too, or leave it out")
     if arguments.together is not None:
         raise BadInput("--together is for shards; give --shard i/N too, or leave it out")
-    forget_result(arguments.out)  # before a config that cannot be read leaves an old verdict standing
+    forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
     config, rules, bootstrap = rules_of(arguments)
     with _reporting_interruption(arguments.out):
         result = gate.run(
@@ -151,7 +151,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
 
 
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
-    """Print what a shard has, and what is done with it; its exit code."""
+    """Print what a shard holds and how to go on with it; its exit code."""
     if arguments.json:
         from accgate.result import to_json
 

@@ -30,7 +30,7 @@ class Config:
     only: frozenset[tuple[str, str]] | None = None  # the (model, task) pairs that are checked; all where None
     report: Report = field(default_factory=Report)
     judges: Mapping[str, Judge] = field(default_factory=dict)
-    trees: tuple[Path, ...] = ()  # the repositories that decide, of which code of the rules may open only its own files
+    trees: tuple[Path, ...] = ()  # the repositories that decide; code of the rules may open only its own files in them
 
     @property
     def folder(self) -> Path:
@@ -39,7 +39,7 @@ class Config:
 
     @property
     def models_file(self) -> TomlFile:
-        """The file that [models] stands in: paths of weights and recordings start from its folder."""
+        """The file that holds [models]: paths of weights and recordings start from its folder."""
         return self.source if self.models_source is None else self.models_source
 
     @property

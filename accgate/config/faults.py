@@ -9,7 +9,7 @@ from typing import Any
 
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
-from accgate.errors import BadInput, Key, dotted
+from accgate.errors import BadInput, Key, key_text
 from accgate.inputs import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
@@ -60,7 +60,7 @@ def _name_faults(kind: str, names: Mapping[str, Any]) -> Iterator[tuple[Key, str
         if other != name:
             yield (
                 (kind, name),
-                f"differs from {dotted((kind, other))} only in upper and lower case; rename one of the two",
+                f"differs from {key_text((kind, other))} only in upper and lower case; rename one of the two",
             )
 
 
@@ -76,7 +76,7 @@ def _task_faults(name: str, task: TaskSettings, content: AccuracyFile, file: Tom
     if task.reference is None and task.reference_num_samples is not None:
         yield ("reference_num_samples",), "needs reference, the mean in points, beside it"
     if task.reference is not None and task.target is not None:
-        yield ("target",), "stands beside reference; a task is compared with one of the two"
+        yield ("target",), "is set together with reference; a task is compared with one of the two"
     if task.limit is not None and task.num_samples is not None and task.limit < task.num_samples:
         yield ("limit",), f"is {task.limit}, less than num_samples = {task.num_samples}; remove one of the two"
     yield from _test_faults(task)
@@ -86,10 +86,10 @@ def _source_faults(name: str, task: TaskSettings, file: TomlFile) -> Iterator[tu
     if task.lm_eval is not None:
         for own in NOT_WITH_LM_EVAL:
             if getattr(task, own) is not None:
-                yield (own,), "stands beside lm_eval, which brings its own; remove one of the two"
+                yield (own,), "is set together with lm_eval, which brings its own; remove one of the two"
     elif task.file is not None:
         if task.library is not None:
-            yield ("library",), "stands beside file; keep one of the two"
+            yield ("library",), "is set together with file; keep one of the two"
         if not file.has_file(task.file):
             missing = f"there is no file {task.file!r} in {file.path.parent}"
             yield ("file",), f"{missing}; write the path relative to this file"

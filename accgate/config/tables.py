@@ -1,4 +1,4 @@
-"""The tables of accuracy.toml as frozen dataclasses; the limits of a single value stand with its field."""
+"""The tables of accuracy.toml as frozen dataclasses; the limits of a single value are given with its field."""
 
 from __future__ import annotations
 

@@ -141,10 +141,10 @@ def trial_of(
         n, better, worse = n + 1, better + (score > other), worse + (score < other)
         if id_ in lost:
             in_lost, back, gone = in_lost + 1, back + (score > other), gone + (score < other)
-    return _decided(Trial(kind, tuple(settings), level, n, better, worse, in_lost, back, gone), earlier)
+    return _with_finding(Trial(kind, tuple(settings), level, n, better, worse, in_lost, back, gone), earlier)
 
 
-def _decided(trial: Trial, earlier: float) -> Trial:
+def _with_finding(trial: Trial, earlier: float) -> Trial:
     """What the counts of a trial show, with the evidence of an earlier one of the same settings."""
     evidence = min(earlier * coin_evidence(trial.better, trial.worse), MOST_EVIDENCE)
     finding: Finding = "open"
@@ -168,7 +168,7 @@ def is_consistent(blame: Blame) -> bool:
             return False
         other = trials.get(("put back", trial.settings)) if trial.kind == "set alone" else None
         counts = replace(trial, level=levels[trial.kind])
-        trials[trial.kind, trial.settings] = _decided(counts, 1.0 if other is None else other.evidence)
+        trials[trial.kind, trial.settings] = _with_finding(counts, 1.0 if other is None else other.evidence)
     return (
         0 <= blame.by_chance <= blame.control <= blame.lost
         and tuple(trials.values()) == blame.trials
@@ -221,7 +221,7 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
         alone = of.pop("set alone", None)
         shown = next(iter(of.values()), alone)
         assert shown is not None
-        explained.append(_explained(shown, lost, alpha, None if alone is None else _harms(alone)))
+        explained.append(_explanation(shown, lost, alpha, None if alone is None else _harms(alone)))
     return tuple(sorted(explained, key=lambda each: -each.count))
 
 
@@ -232,7 +232,7 @@ def _harms(alone: Trial) -> bool | None:
     return False if share_evidence(alone.back, alone.lost - alone.back, LITTLE) >= SURE else None
 
 
-def _explained(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
+def _explanation(trial: Trial, lost: int, alpha: float, alone: bool | None) -> Explained:
     """How many lost answers a cause explains: those that come back with it, less those that then go."""
     if not trial.lost:
         return Explained(trial.settings, 0, lost, 0, lost, alone)

@@ -170,7 +170,7 @@ def _cut(evidence: Evidence, blank: Verdict, result: SequentialResult) -> Verdic
 
 
 def verdict_of(blank: Verdict, result: TestResult, design: Design, reach: Reach = NO_BOUNDS) -> Verdict:
-    """The verdict with a test's figures, turned back where lower is better; a theta beyond the scale is none."""
+    """The verdict with a test's figures, turned back where lower is better; a theta beyond the scale becomes None."""
     reference_mean, mean, higher = blank.reference.mean, blank.candidate.mean, design.higher_is_better
     assert reference_mean is not None
     assert mean is not None
@@ -271,7 +271,7 @@ def _moments(scores: Scores) -> tuple[float, int, float]:
 def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tuple[VerdictName, tuple[str, ...]]:
     """The verdict by the test's figures, and why it is no other.
 
-    The drop to be seen is the target, or that which the test detects; where the reference has no room for it, no pass
+    The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
     says anything.
     """
     target, drop = design.theta, change_of(design)

@@ -286,7 +286,7 @@ def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdi
         return at_worst
     worst, best = at_worst.candidate.mean, at_best.candidate.mean
     if worst is None or best is None or math.isnan(worst + best):
-        reason = f"{failed} of {used} samples failed, and nothing bounds what they could score"
+        reason = f"{failed} of {used} samples failed, and the range of their scores is unknown"
         return replace(at_worst, verdict="error", candidate=replace(summary, mean=None), reasons=(reason,))
     spread = f"the mean is {worst:.2f} at worst and {best:.2f} at best"
     if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):

@@ -38,7 +38,7 @@ def with_costs(
     """
     if check.recorded is None or not isinstance(evidence.reference, Scores):
         lacking = "there are no recorded samples to compare with"
-        return _decided(verdict, tuple(_error(name, share, lacking) for name, share in _gated(check)))
+        return _with_costs(verdict, tuple(_error(name, share, lacking) for name, share in _gated_shares(check)))
     ids = evidence.candidate.ids[: verdict.n]  # a test that stopped early may leave out the last that finished
     wanted = set(ids)
     before = _by_id(check.recorded.records(), wanted)
@@ -49,10 +49,10 @@ def with_costs(
         cost = _cost(name, ids, before, now, check.allowed_cost(name), alpha, evidence)
         if cost is not None:
             costs.append(_with_hardware(cost, check.recorded.about.hardware, info) if name == "seconds" else cost)
-    return _decided(verdict, tuple(costs))
+    return _with_costs(verdict, tuple(costs))
 
 
-def _gated(check: Check) -> list[tuple[CostName, float]]:
+def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
     shares = [(name, check.allowed_cost(name)) for name in KEYS]
     return [(name, share) for name, share in shares if share is not None]
 
@@ -137,7 +137,7 @@ def _with_hardware(cost: Cost, recorded: str, info: EngineInfo | None) -> Cost:
     return replace(cost, note=f"{where}comparable only where as many requests ran at once on a machine as idle")
 
 
-def _decided(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
+def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
     """The verdict with these costs; the worst of its own and theirs, and the reasons of those that did not pass."""
     if not costs:
         return verdict

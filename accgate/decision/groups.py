@@ -34,10 +34,10 @@ from accgate.stats import (
 )
 from accgate.verdict import NO_GROUP, GroupFigures, Groups, Verdict
 
-MOST_GROUPS = 300  # a column with more is no grouping, and its figures would be no reading
+MOST_GROUPS = 300  # a column with more is not a grouping, and nobody would read its figures
 FEWEST_UNBOUNDED = 50  # samples or clusters of a group, from which unbounded scores have limits
 UNBOUNDED = f"Nothing bounds these scores: intervals are approximate, and groups under {FEWEST_UNBOUNDED} have none"
-UNBOUNDED_STOP = "Nothing bounds these scores, so that no interval holds where a check stops early"
+UNBOUNDED_STOP = "Nothing bounds these scores, so no interval holds where a check stops early"
 Rows = npt.NDArray[np.intp]
 
 
@@ -66,7 +66,7 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
         return verdict
     groups = Groups(len(counts), verdict.alpha, any_stop=verdict.stop is not None)
     if len(counts) > MOST_GROUPS:
-        note = f"The samples are in {len(counts):,} groups: more than {MOST_GROUPS}, so that none has figures"
+        note = f"The samples are in {len(counts):,} groups: more than {MOST_GROUPS}, so none has figures"
         return replace(verdict, groups=replace(groups, note=note))
     cases = [evidence.fill(score) for score in (evidence.worst, evidence.best)[: 2 if evidence.candidate.failed else 1]]
     if any(np.isnan(case.candidate.values).any() for case in cases):
@@ -74,7 +74,7 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
     level = verdict.alpha / (2 * len(counts))
     tables = [_table(case, verdict.n, level, counts, any_stop=groups.any_stop) for case in cases]
     rows = tables[0] if len(tables) == 1 else [_hull(*both) for both in zip(*tables, strict=True)]
-    failed = _failed(evidence, verdict.n)
+    failed = _failed_counts(evidence, verdict.n)
     adjusted = _holm([row.p_value for row in rows], len(counts))
     rows = [
         replace(row, p_adjusted=adjusted_p, errors=failed[row.name], stands_out=_stands_out(row, 2.0 * level))
@@ -98,7 +98,7 @@ def _stands_out(row: GroupFigures, level: float) -> bool:
     return row.p_value <= level and not low <= 0.0 <= high
 
 
-def _failed(evidence: Evidence, n: int) -> Counter[str]:
+def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
     """How many of the first n samples failed, by group."""
     assert evidence.groups is not None
     candidate = order_by_cluster(evidence).candidate

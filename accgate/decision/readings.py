@@ -47,7 +47,7 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
 
 
 def _of_reference(check: Check) -> Readings | None:
-    """What the recorded reference says, unless a target or a mean of the task's table stands in its place."""
+    """What the recorded reference says, unless the task's table gives a target or a mean instead."""
     if check.recorded is None or isinstance(check.reference, Target):
         return None
     return check.recorded.about.readings if isinstance(check.reference, Scores) else None

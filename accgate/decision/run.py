@@ -154,7 +154,7 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
     records = [record for e in evaluations for record in (*e.records, *e.beyond)]
     fresh = [record for record in records if not record.cached]
-    saved = [_saved(item) for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
+    saved = [_saved_cost(item) for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
     return Result(
         verdict=worst(names),
         exit_code=exit_code(names, inconclusive_passes=gate.on_inconclusive == "warn"),
@@ -177,7 +177,7 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     )
 
 
-def _saved(item: EvaluatedCheck) -> tuple[int | None, float | None]:
+def _saved_cost(item: EvaluatedCheck) -> tuple[int | None, float | None]:
     """Tokens and seconds that the samples would have cost that an early stop left out; None where nothing tells."""
     evaluation = item.evaluation
     assert evaluation is not None

@@ -10,7 +10,7 @@ from .base import (
     cpu_name,
     useful_in_flight,
 )
-from .identity import Identity, identity_of
+from .identity import identity_of
 from .openai.options import url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
@@ -19,7 +19,6 @@ from .table import check_options, create, is_deterministic, model_file, probe, s
 
 __all__ = [
     "Engine",
-    "Identity",
     "LogProbs",
     "ModelTable",
     "Reply",

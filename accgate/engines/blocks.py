@@ -30,7 +30,7 @@ class Blocks:
         """The server's response, as if the request were its first and only one; waits for its turn."""
         tokens = self._tokens(server.listening_address, body) if self._reuse else []
         with self._turn:
-            slot, begin = placed(self._prompts, tokens, self._size)
+            slot, begin = slot_for(self._prompts, tokens, self._size)
             del self._prompts[slot]
             self._prompts[slot] = ()  # until it is known
             cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
@@ -42,7 +42,7 @@ class Blocks:
                 if _cached_tokens(ready) == _cached_tokens(response) == begin:
                     self._prompts[slot] = tokens
                     return response
-                tokens = []  # the slot, or the prompt, has others than was thought
+                tokens = []  # the slot or the prompt holds other tokens than assumed
             response = handle({**body, **cached, "cache_prompt": False})
             self._prompts[slot] = tokens
             return response
@@ -66,14 +66,14 @@ class Blocks:
             connection.close()
 
 
-def placed(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
+def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
     """The slot that shares most blocks with a prompt, the least recently used of equals, and the tokens of those.
 
     At least one token is left to compute.
 
-    >>> placed({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
+    >>> slot_for({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
     (2, 4)
-    >>> placed({1: (7, 8), 0: (7, 8)}, [7, 8], 2), placed({1: (7, 8), 0: (7, 8)}, [], 2)
+    >>> slot_for({1: (7, 8), 0: (7, 8)}, [7, 8], 2), slot_for({1: (7, 8), 0: (7, 8)}, [], 2)
     ((1, 0), (1, 0))
     """
     shared = {slot: _common(prompt, tokens[:-1]) // size * size for slot, prompt in prompts.items()}

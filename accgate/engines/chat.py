@@ -81,7 +81,7 @@ class ChatProbe:
     async def _check_continued(self, request: Request, messages: list[Any], tokens: int | None) -> None:
         """Refuse a server that ends the assistant's message and starts another, by the tokens of its prompt.
 
-        A prompt that is continued is shorter than the one with a new message, or no longer than the text in it adds.
+        A continued prompt has fewer tokens than one with a new message, or gains only those of the added text.
         """
         started = await self._probe(request, messages, extra={**request.extra, **NO_PREFIX})
         alone = await self._probe(request, [HI])

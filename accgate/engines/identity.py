@@ -31,7 +31,7 @@ def served_of(body: Any) -> Served:
 
 
 def identity_of(engine: object) -> Identity | None:
-    """Who answers for an engine that asks servers; None of others, which load what they answer with."""
+    """Who answers for an engine that asks servers; None for other engines, which load what they answer with."""
     identity = getattr(engine, "identity", None)
     return identity if isinstance(identity, Identity) else None
 
@@ -58,7 +58,7 @@ class Identity:
         """
         if served.model is not None and served.model != self._model:
             if self._model is not None:
-                raise _changed(place, MODEL, self._model, served.model)
+                raise _change_fault(place, MODEL, self._model, served.model)
             self._model = served.model
         mark = served.fingerprint
         if mark is None or mark in self._fingerprints:
@@ -68,7 +68,7 @@ class Identity:
             raise CannotEvaluate(f"{place} answers with the {FINGERPRINT} {mark!r}; options.fingerprints has {listed}")
         if self._fingerprints and not self._allowed:
             (before,) = self._fingerprints
-            raise _changed(place, FINGERPRINT, before, mark, _balanced(before, mark))
+            raise _change_fault(place, FINGERPRINT, before, mark, _balancer_note(before, mark))
         self._fingerprints[mark] = None
 
     def join(self, settings: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Identity:
         self._listed = dict(listed)
 
     def expect(self, earlier: Mapping[str, Any], where: str) -> None:
-        """Take what an earlier part of the run was answered by, as `settings` had it.
+        """Start from what answered an earlier part of the run, as `settings` recorded it.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Identity:
         return {key: value for key, value in values.items() if value}
 
 
-def _balanced(before: str, now: str) -> str:
+def _balancer_note(before: str, now: str) -> str:
     return (
         "Where both are one model behind a balancer, name them: "
         f'options.fingerprints = ["{before}", "{now}"], or ["{ANY}"] for any'
@@ -138,11 +138,11 @@ def _apart(what: str, one: str, other: str) -> CannotEvaluate:
     return CannotEvaluate(
         f"the replicas are not one model: {what} is {one!r} at one, and {other!r} at another. Answers of two models "
         "are never mixed: what was finished before is kept. Serve one of them everywhere and go on with --resume, or "
-        f"start in another --out. {_balanced(one, other) if what == FINGERPRINT else ''}".rstrip()
+        f"start in another --out. {_balancer_note(one, other) if what == FINGERPRINT else ''}".rstrip()
     )
 
 
-def _changed(place: str, what: str, before: str, now: str, more: str = "") -> CannotEvaluate:
+def _change_fault(place: str, what: str, before: str, now: str, more: str = "") -> CannotEvaluate:
     text = (
         f"{place} changed in the middle of the run: {what} was {before!r}, and now is {now!r}. Answers of two models "
         "are never mixed: what was finished before is kept. Serve the first one again and go on with --resume, or "
@@ -152,7 +152,7 @@ def _changed(place: str, what: str, before: str, now: str, more: str = "") -> Ca
 
 
 def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Refuse a server that says something else of its model than before.
+    """Refuse a server that describes its model differently than before.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]
         What changed.
     """
     if before != now:
-        raise _changed(place, "list of models", *_difference(before, now))
+        raise _change_fault(place, "list of models", *_difference(before, now))
 
 
 def _difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:

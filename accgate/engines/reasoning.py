@@ -84,7 +84,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
     for form in (_harmony, _granite):
         if (split := form(text, cut)) is not None:
             return split
-    return _marked(text)
+    return _split_marks(text)
 
 
 def opened_by(prompt: str) -> str:
@@ -127,14 +127,14 @@ class _Mark:
 
 @dataclass(frozen=True)
 class _Thought:
-    """Where a thought stands with its marks, and what is within; `end` is None for one that nothing closes."""
+    """The place of a thought with its marks, and the text between them; `end` is None for one that nothing closes."""
 
     start: int
     inner: tuple[int, int]
     end: int | None
 
 
-def _marked(text: str) -> Split:
+def _split_marks(text: str) -> Split:
     """A reply whose thoughts stand between marks."""
     before, at = "", 0
     thoughts: list[str] = []
@@ -144,14 +144,12 @@ def _marked(text: str) -> Split:
         unopened = unopened or (not at and inner.start == 0 and bool(text[inner].strip()))
         thoughts.append(text[inner])
         if thought.end is None:
-            return Split(None, _joined(thoughts), unopened)
+            return Split(None, _join(thoughts), unopened)
         before += text[at : thought.start] if text[at : thought.start].strip() else ""
         at = thought.end
     if not at:
         return Split(text)
-    return Split(
-        _unwrapped(before + text[at:] if before else _without_blank_lines(text[at:])), _joined(thoughts), unopened
-    )
+    return Split(_unwrap(before + text[at:] if before else _without_blank_lines(text[at:])), _join(thoughts), unopened)
 
 
 def _thoughts(text: str) -> Iterator[_Thought]:
@@ -202,7 +200,7 @@ def _are_mentioned(text: str, at: int, mark: _Mark, close: _Mark) -> bool:
 
 
 def _is_alone(text: str, mark: _Mark) -> bool:
-    """Whether nothing else stands on a mark's line."""
+    """Whether a mark is alone on its line."""
     end = text.find("\n", mark.end)
     line = text[text.rfind("\n", 0, mark.start) + 1 : mark.start] + text[mark.end : len(text) if end < 0 else end]
     return not line.strip()
@@ -213,12 +211,12 @@ def _without_blank_lines(text: str) -> str:
     return re.sub(r"\A(?:[^\S\n]*\n)+", "", text)
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     for start, end in WRAPPERS:
         if text.lstrip().startswith(start):
             return text.lstrip().removeprefix(start).partition(end)[0].strip("\n")
     return text
 
 
-def _joined(thoughts: list[str]) -> str | None:
+def _join(thoughts: list[str]) -> str | None:
     return "\n\n".join(each.strip() for each in thoughts if each.strip()) or None

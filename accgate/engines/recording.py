@@ -110,7 +110,7 @@ class RecordedEngine:
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
         repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
         if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 0:
-            raise self._fault(line, f"repeat is {repeat!r}; write a whole number from 0")
+            raise self._fault(line, f"repeat is {repeat!r}; write a whole number, 0 or more")
         if score is not None and not _is_number(score):
             raise self._fault(line, f"score is {score!r}; write a finite number of points, or null")
         if reply is not None and not isinstance(reply, str):
@@ -138,7 +138,7 @@ class RecordedEngine:
         tokens, seconds = row.get("completion_tokens"), row.get("seconds")
         for name, value in (("completion_tokens", tokens), ("seconds", seconds)):
             if value is not None and not (_is_number(value) and value >= 0):
-                raise self._fault(line, f"{name} is {value!r}; write a number of 0 or more")
+                raise self._fault(line, f"{name} is {value!r}; write a number, 0 or more")
         return None if tokens is None else int(tokens), None if seconds is None else float(seconds)
 
     def _attacked_reading(self, line: int, row: Mapping[str, Any]) -> tuple[str | None, ...] | None:
@@ -161,17 +161,17 @@ class RecordedEngine:
         if isinstance(row, str):
             return Reply(row)
         if row is None:
-            raise RequestFailed(f"{self.path} has no record of this sample; is it of another prompt or dataset?")
+            raise RequestFailed(f"{self.path} has no record of this sample; was its prompt or dataset another?")
         if row.error is not None and row.score is None:
             raise RequestFailed(row.error)
         scale = self._options.scale or 1.0
         after = row.attacked
         if after is not None:
-            after = tuple(_scaled(each, scale) for each in after) if isinstance(after, tuple) else after * scale
+            after = tuple(_in_points(each, scale) for each in after) if isinstance(after, tuple) else after * scale
         return Reply(
             row.reply,
             row.finish_reason,
-            score=_scaled(row.score, scale),
+            score=_in_points(row.score, scale),
             confidence=row.confidence,
             attacked=after,
             reasoning=row.reasoning,
@@ -207,7 +207,7 @@ def recording_path(model: str, folder: Path) -> Path:
     return path_in(folder, model)
 
 
-def _scaled(score: float | None, scale: float) -> float | None:
+def _in_points(score: float | None, scale: float) -> float | None:
     return None if score is None else score * scale
 
 

@@ -44,7 +44,7 @@ def _ray() -> Kind:
     return Kind(partial(RayEngine.of_table, create=create), OPERATIONAL)
 
 
-def _recorded() -> Kind:
+def _recorded_kind() -> Kind:
     from accgate.engines.recording import RecordedEngine, recording_path
 
     return Kind(RecordedEngine.of_table, frozenset(), recording_path)
@@ -61,7 +61,7 @@ KINDS: Mapping[str, Callable[[], Kind]] = {
     "llamacpp": _llamacpp,
     "openai": _openai,
     "ray": _ray,
-    "recorded": _recorded,
+    "recorded": _recorded_kind,
     "vllm": _vllm,
 }
 

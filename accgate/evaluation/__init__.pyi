@@ -1,6 +1,6 @@
 from .assignment import Comparison, Evaluation, Limits, Observer, Watch
 from .cache.engine import Cache
-from .cache.store import CacheEntry, contents, prune
+from .cache.store import contents, prune
 from .pair import evaluate_pair
 from .reading import shorten, unread_problem
 from .run import (
@@ -24,7 +24,6 @@ __all__ = [
     "RECORDING",
     "SHARD",
     "Cache",
-    "CacheEntry",
     "Comparison",
     "EvaluatedCheck",
     "EvaluatedRun",

@@ -57,13 +57,13 @@ class _SideBySide:
             assignment,
             paths_of(out, check.model, check.task.name),
             observer=self._observer if side else Silent(),
-            stop_rule=None if self._decides is None else lambda records: self._decided(side, records),
+            stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
             scoring=await scorers.of(check),
             stop=self._stop,
             grace=grace_of(os.environ),
         )
 
-    def _decided(self, side: int, records: Sequence[Record]) -> bool:
+    def _is_decided(self, side: int, records: Sequence[Record]) -> bool:
         """Whether the samples that both have finished decide; then both end, each at its next answer."""
         self._finished[side] = records
         common = min(map(len, self._finished))

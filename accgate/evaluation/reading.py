@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
 from accgate.records import CUT, Record, split_readings
-from accgate.tasks import Sample, Task, reply_json, said_in
+from accgate.tasks import Sample, Task, parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
 
@@ -80,7 +80,7 @@ def read(
 
 def _read_calls(task: Task, reply: Reply, text: str, reasoning: str | None, sample: Sample) -> Reading:
     answer = task.answer(text, sample)
-    kind = "read" if answer is not None and answer.strip() else kind_without_answer(said_in(text).content, reply)
+    kind = "read" if answer is not None and answer.strip() else kind_without_answer(parse_reply(text).content, reply)
     return Reading(text, answer, kind, reasoning)
 
 
@@ -166,19 +166,19 @@ def _own_problem(records: Sequence[Record], readings: Readings, max_unread: floa
         if readings.unread == readings.replies
         else "; where this model rightly gives no answer so often, raise max_unread"
     )
-    return f"{what}: {fix}{rightly}", *map(_shown, unread[:EXAMPLES])
+    return f"{what}: {fix}{rightly}", *map(_reply_line, unread[:EXAMPLES])
 
 
-def _shown(record: Record) -> str:
+def _reply_line(record: Record) -> str:
     """A reply that holds no answer, in a line: its beginning and its end."""
     text = visible((record.reply or "").strip()[:50_000])
     if not text:
-        within = "" if not record.reasoning else f", after reasoning that ends {_quoted(record.reasoning[-WIDTH:])}"
+        within = "" if not record.reasoning else f", after reasoning that ends {_quote(record.reasoning[-WIDTH:])}"
         return f"sample {record.id} replied nothing{within}"
     if len(text) > WIDTH:
         text = f"{text[: WIDTH // 2]} … {text[-WIDTH // 2 :]}"
-    return f"sample {record.id} replied {_quoted(text)}"
+    return f"sample {record.id} replied {_quote(text)}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(clip(visible(text.strip()), WIDTH + 10), ensure_ascii=False)

@@ -117,7 +117,7 @@ async def _answer(
         answer = answer.partition(SEPARATOR)[0]
     if (reading.text, reading.reasoning) != (reply.text, reply.reasoning):
         reply = replace(reply, text=reading.text, reasoning=reading.reasoning)
-    if reply.score is not None:  # how the reply was read then only the recording knows
+    if reply.score is not None:  # only the recording knows how the reply was read then
         _check_recorded(engine, task, sample, reply.score)
         return _Answer(reply, answer, reply.score, reply.confidence, reply.reading)
     confidence = _confidence(task, reply, reading.text, unread=answer is None)

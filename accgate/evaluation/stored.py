@@ -43,7 +43,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
         engines[planned.model] = _engine(settings, paths)
         check = _with_samples(planned, settings, paths)
         _refuse_other_settings(check, settings, engines[check.model], paths)
-        items.append(_evaluated(check, engines[check.model], paths, stop_rule_of))
+        items.append(_check_of(check, engines[check.model], paths, stop_rule_of))
     return EvaluatedRun(tuple(items), engines)
 
 
@@ -89,22 +89,22 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     return replace(check, task=replace(task.of(ordered), fingerprint=fingerprint))
 
 
-def _evaluated(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf) -> EvaluatedCheck:
+def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf) -> EvaluatedCheck:
     """The check with its records; where some are missing that it needs, with that reason instead."""
     records = {record.key: record for record in read_records(paths.records)}
     check_points(list(records.values()), check.task, paths)
     keys = [(sample.id, repeat) for sample in check.task.samples for repeat in range(check.repeats)]
     if unknown := sorted({id_ for id_, _ in records.keys() - set(keys)}):
-        raise BadInput(f"{paths.records}: {len(unknown)} ids are of no sample of this check: {some_of(unknown)}")
+        raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
     present = [records[key] for key in keys if key in records]
     if assignment_of(check, info).is_beyond(present):
         return EvaluatedCheck(check, Evaluation(tuple(present), complete=False))
     if len(present) == len(keys):
         return EvaluatedCheck(check, Evaluation(tuple(present), complete=True))
-    return _stopped(check, paths, present, keys, stop_rule_of(check))
+    return _early_check(check, paths, present, keys, stop_rule_of(check))
 
 
-def _stopped(
+def _early_check(
     check: Check,
     paths: RecordPaths,
     present: Sequence[Record],

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from accgate.github.api import CannotPublish, CannotRead, Client, NotFound, promised
+from accgate.github.api import CannotPublish, CannotRead, Client, NotFound, as_promised
 from accgate.github.check_runs import check_runs, origin_of
 from accgate.github.event import Event, name_for_branch
 
@@ -65,7 +65,7 @@ def fork_is_allowed(client: Client, event: Event, environment: str) -> str | Non
 @contextmanager
 def _reading(what: str) -> Iterator[None]:
     try:
-        with promised(what):
+        with as_promised(what):
             yield
     except CannotPublish as error:
         raise CannotRead(f"{what} cannot be read: {error}") from error

@@ -88,7 +88,7 @@ def check_references(folder: Path, changed: Collection[str], *, reason: str) -> 
             raise BadInput(f"{path}: has no scores, which `record` writes; {_FIX}")
         anchor = anchor_beside(path)
         if anchor is not None and (anchor.about.model, anchor.about.task) != (about.model, about.task):
-            raise BadInput(f"{anchor.path}: is of another model or task than {path.name}; {_FIX}")
+            raise BadInput(f"{anchor.path}: belongs to another model or task than {path.name}; {_FIX}")
         if f"{model}/{task}.toml" not in changed:
             raise BadInput(f"{path}: is unchanged, but files beside it changed; {_FIX}")
         if about.reason != reason:

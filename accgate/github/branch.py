@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from accgate.errors import BadInput
-from accgate.github.api import Client, Git, Refused, promised, text_at
+from accgate.github.api import Client, Git, Refused, as_promised, text_at
 from accgate.github.event import Event
 
 ATTEMPTS = 12
@@ -40,7 +40,7 @@ def refuse_other_branch(client: Client, event: Event, ref: str, branch: str) -> 
         raise BadInput(
             f"the event {event.name} is not one of the default branch; push the history after push or schedule"
         )
-    with promised(event.repository):
+    with as_promised(event.repository):
         default = text_at(client.get(f"/repos/{event.repository}", needs="metadata: read"), "default_branch")
     if default is None or ref != f"refs/heads/{default}":
         raise BadInput(f"{ref or 'the run'} is not the default branch {default}; only its runs belong to the history")
@@ -79,7 +79,7 @@ def push_files(
     unmoved = 0
     for attempt in range(1, ATTEMPTS + 1):
         tip = git.tip(branch)
-        with promised(f"{repository}: {branch}"):
+        with as_promised(f"{repository}: {branch}"):
             parent = None if tip is None else git.commit(tip)
             content = b"" if parent is None else git.file(parent, path)
         change = change_of(content)

@@ -16,7 +16,7 @@ Level = Literal["notice", "warning", "failure"]
 
 NEEDS = "checks: write"
 ANNOTATIONS_A_REQUEST = 50
-TEXT_LIMIT = 65_535  # characters, of title, summary and text each
+TEXT_LIMIT = 65_535  # characters, of title and summary each
 MESSAGE_LIMIT = 64_000  # bytes; GitHub's is 64 KB
 TITLE_LIMIT = 255
 _ATTEMPTS = 4
@@ -94,7 +94,6 @@ def finish_check_run(
     conclusion: Conclusion,
     title: str,
     summary: str,
-    text: str | None = None,
     annotations: Sequence[Annotation] = (),
     check_run_id: int | None = None,
     part: str = "",
@@ -109,9 +108,7 @@ def finish_check_run(
     CannotPublish
         When GitHub could not be reached, or refused.
     """
-    output = {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")} | (
-        {"text": clip(text, TEXT_LIMIT, "…")} if text else {}
-    )
+    output = {"title": clip(title, TEXT_LIMIT, "…"), "summary": clip(summary, TEXT_LIMIT, "…")}
     rows = [_row(annotation) for annotation in annotations]
     first, rest = rows[:ANNOTATIONS_A_REQUEST], rows[ANNOTATIONS_A_REQUEST:]
     body = {

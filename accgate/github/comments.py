@@ -110,7 +110,7 @@ def _create(client: Client, event: Event, text: str) -> Any:
     path = f"/repos/{event.repository}/issues/{event.number}/comments"
     created = client.post(path, {"body": text}, needs=NEEDS)
     if number_at(created, "id") is None:
-        raise Uncertain(f"POST {path}: the answer is no comment")
+        raise Uncertain(f"POST {path}: the answer is not a comment")
     return created
 
 
@@ -174,7 +174,7 @@ def _update(client: Client, event: Event, ours: list[Comment], text: str) -> str
         with suppress(NotFound):
             client.delete(f"{path}/{double.id}", needs=NEEDS)
     if number_at(updated, "id") is None:
-        raise Unreadable(f"PATCH {path}/{ours[0].id}: the answer is no comment")
+        raise Unreadable(f"PATCH {path}/{ours[0].id}: the answer is not a comment")
     return text_at(updated, "html_url") or ours[0].url
 
 

@@ -85,7 +85,7 @@ def local_event(head_sha: str) -> Event:
     )
 
 
-def check_run_name(event: Event, name: str, *, branches: Collection[str] = (), advisory: bool = False) -> str:
+def check_run_name(event: Event, name: str, *, branches: Collection[str], advisory: bool = False) -> str:
     """The name of the event's check run: `name` itself only where the rules of a required branch's commit decided.
 
     A check stands on a commit, and one commit may be the head of several pull requests: where another branch's rules
@@ -317,7 +317,7 @@ class Head:
 
 
 def read_head(client: Client, event: Event) -> Head:
-    """The head of the event's pull request as it is now; call it inside `promised`."""
+    """The head of the event's pull request as it is now; call it inside `as_promised`."""
     pull = client.get(f"/repos/{event.repository}/pulls/{event.number}", needs="pull-requests: read")
     head = pull["head"]
     if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head["sha"]):

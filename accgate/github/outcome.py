@@ -51,9 +51,7 @@ class Outcome:
         return self.result is not None and self.result.rules == "bootstrap"
 
 
-def read_outcome(
-    path: Path, *, exit_code: int | None, log: Path | None, cancelled: bool = False, untrusted: bool = False
-) -> Outcome:
+def read_outcome(path: Path, *, exit_code: int | None, log: Path | None, cancelled: bool, untrusted: bool) -> Outcome:
     """The outcome of an evaluation from its files; files that contradict each other make a failure.
 
     Parameters
@@ -72,7 +70,7 @@ def read_outcome(
     if cancelled:
         return Outcome(cancelled=True)
     if not path.exists():
-        # Of a larger number a process would exit with the lowest 8 bits: 256 would pass.
+        # A process exits with the lowest 8 bits of a larger number: 256 would pass.
         code = exit_code if exit_code is not None and 0 < exit_code < 256 else CANNOT_EVALUATE
         return Outcome(failure=Failure(code, "" if untrusted else _end_of(log)))
     try:
@@ -168,7 +166,7 @@ TITLE = 200  # characters
 REASONS, REASON = 5, 300  # how many, of how many characters
 
 
-def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool = False) -> str:
+def title_of(outcome: Outcome, guard: Guard | None, *, advisory: bool) -> str:
     """The outcome in one sentence on one line, as plain text."""
     if outcome.cancelled:
         return "Cancelled: no verdict"

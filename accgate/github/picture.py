@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.github.api import Client, promised
+from accgate.github.api import Client, as_promised
 from accgate.github.branch import push_files
 from accgate.github.event import Event
 from accgate.report import forest_files, worst_first
@@ -37,7 +37,7 @@ def push_pictures(client: Client, event: Event, branch: str, result: Result) -> 
     drawn = {} if result.verdict == "pass" or event.number is None else forest_files(worst_first(result.checks))
     if len(drawn) != 2:
         return None
-    with promised(event.repository):
+    with as_promised(event.repository):
         about = client.get(f"/repos/{event.repository}", needs="metadata: read")
         if about.get("private") is not False:
             return None

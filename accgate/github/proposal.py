@@ -18,7 +18,7 @@ from accgate.github.api import (
     MissingPermission,
     Refused,
     Uncertain,
-    promised,
+    as_promised,
 )
 from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
@@ -95,7 +95,7 @@ def propose(
         )
     client = connect(event)
     try:
-        with promised(f"{event.repository}#{event.number}"):
+        with as_promised(f"{event.repository}#{event.number}"):
             done = _proposal(client, event, options, request)
         text = f"{link(done.text, done.url)}.\n\n{GUARD}" if done.url else plain(f"{done.text}.")
         text += f"\n\n{NO_RUN}" if done.url and options.how == "commit" else ""
@@ -123,8 +123,8 @@ def _proposal(client: Client, event: Event, options: Options, request: IssueComm
     assert command is not None
     if options.recorded != "success":
         raise Refused(
-            f"recording them ended with {options.recorded}; its log in {event.run_url} says why. Then write /accgate "
-            "accept REASON again"
+            f"recording the references ended with {options.recorded}; see why in the log at {event.run_url}, "
+            "then write /accgate accept REASON again"
         )
     user = request.comment.user
     if not is_writer(client, event, {"login": user.login, "type": user.type}):  # it may have been taken away by now

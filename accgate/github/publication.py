@@ -102,7 +102,7 @@ def publish(
     BadInput
         When this is no job of GitHub Actions.
     """
-    event, client, troubles = _connected(options, environ, connect)
+    event, client, troubles = _connect(options, environ, connect)
     outcome = read_outcome(
         options.result,
         exit_code=options.exit_code,
@@ -112,7 +112,7 @@ def publish(
     )
     guard = _guard(options, event, client, outcome)
     if guard is None or guard.state != "unreadable":  # which fails in any case, and says what is missing
-        outcome = _verified(options, outcome)
+        outcome = _verify(options, outcome)
     with collect_troubles("the approved rules could not be used", troubles):
         outcome = by_rules_in_force(outcome, guard, options.trees)
     title = body = f"Verdict: {outcome.verdict}; guard: {'none' if guard is None else guard.state}."
@@ -154,7 +154,7 @@ def _reasons(outcome: Outcome, guard: Guard | None) -> list[str]:
     return refusal + ([guard.reason] if guard is not None and guard.reason and not guard.holds else [])
 
 
-def _connected(
+def _connect(
     options: Options, environ: Mapping[str, str], connect: Callable[[Event], Client]
 ) -> tuple[Event, Client | None, list[str]]:
     """The event, with the pull request of a `workflow_run`; the client, if any; and what went wrong."""
@@ -182,10 +182,10 @@ def _connected(
     return with_pull_request, client, []
 
 
-def _verified(options: Options, outcome: Outcome) -> Outcome:
+def _verify(options: Options, outcome: Outcome) -> Outcome:
     """The outcome as the records give it by the rules in force; one that does not follow from them is a failure.
 
-    Of a fork only the small result is taken, which is advisory. A cancelled run has none.
+    From a fork only the small result is used, and it is advisory. A cancelled run has none.
     """
     if outcome.result is None or options.untrusted:
         return outcome

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from accgate.errors import PASSED
-from accgate.github.api import CannotPublish, Client, NotFound, Refused, Uncertain, promised
+from accgate.github.api import CannotPublish, Client, NotFound, Refused, Uncertain, as_promised
 from accgate.github.approvals import find_approval, is_writer, looks_of, moment, moved_since
 from accgate.github.check_runs import origin_of
 from accgate.github.event import Event, Head, read_event, read_head
@@ -55,7 +55,7 @@ def respond(
         event = replace(event, number=request.issue.number)
         client = connect(event)
         try:
-            with promised(f"{event.repository}#{event.number}"):
+            with as_promised(f"{event.repository}#{event.number}"):
                 outputs |= _outputs(client, event, request, check_name)
         except Declined as error:
             say(inert(str(error)))
@@ -149,7 +149,7 @@ def _rerun(client: Client, event: Event, head: Head, check_name: str, *, failed_
 
 def _answer_review(client: Client, event: Event, check_name: str) -> str:
     """Start the failed jobs again where an approval of this commit may change their verdict; what was done."""
-    with promised(f"{event.repository}#{event.number}"):
+    with as_promised(f"{event.repository}#{event.number}"):
         head = read_head(client, event)
         if head.sha != event.head_sha or find_approval(client, event) is None:
             return "nobody who may has approved the head commit"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accgate.github.api import CannotPublish, Client, promised
+from accgate.github.api import CannotPublish, Client, as_promised
 from accgate.github.check_runs import NEEDS, Conclusion, Origin, change_check_run, check_runs, event_origin, origin_of
 from accgate.github.event import Event
 
@@ -74,7 +74,7 @@ def settle_rivals(client: Client, event: Event, *, name: str, part: str, check_r
 
 def _others(client: Client, event: Event, name: str, check_run_id: int | None) -> list[tuple[dict[str, Any], Origin]]:
     """The other check runs of the name that accgate wrote on the commit."""
-    with promised(f"the check runs of {event.head_sha}"):
+    with as_promised(f"the check runs of {event.head_sha}"):
         rows = [(row, origin_of(row)) for row in check_runs(client, event, name, needs=NEEDS)]
         return [(row, origin) for row, origin in rows if origin is not None and row["id"] != check_run_id]
 

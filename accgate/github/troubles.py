@@ -22,7 +22,7 @@ def collect_troubles(what: str, troubles: list[str]) -> Iterator[None]:
 
 
 def internal_error(error: Exception) -> str:
-    """What is said of an error that is accgate's own fault."""
+    """The message about an error that is accgate's own fault."""
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 

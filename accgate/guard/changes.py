@@ -149,11 +149,11 @@ def _template(config: Config) -> tuple[str, str] | None:
 def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
     """The (model, task) pairs that only one side has, and whether models added later have a task."""
     before, after = dict.fromkeys(base.pairs()), dict.fromkeys(head.pairs())
-    lost = _grouped([pair for pair in before if pair not in after], head)
+    lost = _group([pair for pair in before if pair not in after], head)
     for key, names in lost.items():
         why = "this check is no longer made" if len(names) == 1 else f"these {len(names)} checks are no longer made"
         yield Difference(key, some_of(names), None, "loosening", why)
-    gained = _grouped([pair for pair in after if pair not in before], base)
+    gained = _group([pair for pair in after if pair not in before], base)
     for key, names in gained.items():
         yield Difference(key, None, some_of(names), "new", "the base has no such check")
     for name, task in base.tasks.items():
@@ -165,7 +165,7 @@ def _check_differences(base: Config, head: Config) -> Iterator[Difference]:
             yield Difference(key, *texts(task.models or "all", new.models or "all"), effect, why)
 
 
-def _grouped(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
+def _group(pairs: list[tuple[str, str]], other: Config) -> dict[Key, list[str]]:
     """Pairs by the key that the other side lacks: the task, the model, or only both together."""
     groups: dict[Key, list[str]] = {}
     for model, task in pairs:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, Key, dotted
+from accgate.errors import BadInput, Key, key_text
 from accgate.guard.state import Effect
 from accgate.inputs import plain_size
 from accgate.text import clip
@@ -34,7 +34,7 @@ class Difference:
     @property
     def rule(self) -> str:
         """The rule's name: `gate.alpha`, or `tasks.gsm8k: prompt`."""
-        return f"{dotted(self.key)}: {self.part}" if self.part else dotted(self.key)
+        return f"{key_text(self.key)}: {self.part}" if self.part else key_text(self.key)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def toml_text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         items = ((key, inner) for key, inner in value.items() if inner is not None)
-        return "{" + ", ".join(f"{dotted((str(key),))} = {toml_text(inner)}" for key, inner in items) + "}"
+        return "{" + ", ".join(f"{key_text((str(key),))} = {toml_text(inner)}" for key, inner in items) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(toml_text, value)) + "]"
     return str(value)

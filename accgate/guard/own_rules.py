@@ -18,9 +18,7 @@ from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
 
 
-def verdicts_beside(
-    own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool = False
-) -> tuple[Verdict, ...]:
+def verdicts_beside(own: Config, evaluated: EvaluatedRun, decided: Decided, *, stored: bool) -> tuple[Verdict, ...]:
     """The verdicts by a pull request's own rules, where they differ from those by the base's.
 
     They decide nothing. A check that was not evaluated under the own rules (other prompts, other settings of the reply,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from accgate.config import Config, Judge, Model
-from accgate.errors import BadInput, Key, dotted
+from accgate.errors import BadInput, Key, key_text
 from accgate.guard.difference import Difference, texts
 
 SERVE = "serve"  # stands for a host where the value goes to a command that the model starts
@@ -123,7 +123,7 @@ def _allows(secrets: Mapping[str, Sequence[str]], use: Use) -> bool:
 
 def _fault(use: Use, *, is_bootstrap: bool) -> str:
     why = "has no accuracy.toml that would allow it" if is_bootstrap else "does not allow"
-    fix = f'{dotted((use.variable,))} = ["{use.host}"] under [gate.secrets]'
+    fix = f'{key_text((use.variable,))} = ["{use.host}"] under [gate.secrets]'
     return (
         f"sends the environment variable {use.variable} to {use.host}, which the base {why}; "
         f"somebody who may push to the base first adds {fix}"

@@ -238,7 +238,7 @@ def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Diff
         changed = len(set(base) ^ set(head)) if set(base) != set(head) else abs(len(base) - len(head))
         if base != head:
             yield Difference(key, None, None, "loosening", f"pictures of the dataset changed: {changed}", part)
-    elif exact(_compared(base)) != exact(_compared(head)):
+    elif exact(_comparable(base)) != exact(_comparable(head)):
         why = WHY.get(part, NOT_PLAIN)
         if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):
             why = "the dataset's content changed"
@@ -277,7 +277,7 @@ def own_code(definition: Definition) -> str | None:
     return None if is_of_harness(definition) else code_digest(name, definition.folder)
 
 
-def _compared(part: Any) -> Any:
+def _comparable(part: Any) -> Any:
     """A part as it is compared: with only the extension of a file's name, and with the order of keys in examples.
 
     The extension decides how a file is read, and a template can go through the keys of an example in their order.

@@ -96,7 +96,7 @@ def tree_at(root: Path, config: Path) -> Tree:
     """
     folder = Path(os.path.abspath(root))  # noqa: PTH100
     if not folder.is_dir() or not Path(os.path.abspath(config)).is_relative_to(folder):  # noqa: PTH100
-        raise BadInput(f"{root}: is no folder around {config}; give the repository's folder with --tree")
+        raise BadInput(f"{root}: is not a folder around {config}; give the repository's folder with --tree")
     return Tree(folder)
 
 

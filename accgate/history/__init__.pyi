@@ -1,13 +1,12 @@
 from .badge import badge_of, svg
-from .file import History, history_of, merge_histories
+from .file import History
 from .page import html_page
 from .run import Run, run_of
 from .series import series_of
-from .store import BRANCH, NAME, Addition, add_run, add_to, read_history, write_merged
+from .store import NAME, Addition, add_run, add_to, read_history, write_merged
 from .text import as_rows, print_history
 
 __all__ = [
-    "BRANCH",
     "NAME",
     "Addition",
     "History",
@@ -16,9 +15,7 @@ __all__ = [
     "add_to",
     "as_rows",
     "badge_of",
-    "history_of",
     "html_page",
-    "merge_histories",
     "print_history",
     "read_history",
     "run_of",

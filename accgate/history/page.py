@@ -11,7 +11,7 @@ from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH,
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
 from accgate.report import SIGNS
-from accgate.text import p_relation, signed, visible
+from accgate.text import p_relation, signed_number, visible
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -96,7 +96,7 @@ def _drift(series: Series) -> str:
     outcome = "A slow decline that no single run shows" if drift.detected else "No slow decline"
     return (
         f"{outcome}: since the anchor of {drift.since or 'an unknown date'} the mean has moved by "
-        f"{signed(drift.difference)} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
+        f"{signed_number(drift.difference)} (p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all "
         f"{drift.runs} runs since)."
     )
 

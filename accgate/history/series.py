@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from accgate.errors import BadInput
 from accgate.history.run import Against, Point, Run
-from accgate.text import nearest, number, signed
+from accgate.text import nearest, number, signed_number
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def cells(step: Step) -> tuple[str, ...]:
         number(level.reference) + (" (new)" if step.changed else ""),
         number(level.mean),
         number(point.error),
-        signed(point.difference),
+        signed_number(point.difference),
         number(level.gamma),
         drift_cell(step),
         point.verdict,
@@ -167,7 +167,7 @@ def drift_cell(step: Step) -> str:
     drift = step.point.drift
     if drift is None or drift.difference is None:
         return "-"
-    return signed(drift.difference) + (" decline" if drift.detected else "")
+    return signed_number(drift.difference) + (" decline" if drift.detected else "")
 
 
 BARS = "▁▂▃▄▅▆▇█"

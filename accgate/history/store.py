@@ -57,7 +57,7 @@ def add_run(path: Path, run: Run) -> tuple[bool, History]:
     CannotEvaluate
         When the disk is full; the file is as before.
     """
-    with _faults(path), _locked(path) as file:
+    with _faults(path), _lock(path) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
         history, line = read_content(content, str(path)), line_of(run)
         if history.has(run):
@@ -79,7 +79,7 @@ def write_merged(paths: Sequence[Path], out: Path) -> History:
         As `add_run`.
     """
     histories = [read_history(path) for path in paths]
-    with _faults(out), _locked(out) as file:
+    with _faults(out), _lock(out) as file:
         content = os.pread(file, os.fstat(file).st_size, 0)
         if content and out.resolve() not in {path.resolve() for path in paths}:
             raise BadInput(f"{out}: exists; name it among the histories to join, or write to another file")
@@ -125,7 +125,7 @@ def add_to(content: bytes, run: Run, *, name: str, page: bool = False) -> Additi
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[int]:
+def _lock(path: Path) -> Iterator[int]:
     """The file, open to append and locked; a file that was replaced while this waited for its lock is opened anew."""
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:

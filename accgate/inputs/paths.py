@@ -1,4 +1,4 @@
-"""Files that a table names: their paths start from the folder of the file that the table stands in."""
+"""Files that a table names: their paths start from the folder of the file that holds the table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def plain_size(path: Path, most: int) -> int:
     except ValueError as error:  # a NUL in the name
         raise BadInput(f"{path!r}: is no path ({error}); correct the name") from error
     if not stat.S_ISREG(about.st_mode):
-        raise BadInput(f"{path}: is no plain file but a folder, pipe or device; name a plain file")
+        raise BadInput(f"{path}: is a folder, pipe or device; name a plain file")
     if about.st_size > most:
         raise BadInput(f"{path}: has {about.st_size:,} bytes, more than {most:,}; is it the right file?")
     return about.st_size

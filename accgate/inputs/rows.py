@@ -137,7 +137,7 @@ def repeat_of(row: Mapping[str, Any], path: Path, line: int) -> int:
         digits = value.strip()
         value = int(digits) if len(digits) <= 9 and digits.isascii() and digits.isdigit() else value
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{path}:{line}: repeat is {brief(value)}; write a whole number from 0")
+        raise BadInput(f"{path}:{line}: repeat is {brief(value)}; write a whole number, 0 or more")
     return value
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, dotted
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -49,11 +49,11 @@ class TomlFile:
 
     def error(self, key: Key, message: str) -> str:
         """`file:line: key: message`, as every message about a key reads."""
-        return f"{self.path}:{self.line(key)}: {dotted(key)}: {message}"
+        return f"{self.path}:{self.line(key)}: {key_text(key)}: {message}"
 
     @contextmanager
     def locating(self, key: Key = ()) -> Iterator[None]:
-        """Add file and line to the faults of values that stand in the table at `key`.
+        """Add file and line to the faults of values in the table at `key`.
 
         Raises
         ------
@@ -122,14 +122,14 @@ def parsed_toml(path: Path, text: str) -> TomlFile:
     BadInput
         When the text is not TOML, too deep, or holds numbers that nothing here takes.
     """
-    file = TomlFile(path, text, _parsed(path, text))
+    file = TomlFile(path, text, _parse(path, text))
     huge = [key for key, value in _paths(file.data) if isinstance(value, int) and not -(2**63) <= value < 2**63]
     if huge:
         raise locate_faults(file, ((key, f"is a number of more than 64 bits; {WHOLE_FIX}") for key in huge))
     return file
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parse(path: Path, text: str) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -158,7 +158,7 @@ def _syntax_message(path: Path, text: str, message: str) -> str:
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
     fact = message[: place.start()] if place else message
     if re.match(r"Cannot (declare|overwrite|mutate|redefine)|Duplicate", fact):
-        fix = "each table and key may stand once; rename or remove one of the two"
+        fix = "each table and key may appear once; rename or remove one of the two"
     else:
         fix = "see https://toml.io for the syntax"
     return f"{path}:{line}: is not valid TOML: {fact}; {fix}"
@@ -223,7 +223,7 @@ def _table(path: tuple[str, ...], arrays: dict[tuple[str, ...], int], is_array: 
 
 
 def _paths(parsed: Any) -> Iterable[tuple[Key, Any]]:
-    """Every path of a parsed value with what stands there, those through arrays with their indices."""
+    """Every path of a parsed value with the value there, those through arrays with their indices."""
     items: Iterable[tuple[Any, Any]] = ()
     if isinstance(parsed, dict):
         items = parsed.items()

@@ -46,19 +46,16 @@ WANTED = {
 }
 
 
-def parse_table_of(file: TomlFile, shape: type[T], key: Key = ()) -> T:
-    """The table at `key` (by default the whole file) as a dataclass of type `shape`; {} where there is none.
+def parse_table_of(file: TomlFile, shape: type[T]) -> T:
+    """A whole file as a dataclass of type `shape`.
 
     Raises
     ------
     BadInput
         With one message for each fault, all at once.
     """
-    table: Any = file.data
-    for part in key:
-        table = table.get(part, {})
-    with file.locating(key):
-        return parse_table(table, shape)
+    with file.locating():
+        return parse_table(file.data, shape)
 
 
 def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
@@ -73,7 +70,7 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
         return TypeAdapter(shape).validate_python(dict(table))
     except ValidationError as error:
         faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
-        raise KeyFaults(*((key + tuple(f["loc"]), _explained(f, shape)) for f in faults)) from error
+        raise KeyFaults(*((key + tuple(f["loc"]), _fault_text(f, shape)) for f in faults)) from error
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:
@@ -83,7 +80,7 @@ def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str
     return [fault for fault in faults if fault["type"] != "missing" or tuple(fault["loc"]) not in meant]
 
 
-def _explained(fault: Mapping[str, Any], shape: Any) -> str:
+def _fault_text(fault: Mapping[str, Any], shape: Any) -> str:
     """One fault in words, with the fix."""
     kind, value, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind == "unexpected_keyword_argument":

@@ -42,7 +42,7 @@ def read_benchmark(text: str) -> Benchmark:
     """
     match = BENCHMARK.fullmatch(text)
     if match is None:
-        raise BadInput(f"{text!r} is no dataset of the Hub; write ORG/NAME[:TASK_ID][@COMMIT], as openai/gsm8k:gsm8k")
+        raise BadInput(f"{text!r} is not a Hub dataset; write ORG/NAME[:TASK_ID][@COMMIT], as openai/gsm8k:gsm8k")
     return Benchmark(match["dataset"], match["task"] or "default", match["revision"])
 
 

@@ -94,7 +94,7 @@ def _task_log(log: Log, wanted: Wanted, model: str | None) -> TaskLog:
         raw = [_raw(sample, name, key) for sample in samples]
     else:
         samples = [sample for sample in samples if sample["epoch"] == 1]
-        raw = _reduced(log, samples, name, key, reducer)
+        raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
     values = [
         None if value is _UNSCORED else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
@@ -110,7 +110,7 @@ def _task_log(log: Log, wanted: Wanted, model: str | None) -> TaskLog:
     task = str(log.eval.get("task") or "task").rpartition("/")[2]
     records, prompts = _records(task, samples, values, factor, name)
     mean = sample_mean((r.id, value) for r, value in zip(records, values, strict=True) if value is not None)
-    reports = _reported(log, name, key, reducer)
+    reports = _reported_mean(log, name, key, reducer)
     reported = (
         None
         if reports is None
@@ -244,7 +244,7 @@ def _reducer(log: Log, name: str, key: str, wanted: str | None) -> str:
     raise BadInput(f"{log.path}: {fault}; choose one: {listed}")
 
 
-def _reduced(log: Log, samples: Sequence[Sample], name: str, key: str, reducer: str) -> list[Any]:
+def _reduced_values(log: Log, samples: Sequence[Sample], name: str, key: str, reducer: str) -> list[Any]:
     """The value that Inspect made of each sample's epochs."""
     scores = [one for one in log.reductions if (one.get("scorer"), one.get("reducer")) == (name, reducer)]
     values = {str(score["sample_id"]): {"scores": {name: score}} for one in scores for score in one["samples"]}
@@ -257,7 +257,7 @@ def _reduced(log: Log, samples: Sequence[Sample], name: str, key: str, reducer: 
     return [_raw(values[id_], name, key) for id_ in ids]
 
 
-def _reported(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
+def _reported_mean(log: Log, name: str, key: str, reducer: str) -> tuple[str, Any] | None:
     """Inspect's metric that is a mean over samples, of their reduced epochs, and its value; None without one."""
     for by, score in _figures(log, name, key):
         if by != reducer:

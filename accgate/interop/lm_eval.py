@@ -188,7 +188,7 @@ def _by_document(path: Path, lines: Sequence[Line]) -> dict[int, Line]:
         doc = line.row["doc_id"]
         if doc in rows:
             raise BadInput(
-                f"{path}:{line.number}: doc_id {doc} stands already on line {rows[doc].number}; each sample must come "
+                f"{path}:{line.number}: doc_id {doc} is already on line {rows[doc].number}; each sample must come "
                 "once (was the file appended to?)"
             )
         rows[doc] = line

@@ -135,12 +135,12 @@ def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     category = details.get("error_category")
     target, problem = str(row["expected_answer"]), row["problem_idx"]
     if not isinstance(problem, int):
-        raise BadInput(f"{path}:{number}: problem_idx is {problem!r}, which is no whole number")
+        raise BadInput(f"{path}:{number}: problem_idx is {problem!r}, which is not a whole number")
     error = f"{category}: {details.get('error', '')}" if category in NOT_MEASURED else None
     return Row(
         number,
         (problem, row.get("repeat", 0)),
-        f"problem {problem}",  # the prompt is not there; another target is another sample all the same
+        f"problem {problem}",  # there is no prompt; another target still makes another sample
         target,
         _text(row.get("extracted_answer")),
         _text(row.get("model_response")),
@@ -154,7 +154,7 @@ def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | 
     results = path.with_name("byob_results.json")
     if not results.is_file():
         raise BadInput(
-            f"{path}: has no byob_results.json beside it, which tells the benchmark; import its whole folder"
+            f"{path}: has no byob_results.json beside it, which names the benchmark; import its whole folder"
         )
     tasks = _summary(results)["tasks"]
     if len(tasks) != 1:
@@ -313,13 +313,13 @@ def _summary(path: Path) -> Mapping[str, Any]:
             f"{path}: cannot be read as JSON: {error}; import the folder that NeMo Evaluator wrote"
         ) from error
     if not isinstance(content, dict):
-        raise BadInput(f"{path}: is no JSON object; import the folder that NeMo Evaluator wrote")
+        raise BadInput(f"{path}: is not a JSON object; import the folder that NeMo Evaluator wrote")
     return content
 
 
 def _number(path: Path, number: int, name: str, value: Any) -> float:
     if not isinstance(value, (bool, int, float)) or not math.isfinite(value):
-        raise BadInput(f"{path}:{number}: {name} is {value!r}, which is no score; a missing score is no wrong answer")
+        raise BadInput(f"{path}:{number}: {name} is {value!r}, not a score; a missing score is not a wrong answer")
     return float(value)
 
 

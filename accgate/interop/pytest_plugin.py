@@ -116,7 +116,7 @@ def _failure(result: Result, out: Path) -> str:
 
 
 def _answer(name: str, text: str | None, end: int = 1, length: int = 100) -> Sequence[str]:
-    """A text on one line, its beginning or with an `end` of -1 its end; nothing where there is none."""
+    """A text on one line, cut to its beginning, or to its end with an `end` of -1; empty without a text."""
     from accgate.text import visible
 
     if text is None:

@@ -134,7 +134,7 @@ def read_run(path: Path, *, tasks: Sequence[str] = ()) -> RunFolder:
     path = path / NAME if path.is_dir() else path
     result = read_result(path)
     if not result.checks or any(check.model is None or check.task is None for check in result.checks):
-        raise BadInput(f"{path}: is no run, but a comparison of two files; name an accgate.json that `run` wrote")
+        raise BadInput(f"{path}: is a comparison of two files, not a run; name an accgate.json that `run` wrote")
     if unknown := sorted(set(tasks) - {str(check.task) for check in result.checks}):
         raise BadInput(f"{path}: has no task {unknown[0]!r}; its tasks: {_names(result)}")
     checks = [_check_run(check, path, result.seed) for check in result.checks if not tasks or check.task in tasks]

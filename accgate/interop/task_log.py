@@ -182,9 +182,7 @@ def missing_scores(records: Sequence[Record]) -> str:
     return f"{len(failed)} samples have no score: {some_of(failed)}" if failed else ""
 
 
-def keep_records(
-    store: Path, log: TaskLog, *, variant: Mapping[str, Any], reason: str | None, replies: bool, commit: str = ""
-) -> Path:
+def keep_records(store: Path, log: TaskLog, *, variant: Mapping[str, Any], reason: str | None, replies: bool) -> Path:
     """Write imported records as a reference with scores.
 
     Raises
@@ -201,7 +199,7 @@ def keep_records(
         task=log.task,
         **figures_of(scores),
         date=log.date,
-        commit=commit,
+        commit="",
         engine=f"imported from {tool or log.tool}",
         engine_version=version if tool else "",
         variant=dict(variant),

@@ -23,7 +23,7 @@ from accgate.references import (
 )
 
 LARGEST = 1_000_000  # bytes; the suite's largest file has 20,000
-DEPTH = 20  # tables and lists within each other; a file of the suite has 3
+DEPTH = 20  # nested tables and lists; a file of the suite has 3
 FIGURES = ("num_samples", "sigma", "alpha", "beta", "higher_is_better")
 
 

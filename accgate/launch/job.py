@@ -53,7 +53,7 @@ class Job:
                 faults.append(f"--{option} is {value!r}; write letters, digits and . _ / : @ + , - only")
         for path in (self.config, self.out):
             if not path.is_absolute():
-                faults.append(f"{path} is no absolute path; name the folder on the nodes with --folder")
+                faults.append(f"{path} is not an absolute path; name the folder on the nodes with --folder")
             if set(str(path)) & set('\n\r"%\\'):  # Slurm reads % and \ in the name of a log
                 faults.append(f'{str(path)!r}: a job file cannot hold line ends, ", % or \\ in a path; rename it')
         if faults:

@@ -37,7 +37,7 @@ def indexed_job(job: Job) -> str:
                 {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [BAD_INPUT]}},
             ]
         },
-        "template": _pod(job, _shell(_indexed(job)), job.gpus, restart="Never"),
+        "template": _pod(job, _shell(_indexed_command(job)), job.gpus, restart="Never"),
     }
     if job.queue is not None:
         spec["suspend"] = True  # Kueue starts it
@@ -104,7 +104,7 @@ def _require(job: Job) -> None:
         raise BadInput(*faults)
 
 
-def _indexed(job: Job) -> str:
+def _indexed_command(job: Job) -> str:
     """Shell code of a pod; Kubernetes counts from 0."""
     run = job.run_shard('"$shard"', shlex.quote(str(job.out)))
     return f'shard=`expr "$JOB_COMPLETION_INDEX" + 1`; exec {run}'

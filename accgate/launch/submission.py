@@ -18,9 +18,7 @@ def submit(text: str, command: Sequence[str]) -> str:
         When the command is not here or refuses the file, in its own words.
     """
     if shutil.which(command[0]) is None:
-        raise CannotEvaluate(
-            f"there is no {command[0]} here; leave --submit out and take the file to where the cluster's commands are"
-        )
+        raise CannotEvaluate(f"there is no {command[0]} here; leave --submit out, and submit the file where it is")
     done = subprocess.run([*command], input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CannotEvaluate(f"{' '.join(command)} refused the job: {(done.stderr or done.stdout).strip()}")

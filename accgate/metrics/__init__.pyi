@@ -1,9 +1,9 @@
-from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries, aggregate_names
+from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries
 from .calls import CALLS, calls_fault, with_tools
-from .code import code_files, files_digest
-from .equality import boxed
+from .code import code_files
+from .equality import box_content
 from .kinds import PARTS, perplexity
-from .metric import BadOption, Entry, Kind, Metric, UnknownMetric
+from .metric import BadOption, Kind, Metric, UnknownMetric
 from .numbers import READING, number_in
 from .own import code_digest, entry_point_of, form_fault, helpers_digest, own_file, own_metric, unloaded_metric
 from .registry import entries, get, names
@@ -13,7 +13,6 @@ __all__ = [
     "PARTS",
     "READING",
     "BadOption",
-    "Entry",
     "Kind",
     "Metric",
     "UnknownAggregate",
@@ -21,14 +20,12 @@ __all__ = [
     "UnusableRecords",
     "aggregate",
     "aggregate_entries",
-    "aggregate_names",
-    "boxed",
+    "box_content",
     "calls_fault",
     "code_digest",
     "code_files",
     "entries",
     "entry_point_of",
-    "files_digest",
     "form_fault",
     "get",
     "helpers_digest",

@@ -64,13 +64,13 @@ def calls_fault(target: str) -> str | None:
     "is 'Rome', no JSON; write "
     """
     try:
-        _expected(target)
+        _expected_calls(target)
     except ValueError as error:
         return str(error)
     return None
 
 
-def _expected(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
+def _expected_calls(target: str) -> tuple[list[Call], Mapping[str, Mapping[str, Any]]]:
     """The expected calls of a target, and the parameters of its tools by name; raises ValueError where it has none."""
     try:
         value = json.loads(target)
@@ -100,16 +100,16 @@ def _exact_call(call: Mapping[str, Any]) -> Call:
     if isinstance(arguments, str):
         arguments = json.loads(arguments)
     if not isinstance(arguments, dict):
-        raise ValueError(f"gives {call['name']!r} arguments that are no object; {FORM}")
-    return Call(_name(call["name"]), {key: [_allowed(value)] for key, value in arguments.items()})
+        raise ValueError(f"gives {call['name']!r} arguments that are not an object; {FORM}")
+    return Call(_name(call["name"]), {key: [_as_allowed(value)] for key, value in arguments.items()})
 
 
-def _allowed(value: Any) -> Any:
+def _as_allowed(value: Any) -> Any:
     """A value in the form of allowed ones, in which an object has a list for each of its keys."""
     if isinstance(value, dict):
         return {key: [each] for key, each in value.items()}
     if isinstance(value, list):
-        return [_allowed(each) for each in value]
+        return [_as_allowed(each) for each in value]
     return value
 
 
@@ -126,8 +126,8 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
     >>> tool_calls('[{"name": "weather", "arguments": {"city": "Oslo"}}]', wanted), tool_calls("[]", wanted)
     (0.0, 0.0)
     """
-    expected, schemas = _expected(target)
-    made = _made(answer)
+    expected, schemas = _expected_calls(target)
+    made = _calls_made(answer)
     if made is None or len(made) != len(expected):
         return WRONG
     text: Text = loose if strings == "loose" else str
@@ -135,7 +135,7 @@ def tool_calls(answer: str, target: str, *, strings: Strings = "loose") -> float
     return RIGHT if _all_matched(fits) else WRONG
 
 
-def _made(answer: str) -> list[tuple[str, Any]] | None:
+def _calls_made(answer: str) -> list[tuple[str, Any]] | None:
     """The calls of an answer as (name, arguments); None where it is none of ours."""
     try:
         value = json.loads(answer)

@@ -173,7 +173,7 @@ class OwnCode:
         path = os.path.realpath(os.fsdecode(name))
         if path not in self._files and _is_within(path, self._trees) and not _is_within(path, INSTALLED):
             fix = "put it beside the metric, and import it or write its name in the code as one text"
-            raise ReadsOutside(f"{path}: the metric's code opens this file, which is no part of the metric; {fix}")
+            raise ReadsOutside(f"{path}: the metric's code opens this file, which is not part of the metric; {fix}")
 
     def refuse_module(self, module: ModuleType) -> None:
         """Refuse a module of these trees that was loaded before; raises as `refuse` does."""
@@ -193,9 +193,9 @@ def _watch() -> None:
     """Look at every file that is opened from now on; a hook cannot be removed again."""
     if not _hooks:
         _hooks.append(True)
-        sys.addaudithook(_opened)
+        sys.addaudithook(_on_open)
 
 
-def _opened(event: str, arguments: tuple[Any, ...]) -> None:
+def _on_open(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("open", "import") and (code := getattr(_running, "code", None)) is not None:
         code.refuse(arguments[0] if event == "open" else arguments[1])

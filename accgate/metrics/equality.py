@@ -42,10 +42,10 @@ _SAID = re.compile(r"(?i)\banswer(?:\s+is)?[:\s]+([^\n]{1,200})\s*$")
 _MIXED = re.compile(r"(?<![\d.\w])(\d+)[ ]+(\d+)/(\d+)(?![\d.])")
 
 
-def boxed(text: str) -> str | None:
+def box_content(text: str) -> str | None:
     r"""What the last \boxed{} of a text holds, braces in it matched; None without one, and for one not closed.
 
-    >>> boxed(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), boxed(r"\boxed{1"), boxed("1")
+    >>> box_content(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), box_content(r"\boxed{1"), box_content("1")
     ('\\frac{1}{2}', None, None)
     """
     start = max(text.rfind(r"\boxed{"), text.rfind(r"\fbox{"))
@@ -68,7 +68,7 @@ def is_equal(answer: str, target: str) -> bool:
     MemoryError, RecursionError
         When the comparison needs more than there is.
     """
-    answer, target = boxed(answer) or answer[-_TAIL:], boxed(target) or target
+    answer, target = box_content(answer) or answer[-_TAIL:], box_content(target) or target
     left, right = _form(answer), _form(target)
     if left == right:
         return bool(left)
@@ -105,7 +105,7 @@ def _verify(answer: str, target: str) -> bool:
     from math_verify import parse, verify
 
     trouble: MemoryError | RecursionError | None = None
-    pairs = product(_parsed(parse, answer), _parsed(parse, target, bare=True))
+    pairs = product(_parse(parse, answer), _parse(parse, target, bare=True))
     for left, right in pairs:
         try:
             if verify([right], [left], timeout_seconds=None, raise_on_error=True):
@@ -125,7 +125,7 @@ def _is_bare(text: str) -> bool:
     return "$" not in text and r"\(" not in text and r"\[" not in text and _FUNCTIONS.issuperset(words)
 
 
-def _parsed(parse: Any, text: str, *, bare: bool = False) -> list[Any]:
+def _parse(parse: Any, text: str, *, bare: bool = False) -> list[Any]:
     """What math-verify reads in a text: all of a formula alone, or of a `bare` target; of prose the last formula."""
     bare = bare or _is_bare(text)
     text = _MIXED.sub(r"\1\\frac{\2}{\3}" if bare else r"$\1\\frac{\2}{\3}$", text[-_TAIL:])

@@ -120,7 +120,7 @@ def _bullets(text: str, num_bullets: int) -> bool:
     return len(re.findall(r"^\s*(?:\*[^*].*|-.*)$", text, re.MULTILINE)) == num_bullets
 
 
-def _constrained(text: str) -> bool:
+def _has_option(text: str) -> bool:
     return any(option in text for option in CONSTRAINED)
 
 
@@ -156,7 +156,7 @@ def _two_responses(text: str) -> bool:
     return all(parts[1:-1]) and len(responses) == 2 and responses[0] != responses[1]
 
 
-def _repeated(text: str, prompt_to_repeat: str) -> bool:
+def _repeats_prompt(text: str, prompt_to_repeat: str) -> bool:
     return text.strip().lower().startswith(prompt_to_repeat.strip().lower())
 
 
@@ -171,7 +171,7 @@ def _capital_words(text: str, capital_frequency: int, capital_relation: str) -> 
     return _holds(count, capital_relation, capital_frequency)
 
 
-def _quoted(text: str) -> bool:
+def _is_quoted(text: str) -> bool:
     bare = text.strip()
     return len(bare) > 1 and bare[0] == bare[-1] == '"'
 
@@ -189,15 +189,15 @@ CHECKS: Mapping[str, Check] = {
     "detectable_content:number_placeholders": _placeholders,
     "detectable_content:postscript": _postscript,
     "detectable_format:number_bullet_lists": _bullets,
-    "detectable_format:constrained_response": _constrained,
+    "detectable_format:constrained_response": _has_option,
     "detectable_format:number_highlighted_sections": _highlights,
     "detectable_format:multiple_sections": _sections,
     "detectable_format:json_format": _json,
     "detectable_format:title": _title,
     "combination:two_responses": _two_responses,
-    "combination:repeat_prompt": _repeated,
+    "combination:repeat_prompt": _repeats_prompt,
     "startend:end_checker": _ends,
-    "startend:quotation": _quoted,
+    "startend:quotation": _is_quoted,
     "change_case:capital_word_frequency": _capital_words,
     "change_case:english_capital": lambda text: text.isupper() and _language(text, "en"),
     "change_case:english_lowercase": lambda text: text.islower() and _language(text, "en"),

@@ -83,6 +83,6 @@ ENTRIES = (
     Entry("perplexity", _perplexity, "how surprising the model finds the target; lower is better"),
     Entry("code_tests", _code_tests, "the program with the reply's code in it ends without an error"),
     Entry("code_output", _code_output, "the program that the reply is prints what each test expects"),
-    Entry(PARTS, _parts, "each sample by the metric of the task that it is of, where tasks are joined"),
+    Entry(PARTS, _parts, "for joined tasks: each sample by the metric of its own task"),
     Entry("judge", _judge, "the mark of a second model by a rubric, scaled to 0 to 100"),
 )

@@ -177,7 +177,7 @@ def exponential_similarity(answer: str, target: str) -> float:
 
 
 def concordance_index(answer: str, target: str) -> float:
-    """Share of the pairs of numbers that stand in the target's order, in points; 0 unless it has the same numbers.
+    """Share of the pairs of numbers that are in the target's order, in points; 0 unless it has the same numbers.
 
     >>> concordance_index("2, 1, 3", "1, 2, 3"), concordance_index("1, 2", "1, 2, 3")
     (66.66666666666667, 0.0)
@@ -210,6 +210,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "concordance_index",
         lambda: Metric("concordance_index", concordance_index),
-        "share of the pairs that stand in the right order",
+        "share of the pairs that are in the right order",
     ),
 )

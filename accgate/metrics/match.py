@@ -46,7 +46,7 @@ def normalized_match(answer: str, target: str) -> float:
 
 
 def contains(answer: str, target: str) -> float:
-    """100 where the target stands in the answer, by case.
+    """100 where the answer contains the target, by case.
 
     >>> contains("The pass key is 71432.", "71432")
     100.0
@@ -55,7 +55,7 @@ def contains(answer: str, target: str) -> float:
 
 
 def contains_share(answer: str, target: str) -> float:
-    """Share of the target's texts, a JSON list, that stand in the answer, whatever the case: RULER's string_match_all.
+    """Share of the target's texts, a JSON list, that the answer contains, whatever the case: RULER's string_match_all.
 
     >>> contains_share("Those are 12 and ABC.", '["12", "abc", "34", "56"]')
     50.0
@@ -173,11 +173,11 @@ ENTRIES = (
         lambda: Metric("normalized_match", normalized_match),
         "the same text without case, punctuation, articles and repeated space",
     ),
-    Entry("contains", lambda: Metric("contains", contains), "the target stands in the answer"),
+    Entry("contains", lambda: Metric("contains", contains), "the answer contains the target"),
     Entry(
         "contains_share",
         lambda: Metric("contains_share", contains_share),
-        "share of the target's texts that stand in the answer",
+        "share of the target's texts that the answer contains",
     ),
     Entry("numeric_match", lambda: Metric("numeric_match", numeric_match), "the same number"),
     Entry("json_match", lambda: Metric("json_match", json_match), "the same JSON value"),

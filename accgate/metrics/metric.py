@@ -117,7 +117,7 @@ def check_option(entry: Entry, option: str, value: Any) -> Any:
     """
     if option not in entry.options:
         hint = nearest(option, entry.options) if entry.options else "it has none"
-        raise BadOption(f"is no option of {entry.name}; {hint}", option)
+        raise BadOption(f"is not an option of {entry.name}; {hint}", option)
     kind = typing.get_type_hints(entry.build)[option]
     if get_origin(kind) is Literal:
         if value not in get_args(kind):

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 Number: TypeAlias = Decimal | Fraction
 
-READING = 2  # raised where the same text is read as another number than before: part of a task's fingerprint
+READING = 2  # raise it where a text is read as another number than before; part of a task's fingerprint
 _LONGEST = 400  # digits before or after the point up to which a decimal is compared with a fraction
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -72,7 +72,7 @@ def number_in(text: str, which: Literal["first", "last"] = "last") -> str | None
     """
     numbers = numbers_in(text)
     answer = next(numbers, None) if which == "first" else next(iter(deque(numbers, maxlen=1)), None)
-    return None if answer is None else _written(answer)
+    return None if answer is None else _plain_text(answer)
 
 
 def number_of(text: str) -> Number | None:
@@ -162,10 +162,10 @@ def _value(match: re.Match[str]) -> Number | None:
         value = sign * Decimal(digits.replace(",", ".") + exponent)
     except InvalidOperation:
         return None
-    return _raised(value, match["e1"] or match["e2"])
+    return _power_of(value, match["e1"] or match["e2"])
 
 
-def _raised(value: Decimal, power: str | None) -> Number | None:
+def _power_of(value: Decimal, power: str | None) -> Number | None:
     """A power; the sign binds less: -2^2 is -4. None where it is too large to be written out."""
     if power is None:
         return value
@@ -175,7 +175,7 @@ def _raised(value: Decimal, power: str | None) -> Number | None:
     return -raised if value < 0 else raised
 
 
-def _written(value: Number) -> str:
+def _plain_text(value: Number) -> str:
     """A number in plain notation where that is short."""
     if isinstance(value, Fraction):
         decimal = Decimal(value.numerator) / Decimal(value.denominator)

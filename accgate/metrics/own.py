@@ -127,14 +127,14 @@ def _function(name: str, folder: Path, code: OwnCode) -> Callable[..., Any]:
     except Exception as error:  # the user's module raises what it likes
         raise BadOption(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(function):
-        raise BadOption(f"{name} is no function")
+        raise BadOption(f"{name} is not a function")
     return function  # type: ignore[no-any-return]
 
 
 def _file_module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"accgate_metric_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     # From the source alone: the loader would take a compiled file beside it, which may be of another source.
     exec(compile(read_plain(path, MOST), path, "exec", dont_inherit=True), module.__dict__)

@@ -185,19 +185,19 @@ def _n_gram_metric(name: str, n: int, split: Tokenize, measure: Measure) -> Metr
     def points(answer: str, target: str) -> float:
         return shared_n_grams(split(answer), split(target), n).points(measure)
 
-    def pooled(answer: str, targets: Sequence[str]) -> float:
+    def points_of(answer: str, targets: Sequence[str]) -> float:
         tokens = split(answer)
         counts = [shared_n_grams(tokens, split(target), n) for target in targets]
         return Matched(*(sum(column) for column in zip(*counts, strict=True))).points(measure)
 
-    return Metric(name, points, many=pooled if measure == "recall" else None)
+    return Metric(name, points, many=points_of if measure == "recall" else None)
 
 
 def _rouge_n(*, n: int = 1, measure: Measure = "f", tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
     return _n_gram_metric("rouge_n", n, _split(tokenizer, stem), measure)
 
 
-def _fixed(name: str, n: int, measure: Measure, summary: str) -> Entry:
+def _entry_of(name: str, n: int, measure: Measure, summary: str) -> Entry:
     """ROUGE-N with its n and measure in the name."""
 
     def build(*, tokenizer: Tokenizer = "rouge", stem: bool = False) -> Metric:
@@ -254,10 +254,10 @@ def _split(name: Tokenizer, stem: bool) -> Tokenize:
 
 ENTRIES = (
     Entry("rouge_n", _rouge_n, "ROUGE-N of any n: F-measure, recall or precision over n-grams"),
-    _fixed("rouge_1", 1, "f", "ROUGE-1: F-measure over words"),
-    _fixed("rouge_2", 2, "f", "ROUGE-2: F-measure over pairs of words"),
-    _fixed("rouge_1_recall", 1, "recall", "ROUGE-1 recall: matched words over all references' words"),
-    _fixed("rouge_2_recall", 2, "recall", "ROUGE-2 recall: matched pairs over all references' pairs"),
+    _entry_of("rouge_1", 1, "f", "ROUGE-1: F-measure over words"),
+    _entry_of("rouge_2", 2, "f", "ROUGE-2: F-measure over pairs of words"),
+    _entry_of("rouge_1_recall", 1, "recall", "ROUGE-1 recall: matched words over all references' words"),
+    _entry_of("rouge_2_recall", 2, "recall", "ROUGE-2 recall: matched pairs over all references' pairs"),
     Entry("rouge_l", _rouge_l, "ROUGE-L: F-measure over the longest common subsequence"),
     Entry("rouge_l_recall", _rouge_l_recall, "ROUGE-L recall: longest common subsequence over the reference's length"),
     Entry("rouge_lsum", _rouge_lsum, "ROUGE-Lsum: ROUGE-L by lines"),

@@ -64,14 +64,14 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
         parsed = json_value(text)
         schema: Any = parsed[0] if parsed else None
         if not isinstance(schema, (dict, bool)):
-            raise ValueError("json_schema: the target is no JSON schema, it is not a JSON object")
+            raise ValueError("json_schema: the target is not a JSON schema, it is not a JSON object")
         if isinstance(schema, dict) and not isinstance(schema.get("$schema", ""), str):
-            raise ValueError("json_schema: the target is no JSON schema: its $schema is not text")
+            raise ValueError("json_schema: the target is not a JSON schema: its $schema is not text")
         kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         try:
             kind.check_schema(schema)
         except jsonschema.SchemaError as error:
-            raise ValueError(f"json_schema: the target is no JSON schema: {error.message}") from error
+            raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
         # a registry without retrieval: a schema makes nobody fetch anything
         checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
 

@@ -116,7 +116,7 @@ def _plain(text: str) -> str:
 
 
 class _Spaced(dict[int, str]):
-    """Translation of every character that stands in no word to a space, looked up once per character."""
+    """Translation of every character that is in no word to a space, looked up once per character."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)

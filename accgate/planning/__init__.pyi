@@ -4,7 +4,7 @@ from .cost import Cost, Estimate, estimates, hardware_here
 from .design import planned_model
 from .model import PlannedModel
 from .noise import Noise, noise_of
-from .overall import AlphaSplit, alpha_split
+from .overall import AlphaSplit
 from .samples import ASSUMED_DISCORDANCE, Plan, plan
 from .validation import validate
 
@@ -18,7 +18,6 @@ __all__ = [
     "Noise",
     "Plan",
     "PlannedModel",
-    "alpha_split",
     "annotation_plan",
     "as_rows",
     "estimates",

@@ -158,7 +158,7 @@ def _refuse_lacking(settings: TaskSettings, definition: Definition, kind: Kind) 
         if getattr(settings, key):
             raise KeyFaults(((key,), f"is for means; {aggregate} is none, remove it"))
     if settings.test not in ("auto", "bootstrap"):
-        fault = f"is {settings.test!r}; {aggregate} is no mean of scores: use auto or bootstrap"
+        fault = f"is {settings.test!r}; {aggregate} is not a mean of scores: use auto or bootstrap"
         raise KeyFaults((("test",), fault))
 
 
@@ -189,7 +189,7 @@ def design_of(config: Config, task: TaskSource) -> Design:
 
 
 def planned_model(config: Config, name: str) -> PlannedModel:
-    """The model of this name, in the file that [models] stands in."""
+    """The model of this name, in the file that holds [models]."""
     return PlannedModel(name, config.models[name], config.models_file)
 
 

@@ -16,7 +16,7 @@ from accgate.inputs import TomlFile
 
 @dataclass(frozen=True)
 class PlannedModel:
-    """A table of [models] or [judges], in the file that it stands in."""
+    """A table of [models] or [judges], with the file that holds it."""
 
     name: str
     settings: Model

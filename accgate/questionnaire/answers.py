@@ -64,7 +64,7 @@ def _of_reference(path: Path, name: str | None) -> Side:
     return of_reference(reference, name)
 
 
-def of_reference(reference: Reference, name: str | None = None) -> Side:
+def of_reference(reference: Reference, name: str | None) -> Side:
     """The answers that a reference keeps.
 
     Raises
@@ -97,7 +97,7 @@ def _of_table(path: Path, name: str | None) -> Side:
     for line, row in read_table(path):
         id_, repeat = id_of(row, path, line), repeat_of(row, path, line)
         if (before := seen.setdefault((id_, repeat), line)) != line:
-            fault = f"stands already on line {before}; each answer must come once"
+            fault = f"is already on line {before}; each answer must come once"
             raise BadInput(f"{path}:{line}: id {id_!r} (repeat {repeat}) {fault}")
         if id_ not in rows or repeat < rows[id_][0]:
             rows[id_] = (repeat, line, row)
@@ -142,7 +142,7 @@ def _prompts_beside(path: Path) -> dict[str, str]:
     return {row["id"]: row["prompt"] or "" for row in read_gzip_lines(beside, "prompt")}
 
 
-def questions_of(reference: Side, candidate: Side, *, subset: bool = False) -> tuple[Question, ...]:
+def questions_of(reference: Side, candidate: Side, *, subset: bool) -> tuple[Question, ...]:
     """Every question with both answers, in the candidate's order.
 
     With `subset` the candidate may have only some of the reference's samples, as a run of fewer samples does.

@@ -64,7 +64,7 @@ def _name_key(rater: str) -> str:
 def _check(path: Path, data: Mapping[str, Any], key: Key) -> Ratings:
     if data.get("questionnaire") != key.questionnaire:
         raise BadInput(
-            f"{path}: is of another questionnaire ({brief(data.get('questionnaire'))}) than the key "
+            f"{path}: belongs to another questionnaire ({brief(data.get('questionnaire'))}) than the key "
             f"({key.questionnaire[:12]}...); give the key that was written with its page"
         )
     rater, ratings = data.get("rater"), data.get("ratings")

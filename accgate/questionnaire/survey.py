@@ -74,8 +74,8 @@ def survey_of(
     ratings: Sequence[Ratings],
     design: Design,
     *,
-    correction: Correction = "holm",
-    allow_missing: bool = False,
+    correction: Correction,
+    allow_missing: bool,
 ) -> SurveyResult:
     """Decide for each item, on the same questions, whether the candidate is rated lower than the reference.
 

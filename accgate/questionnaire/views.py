@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
 from accgate.report import SIGNS
-from accgate.text import number, p_text, signed, visible
+from accgate.text import number, p_text, signed_number, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +66,7 @@ def row(item: ItemResult, verdict: Verdict) -> tuple[str, ...]:
         item.id + (" (reversed)" if item.reversed else ""),
         number(item.reference),
         number(item.candidate),
-        signed(verdict.difference),
+        signed_number(verdict.difference),
         number(verdict.gamma),
         number(verdict.theta),
         p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),

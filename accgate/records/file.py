@@ -104,7 +104,7 @@ class Record:
 
 @dataclass(frozen=True)
 class RecordPaths:
-    """Where the files of one (model, task) stand in a run's folder; `before` has the reference's replies of flips."""
+    """Where the files of one (model, task) are in a run's folder; `before` has the reference's replies of flips."""
 
     records: Path
     prompts: Path
@@ -161,7 +161,7 @@ def read_records(path: Path) -> list[Record]:
 def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
     """(line, record) of every complete record of a file, which is never held whole; raises as `read_records` does."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise BadInput(f"{path}: is no plain file but a pipe or device; name the file of a run")
+        raise BadInput(f"{path}: is a pipe or device; name the file of a run")
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(partial(file.readline, LINE), b""), 1):
@@ -199,7 +199,7 @@ def _record(path: Path, number: int, line: bytes) -> Record:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _check_types(record: Record) -> None:

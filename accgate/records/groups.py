@@ -41,8 +41,8 @@ def groups_of(
     groups = {id_: by_id.get(id_, "") for id_ in candidate.ids}
     if moved := moved_groups(reference, groups):
         raise BadInput(
-            f"{len(moved)} of {candidate.n} samples are of one group in the reference and of another in the candidate: "
-            f"{some_of(moved)}; give both sides the same groups, or only one side any"
+            f"{len(moved)} of {candidate.n} samples are in one group in the reference and in another in the candidate: "
+            f"{some_of(moved)}; give both sides the same groups, or groups to one side only"
         )
     return groups if any(groups.values()) else None
 

@@ -189,7 +189,7 @@ def read_scores(path: Path, side: str) -> Scores:
         seen = first_line.setdefault(key, line)
         if seen != line:
             raise BadInput(
-                f"{path}:{line}: id {id_!r} (repeat {repeat}) stands already on line {seen}; each sample must come once"
+                f"{path}:{line}: id {id_!r} (repeat {repeat}) is already on line {seen}; each sample must come once"
             )
         if type(score) is not float or not isfinite(score):
             score = score_of(row, path, line)
@@ -293,7 +293,7 @@ def _check_sides(sides: tuple[Scores, Scores], bounds: tuple[float, float] | Non
 
 
 def _may_be_unbounded(scores: Scores) -> bool:
-    """Whether the scores are no percentages: some are outside 0 to 100, and some others are neither 0 nor 100."""
+    """Whether the scores are not percentages: some are outside 0 to 100, and some others are neither 0 nor 100."""
     outside = (scores.values < 0.0) | (scores.values > 100.0 + ROUNDING)
     return bool(outside.all() or (outside.any() and not is_binary(scores.values[~outside])))
 
@@ -353,8 +353,8 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
     both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
     moved = [id_ for id_, left, right in both if left != right]
     raise BadInput(
-        f"{len(moved)} of {candidate.n} samples are of one cluster in the reference and of another in the candidate: "
-        f"{some_of(moved)}; give both sides the same clusters, or only one side any"
+        f"{len(moved)} of {candidate.n} samples are in one cluster in the reference and in another in the candidate: "
+        f"{some_of(moved)}; give both sides the same clusters, or clusters to one side only"
     )
 
 

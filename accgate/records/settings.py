@@ -1,4 +1,4 @@
-"""What stands beside records: the settings that they were made with, and what is known of their run."""
+"""What is kept beside records: the settings that they were made with, and facts about their run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     BadInput
         When the file cannot be read, or is damaged.
     """
-    unknown = f"so nothing tells what its records are of; delete {paths.records} or name another --out"
+    unknown = f"so what its records belong to is unknown; delete {paths.records} or name another --out"
     if not paths.settings.exists():
         raise BadInput(f"{paths.settings}: is missing, {unknown}")
     try:

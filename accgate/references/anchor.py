@@ -29,7 +29,7 @@ from accgate.stats import anchor_tails, difference_to_anchor, drift_test, normal
 from accgate.verdict import Drift
 
 STRICT = ConfigDict(extra="forbid")
-RESTART = "delete both, and drift is counted anew"
+RESTART = "delete both, and drift is counted afresh"
 
 
 @pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -128,7 +128,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
         return ""
     anchor = anchor_beside(path)
     if anchor is None:
-        old = _replaced(store, about)
+        old = _former(store, about)
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
         anchor = _new_anchor(old, old.scores)
@@ -147,7 +147,7 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
     return ""
 
 
-def _replaced(store: Path, about: ReferenceFile) -> Reference | None:
+def _former(store: Path, about: ReferenceFile) -> Reference | None:
     """The reference that is replaced; None where it is damaged: recording again repairs that."""
     try:
         return find_reference(store, baseline_of(about.model, about.variant, None), about.task)

@@ -37,7 +37,7 @@ def value_of(record: Record, column: str) -> Any:
 
 
 def cell(value: Any) -> str:
-    """A value as a CSV cell; several numbers stand with spaces between, - where there is none.
+    """A value as a CSV cell; several numbers have spaces between them; `-` where there is none.
 
     >>> cell(0.25), cell([100.0, None]), cell(None)
     ('0.25', '100 -', '')
@@ -64,12 +64,12 @@ def stored_records(path: Path) -> Iterator[Record]:
         columns: dict[str, Any] = {name: row[name] for name in TEXTS if row.get(name)}
         columns |= {name: _numbers(row, name, path, line) for name in NUMBERS if row.get(name)}
         target, answer = row.get("target") or "", row.get("answer")
-        tokens, seconds = (_measured(row, name, path, line) for name in COST_COLUMNS)
+        tokens, seconds = (_count_of(row, name, path, line) for name in COST_COLUMNS)
         count = None if tokens is None else int(tokens)
         yield Record(row["id"], repeat, score, target, answer, None, None, None, count, seconds or 0.0, None, **columns)
 
 
-def _measured(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
+def _count_of(row: Mapping[str, Any], name: str, path: Path, line: int) -> float | None:
     """A count of tokens or seconds, 0 or more; None where there is none."""
     text = str(row.get(name) or "")
     try:

@@ -268,7 +268,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     changed = changed_parts(recorded, task.fingerprint)
     since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
     if not unknown and not is_rescored(recorded, task.fingerprint):
-        return _lost(reference, task, since) or _regrouped(reference, task, since)
+        return _lost_samples(reference, task, since) or _group_change(reference, task, since)
     change = f"{' and '.join(changed) or 'the samples'} changed {since}"
     overlap = f"{len(ids) - len(unknown)} of {len(ids)} samples are in the reference"
     if unknown:
@@ -280,7 +280,7 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     )
 
 
-def _lost(reference: Reference, task: Task, since: str) -> str | None:
+def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
     """That a reference has samples which the whole dataset has no more; None where it has them all, or has no end."""
     assert reference.scores is not None
     if task.dataset_ids is None:
@@ -295,7 +295,7 @@ def _lost(reference: Reference, task: Task, since: str) -> str | None:
     )
 
 
-def _regrouped(reference: Reference, task: Task, since: str) -> str | None:
+def _group_change(reference: Reference, task: Task, since: str) -> str | None:
     """How a task's groups differ from those of its reference; None where they are the same, or one side has none."""
     assert reference.scores is not None
     if task.groups is None or not (moved := moved_groups(reference.scores, task.groups)):

@@ -123,7 +123,7 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
     return reference
 
 
-def has_runs(reference: Reference, records: Sequence[Record], runs: int = 1) -> bool:
+def has_runs(reference: Reference, records: Sequence[Record], runs: int) -> bool:
     """Whether these records are in the reference already, as when a finished run is resumed."""
     return set(_run_digests(records, runs)) <= set(reference.about.runs_sha256)
 
@@ -274,7 +274,7 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
             f"{path}: a reference exists; say why it is replaced with --reason TEXT, or add this run with --add"
         )
     anchor_beside(path)
-    old = read_toml(path, fix="delete it to record anew").data
+    old = read_toml(path, fix="delete it to record afresh").data
     return {key: old[key] for key in ("mean", "n", "date", "commit") if key in old}
 
 

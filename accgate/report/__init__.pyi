@@ -3,7 +3,6 @@ from .bisection import print_bisection, print_chances
 from .cause import CauseView, blame_markdown, cause_view, print_blame
 from .cause_file import CauseFile, read_cause, write_cause
 from .comment import About, Failure, render_comment
-from .costs import COST_HEADINGS, cost_note, cost_rows
 from .ctrf import ctrf_json
 from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
@@ -15,13 +14,12 @@ from .progress import ProgressBar
 from .repetition import print_asked_again, print_sample
 from .result_file import differences, forget_result, junit_xml, read_result, result_schema, write_result
 from .statement import statement_of
-from .story import SIGNS, Story, headline_of, story_of, worst_first
+from .story import SIGNS, headline_of, worst_first
 from .terminal import COLOURS, PlainConsole, print_ab, print_explanation, print_groups, print_paragraph, print_table
 from .words import explanation_of, find_check
 
 __all__ = [
     "COLOURS",
-    "COST_HEADINGS",
     "LINKED",
     "SIGNS",
     "About",
@@ -32,14 +30,11 @@ __all__ = [
     "PlainConsole",
     "ProgressBar",
     "Sides",
-    "Story",
     "blame_html",
     "blame_markdown",
     "cause_view",
     "cell",
     "code",
-    "cost_note",
-    "cost_rows",
     "ctrf_json",
     "differences",
     "embed",
@@ -80,7 +75,6 @@ __all__ = [
     "shared_head",
     "sides_of",
     "statement_of",
-    "story_of",
     "worst_first",
     "write_cause",
     "write_result",

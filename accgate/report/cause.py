@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WAYS = {"all back": "put back", "put back": "put back", "pair back": "put back", "set alone": "set alone"}
 HEADINGS = ("Setting", "Reference", "Now", "Came back with it put back", "Lost with it alone", "Finding")
 FINDINGS = {"cause": "explains", "no cause": "does not", "open": "not shown"}
-ORIGIN = "The evaluating job says so, after its verdict; it is no part of the verdict."
+ORIGIN = "The evaluating job says so, after its verdict; it is not part of the verdict."
 ROWS, SENTENCES = 10, 4  # of a comment
 NAME, SENTENCE = 60, 400  # characters of them
 
@@ -49,9 +49,9 @@ class CauseView:
 def cause_view(cause: CauseFile, result: Result) -> CauseView:
     """What a cause file says of a result, marked as what the evaluating job says."""
     if cause.blame is None:
-        return CauseView((f"That is not known: {cause.failure}.".replace("..", "."),), origin=ORIGIN)
+        return CauseView((f"That is unknown: {cause.failure}.".replace("..", "."),), origin=ORIGIN)
     if not is_of(cause, result):
-        return CauseView(("That is not known: what was searched for is no check that regressed in this run.",))
+        return CauseView(("That is unknown: the search was for a check that did not regress in this run.",))
     rows = tuple(map(tuple, rows_of(cause.blame)))
     return CauseView(tuple(blame_sentences(cause.blame)), rows, method_of(cause.blame), ORIGIN)
 
@@ -178,7 +178,7 @@ def finding_of(back: Trial | None, alone: Trial | None) -> str:
 def method_of(blame: Blame) -> str:
     """How the settings were tried, and how sure that is."""
     return (
-        f"{blame.questions:,} questions. Each setting was put back, and set alone, and held beside the same model "
+        f"{blame.questions:,} questions. Each setting was put back, and set alone, and compared with the same model "
         f"asked again; a setting without effect is named with a probability of at most {100 * blame.alpha:g}%, over "
         "all of them."
     )

@@ -15,7 +15,7 @@ from rich.text import Text
 from accgate.report import words
 from accgate.report.advice import after_inconclusive, approval_steps
 from accgate.report.contrast import Answers
-from accgate.report.forest import Glyphs, Row, row_cells, rows_of, scale_of
+from accgate.report.forest import Glyphs, Row, Scale, row_cells, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_groups, terminal_text
 from accgate.report.views import gamma_of, theta_of
@@ -125,7 +125,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
     shows_figures = printer.width >= NARROW
     names = min(18 if shows_figures else 16, 2 + max(len(row.name) for row in rows))
     tail = 27 if shows_figures else 9
-    scale = scale_of(rows, 0, printer.width - names - tail - 6)
+    scale = Scale.of(rows, 0, printer.width - names - tail - 6)
     head = "change".rjust(9) + ("interval".rjust(17) if shows_figures else "")
     model = None
     for row in rows:
@@ -142,7 +142,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
             line.append(row.interval.rjust(17))
         printer.line(line)
     printer.line()
-    failed = any(row.limit is not None for row in rows)
+    failed = any(row.place.limit is not None for row in rows)
     worse = "   ▕ gamma: fails to the left of it" if shows_figures else "   ▕ gamma"
     printer.line(f"  ┊ no change   ├ ┤ interval{worse if failed else ''}")
     printer.line()

@@ -1,20 +1,21 @@
 """A forest plot of a run's checks: the change of each with its interval, as an SVG for a comment and as text.
 
-Worse is left. Positions are points of the checks' own scale; a check whose figure is a statistic has no place there.
+Worse is left. Places are points of the checks' own scale; a check whose figure is a statistic has no row.
 """
 
 from __future__ import annotations
 
 import html
-import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accgate.design import oriented
+from accgate.report.charts import Axis, axis_of, short
 from accgate.report.story import SIGNS
 from accgate.report.words import interval_text
 from accgate.text import clip, figure, visible
-from accgate.verdict import Verdict, loss_of, subject_of
+from accgate.verdict import Verdict, loss_of, mean_change, subject_of
 
 FILES = ("forest-light.svg", "forest-dark.svg")  # beside accgate.json
 MOST = 40  # rows of a plot
@@ -28,30 +29,84 @@ DARK = {
     "text": "#e8ecf1", "muted": "#a3aeba", "edge": "#7f8b99", "line": "#2c353f", "bad": "#ff8d80", "warn": "#eebb58",
     "good": "#5cc8b5", "zone": "#3c1f1c", "back": "#0f1318",
 }  # fmt: skip
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+COLUMNS = 38  # of the plot as text
+TICKS = 4  # round figures of a plot, at most
+ROOM = 0.08  # of the scale, left at each end
+FAR = 3.0  # times the median interval, or the largest change, to which one check may stretch the scale for all
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a check lies on the common scale: points, turned so that worse is below 0.
+
+    `ends` are its interval's, `limit` is the change at which the check fails, for one that did, and `sees` the drop
+    that it can detect.
+    """
+
+    change: float
+    ends: tuple[float, float] | None
+    limit: float | None
+    sees: float | None
+
+
+def place_of(verdict: Verdict) -> Place | None:
+    """The place of a check; None where it has no difference."""
+    if (change := mean_change(verdict)) is None:
+        return None
+    higher, ends = verdict.higher_is_better, None
+    if verdict.interval is not None:
+        low, high = sorted(oriented(end, higher) for end in verdict.interval.two_sided)
+        ends = low, high
+    sees = None if verdict.theta is None else -verdict.theta - verdict.allowed_drop
+    return Place(oriented(change, higher), ends, _limit(verdict), sees)
+
+
+def _limit(verdict: Verdict) -> float | None:
+    outcome, before = verdict.by_scores or verdict.verdict, verdict.reference.mean
+    if outcome != "regression" or verdict.gamma is None or before is None:
+        return None
+    return oriented(verdict.gamma - before, verdict.higher_is_better)
+
+
+def scale_of(places: Sequence[Place]) -> Axis:
+    """The common scale: 0, every change and most intervals fit in; what a check can detect where that is not far."""
+    intervals = [place.ends for place in places if place.ends is not None]
+    ends = [0.0, *(place.change for place in places)]
+    if widths := sorted(high - low for low, high in intervals):
+        far = FAR * widths[(len(widths) - 1) // 2]
+        ends += [min(max(end, -far), far) for each in intervals for end in each]
+    reach = FAR * max(map(abs, ends))
+    ends += [place.sees for place in places if place.sees is not None and place.sees >= -reach]
+    low, high = min(ends), max(ends)
+    if high - low < 1e-9:
+        return axis_of(-1.0, 1.0)
+    room = ROOM * (high - low)
+    return axis_of(low - room, high + room)
+
+
+def tick_text(value: float) -> str:
+    """A round figure of the scale.
+
+    >>> tick_text(-10.0), tick_text(0.5), tick_text(0.0)
+    ('−10', '+0.5', '0')
+    """
+    return f"+{short(value)}" if value > 0.0 else short(value)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A check in a plot: all figures in points, turned so that worse is below 0.
-
-    `limit` is the change at which the check fails, for one that did; `sees` the drop of theta.
-    """
+    """A check in a plot, with its change as it is printed and its interval."""
 
     name: str
     model: str
     verdict: str
-    change: float
-    low: float
-    high: float
-    limit: float | None
-    sees: float | None
-    shown: str  # the change as it is printed, and its interval
+    place: Place
+    shown: str
     interval: str
 
 
 def rows_of(checks: Sequence[Verdict]) -> list[Row]:
-    """The rows of checks that have a place on the scale, at most 40, those of one model together.
+    """The rows of checks that have a place among the others, at most 40, those of one model together.
 
     The order of the checks stays, and models come in the order of their first check.
     """
@@ -61,81 +116,59 @@ def rows_of(checks: Sequence[Verdict]) -> list[Row]:
 
 
 def _row(verdict: Verdict) -> Row | None:
-    loss, before = loss_of(verdict), verdict.reference.mean
-    if loss is None or before is None or verdict.statistic or verdict.p_value is None:
+    place = place_of(verdict)
+    if place is None or loss_of(verdict) is None or verdict.statistic or verdict.p_value is None:
         return None
-    low, high = (-loss, -loss) if verdict.interval is None else verdict.interval.two_sided
-    sign = 1.0 if verdict.higher_is_better else -1.0
-    low, high = sorted((sign * low, sign * high))
-    failed = verdict.verdict == "regression" and verdict.gamma is not None
-    limit = sign * (verdict.gamma - before) if failed and verdict.gamma is not None else None
-    sees = None if verdict.theta is None else -verdict.theta - verdict.allowed_drop
     name, model = visible(subject_of(verdict)), visible(verdict.model or "") if verdict.task else ""
-    shown = figure(sign * -loss, 1, sign=True)
+    shown = figure(mean_change(verdict), 1, sign=True)
     interval = "" if verdict.interval is None else interval_text(verdict) or ""
-    return Row(name, model, verdict.verdict, -loss, min(low, -loss), max(high, -loss), limit, sees, shown, interval)
+    return Row(name, model, verdict.verdict, place, shown, interval)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Points from `low` to `high` over places from `start` to `end`, with round figures at `ticks`."""
+    """The common scale of rows, drawn from `start` to `end`."""
 
-    low: float
-    high: float
+    axis: Axis
     start: float
     end: float
-    ticks: tuple[float, ...]
+
+    @staticmethod
+    def of(rows: Sequence[Row], start: float, end: float) -> Scale:
+        """The scale of these rows, in pixels or columns."""
+        return Scale(scale_of([row.place for row in rows]), start, end)
 
     def at(self, value: float) -> float:
         """The place of a figure; what is beyond the ends stands at them."""
-        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
+        return self.start + self.axis.across(value) * (self.end - self.start)
 
-
-def scale_of(rows: Sequence[Row], start: float, end: float, *, most: int = 4) -> Scale:
-    """The common scale of all rows, with 0 on it and room at its ends."""
-    low = min(-0.5, *(row.low for row in rows), *(row.sees for row in rows if row.sees is not None))
-    high = max(0.5, *(row.high for row in rows))
-    low, high = max(low, -100.0), min(high, 100.0)
-    room = 0.04 * (high - low)
-    low, high = low - room, high + room
-    step = next((step for step in STEPS if (high - low) / step <= most), STEPS[-1])
-    first = math.ceil(low / step - 1e-9)
-    ticks = tuple(k * step for k in range(first, math.floor(high / step + 1e-9) + 1))
-    return Scale(low, high, start, end, ticks)
-
-
-def tick_text(value: float) -> str:
-    """A round figure of the scale.
-
-    >>> tick_text(-10.0), tick_text(0.5), tick_text(0.0)
-    ('−10', '+0.5', '0')
-    """
-    return f"{value:+g}".replace("-", "−") if value else "0"
+    def ticks(self) -> list[tuple[float, float]]:
+        """The round figures, each with its place."""
+        return [(value, self.at(value)) for value in self.axis.ticks(TICKS)]
 
 
 def description_of(rows: Sequence[Row]) -> str:
     """What the picture shows, for those who cannot see it."""
     worse = [row for row in rows if row.verdict == "regression"]
-    beyond = f"{_called(worse[0])} fell {worse[0].shown.lstrip('−')}" if len(worse) == 1 else ""
+    beyond = f"{_full_name(worse[0])} fell {worse[0].shown.lstrip('−')}" if len(worse) == 1 else ""
     several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
     return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
 
 
-def _called(row: Row) -> str:
+def _full_name(row: Row) -> str:
     return f"{row.name} on {row.model}" if row.model else row.name
 
 
 # The picture
 
 
-def forest_svg(checks: Sequence[Verdict], *, dark: bool = False) -> str | None:
+def forest_svg(checks: Sequence[Verdict], *, dark: bool) -> str | None:
     """The plot as an SVG of its own, 400 pixels wide, for a light or a dark page; None for fewer than two rows."""
     rows = rows_of(checks)
     if len(rows) < 2:
         return None
     tokens = DARK if dark else LIGHT
-    scale = scale_of(rows, NAMES, WIDTH - FIGURES)
+    scale = Scale.of(rows, NAMES, WIDTH - FIGURES)
     models = len({row.model for row in rows if row.model})
     height = TOP + ROW * len(rows) + 28 * models + 44
     parts = [_style(tokens), *_axis(scale, tokens, height - 30)]
@@ -145,7 +178,7 @@ def forest_svg(checks: Sequence[Verdict], *, dark: bool = False) -> str | None:
             model = row.model
             y += 28.0
             parts.append(f'<text x="0" y="{y - 8:g}" class="m">{_fit(model, 46)}</text>')
-        parts += _drawn(row, scale, y + 12, tokens)
+        parts += _row_svg(row, scale, y + 12, tokens)
         y += ROW
     parts += _legend(rows, tokens, height - 12)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
@@ -166,8 +199,7 @@ def _style(tokens: dict[str, str]) -> str:
 
 def _axis(scale: Scale, tokens: dict[str, str], bottom: float) -> list[str]:
     parts, zero = [], scale.at(0.0)
-    for value in scale.ticks:
-        x = scale.at(value)
+    for value, x in scale.ticks():
         parts.append(f'<path d="M{x:.1f} 24V{bottom:g}" stroke="{tokens["edge" if value == 0.0 else "line"]}"/>')
         if value == 0.0:
             parts.append(f'<text x="{x:.1f}" y="14" class="b c">no change</text>')
@@ -176,12 +208,13 @@ def _axis(scale: Scale, tokens: dict[str, str], bottom: float) -> list[str]:
     return parts
 
 
-def _drawn(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[str]:
+def _row_svg(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[str]:
     kind = {"regression": "bad", "pass": "good"}.get(row.verdict, "warn")
-    colour, x = tokens[kind], scale.at(row.change)
+    place, colour, x = row.place, tokens[kind], scale.at(row.place.change)
+    low, high = place.ends or (place.change, place.change)
     parts = []
-    if row.limit is not None:
-        end = scale.at(row.limit)
+    if place.limit is not None:
+        end = scale.at(place.limit)
         parts.append(
             f'<rect x="{scale.start:g}" y="{y - 10:g}" width="{max(end - scale.start, 0):.1f}" height="20" '
             f'fill="{tokens["zone"]}"/><path d="M{end:.1f} {y - 10:g}v20" stroke="{colour}"/>'
@@ -189,11 +222,9 @@ def _drawn(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[str
     bold = "" if kind == "good" else ' class="b"'
     parts.append(_sign(kind, y, tokens))
     parts.append(f'<text x="22" y="{y + 5:g}"{bold}>{_fit(row.name, 13)}</text>')
-    parts.append(
-        f'<path d="M{scale.at(row.low):.1f} {y:g}H{scale.at(row.high):.1f}" stroke="{colour}" stroke-width="2.5"/>'
-    )
-    if row.sees is not None:
-        parts.append(f'<path d="M{scale.at(row.sees):.1f} {y - 7:g}v14" stroke="{tokens["text"]}" stroke-width="2"/>')
+    parts.append(f'<path d="M{scale.at(low):.1f} {y:g}H{scale.at(high):.1f}" stroke="{colour}" stroke-width="2.5"/>')
+    if place.sees is not None and place.sees >= scale.axis.low:
+        parts.append(f'<path d="M{scale.at(place.sees):.1f} {y - 7:g}v14" stroke="{tokens["text"]}" stroke-width="2"/>')
     if kind == "bad":
         parts.append(f'<path d="M{x - 6:.1f} {y:g}l6-6 6 6-6 6z" fill="{colour}"/>')
     elif kind == "warn":
@@ -225,10 +256,10 @@ def _legend(rows: Sequence[Row], tokens: dict[str, str], y: float) -> list[str]:
         f'<path d="M1 {y:g}h26" stroke="{good}" stroke-width="2.5"/><circle cx="14" cy="{y:g}" r="4" fill="{good}"/>',
         f'<text x="34" y="{y + 5:g}" class="m">change, interval</text>',
     ]
-    if any(row.sees is not None for row in rows):
+    if any(row.place.sees is not None for row in rows):
         parts.append(f'<path d="M141 {y - 7:g}v14" stroke="{text}" stroke-width="2"/>')
         parts.append(f'<text x="149" y="{y + 5:g}" class="m">smallest visible drop</text>')
-    if any(row.limit is not None for row in rows):
+    if any(row.place.limit is not None for row in rows):
         parts.append(f'<rect x="290" y="{y - 8:g}" width="16" height="16" fill="{tokens["zone"]}"/>')
         parts.append(f'<path d="M306 {y - 8:g}v16" stroke="{tokens["bad"]}"/>')
         parts.append(f'<text x="314" y="{y + 5:g}" class="m">fails here</text>')
@@ -260,15 +291,17 @@ class Glyphs:
 def row_cells(row: Row, scale: Scale, glyphs: Glyphs) -> str:
     """The interval of a row on a line of `scale.end` + 1 characters, without spaces at its end."""
     cells = [" "] * (int(scale.end) + 1)
-    zero, low, high = (round(scale.at(value)) for value in (0.0, row.low, row.high))
+    position = row.place
+    ends = position.ends or (position.change, position.change)
+    zero, low, high = (round(scale.at(value)) for value in (0.0, *ends))
     cells[zero] = glyphs.zero
     for place in range(low, high + 1):
         cells[place] = glyphs.across if place == zero else glyphs.line
     if high > low:
         cells[low], cells[high] = glyphs.left or cells[low], glyphs.right or cells[high]
-    place = round(scale.at(row.change))
-    if row.limit is not None:
-        mark = round(scale.at(row.limit))
+    place = round(scale.at(position.change))
+    if position.limit is not None:
+        mark = round(scale.at(position.limit))
         if mark <= place:  # rounding never moves a regression to the side that passes
             mark = place + 1
         if glyphs.limit and mark < len(cells):
@@ -277,26 +310,26 @@ def row_cells(row: Row, scale: Scale, glyphs: Glyphs) -> str:
     return "".join(cells).rstrip()
 
 
-def text_plot(checks: Sequence[Verdict], *, width: int = 38) -> str | None:
+def text_plot(checks: Sequence[Verdict]) -> str | None:
     """The plot as text, 38 columns wide, which a phone does not break; None for fewer than two rows."""
     rows = rows_of(checks)
     if len(rows) < 2:
         return None
     names = min(14, 3 + max(len(row.name) for row in rows))
     figures = max(len(row.shown) for row in rows)
-    scale = scale_of(rows, 0, width - names - figures - 2)
+    scale = Scale.of(rows, 0, COLUMNS - names - figures - 2)
     lines, model = [_tick_line(scale, names)], ""
     for row in rows:
         if row.model != model:
             model = row.model
-            lines.append(clip(model, width, "…"))
-        name = _padded(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
+            lines.append(clip(model, COLUMNS, "…"))
+        name = _pad(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
         bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
         lines.append(f"{name}{bar}{row.shown:>{figures}}".rstrip())
     return "\n".join(lines)
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - len(text))
 
 
@@ -312,9 +345,9 @@ def _narrow(text: str) -> str:
 def _tick_line(scale: Scale, indent: int) -> str:
     """The round figures above their places, as many as do not touch."""
     line = [" "] * (indent + int(scale.end) + 4)
-    for value in sorted(scale.ticks, key=lambda tick: (tick != 0.0, abs(tick))):
+    for value, place in sorted(scale.ticks(), key=lambda tick: abs(tick[0])):
         text = tick_text(value)
-        first = max(indent + round(scale.at(value)) - len(text) // 2, 0)
+        first = max(indent + round(place) - len(text) // 2, 0)
         if all(c == " " for c in line[max(first - 1, 0) : first + len(text) + 1]) and first + len(text) <= len(line):
             line[first : first + len(text)] = text
     return "".join(line).rstrip()

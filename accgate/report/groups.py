@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from accgate.text import clip, number, p_text, signed
+from accgate.text import clip, number, p_text, signed_number
 
 if TYPE_CHECKING:
     from accgate.verdict import GroupFigures, Verdict
@@ -28,14 +28,14 @@ def short_rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
 
 
 def _cells(row: GroupFigures) -> tuple[str, ...]:
-    interval = "-" if row.interval is None else " to ".join(map(signed, row.interval))
+    interval = "-" if row.interval is None else " to ".join(map(signed_number, row.interval))
     mark = "" if not row.stands_out else " *"
     return (
         clip(row.name, NAME, " …"),
         f"{row.n:,}",
         number(row.reference),
         number(row.candidate),
-        f"{signed(row.difference)}{mark}",
+        f"{signed_number(row.difference)}{mark}",
         interval,
         p_text(row.p_adjusted),
     )

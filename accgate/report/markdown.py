@@ -17,7 +17,7 @@ from accgate.report.forest import text_plot
 from accgate.report.groups import GROUP_HEADINGS
 from accgate.report.story import story_of, worst_first
 from accgate.report.views import FIGURE_HEADINGS, HEADINGS, ROOMS, FlipsByCheck, Room, checks_of, shorten_result
-from accgate.text import clip, number, signed, visible
+from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def environment() -> InertEnvironment:
         "summary": lambda text: Markup(summary("-" if text is None else text)),
         "fenced": lambda text, language="text": Markup(fence(text, language)),
         "number": number,
-        "signed": signed,
+        "signed": signed_number,
     }
     return InertEnvironment(cell, filters)
 
@@ -204,20 +204,21 @@ def _few_marks(line: str) -> str:
     return "".join(letters)
 
 
+LOG_WIDTH = 300  # characters of a line of a log
 ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|\[[0-?]*[ -/]*[@-~]?|[ -/]*[0-~]?)")
 
 
-def tail(log: str, lines: int, width: int = 300) -> str:
+def tail(log: str, lines: int) -> str:
     """The last lines of a log as plain text: without colours, control characters and overwritten progress.
 
     >>> tail("loading\\n 10%\\r100%\\n\\x1b[31mout of memory\\x1b[0m\\n", 2)
     '100%\\nout of memory'
     """
     last: list[str] = []
-    for line in reversed(log[-lines * width * 4 :].split("\n")):
+    for line in reversed(log[-lines * LOG_WIDTH * 4 :].split("\n")):
         plain = ANSI.sub("", line.rstrip().rsplit("\r", 1)[-1]).replace("\t", "    ")
         if plain.strip() and len(last) < lines:
-            text = clip(plain, width, " …")
+            text = clip(plain, LOG_WIDTH, " …")
             last.append("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
     return "\n".join(reversed(last))
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from accgate.text import clip, number, p_relation, p_text, signed, visible
+from accgate.text import clip, number, p_relation, p_text, signed_number, visible
 
 if TYPE_CHECKING:
     from accgate.evaluation import Comparison, Limits
@@ -88,7 +88,7 @@ class ProgressBar:
         if tally.done < tally.total:  # short replies come first, and more of them than decide: a mean would mislead
             self._print(f"{tally.name}: ended with {tally.done:,} of {tally.total:,} answers{failed}")
             return
-        difference = f", difference {signed(tally.difference)}" if tally.difference is not None else ""
+        difference = f", difference {signed_number(tally.difference)}" if tally.difference is not None else ""
         self._print(f"{tally.name}: mean {number(tally.mean)}{difference}{failed}")
 
     def _look(self, progress: _Bar) -> None:
@@ -155,7 +155,7 @@ class Tally:
             "rate": "" if rate is None else f"{rate:,.1f}/s",
             "left": "" if left is None or self.done >= self.total else f"{clock_text(left)} left",
             "mean": f"mean {number(self.mean)}",
-            "difference": "" if self.difference is None else f"diff {signed(self.difference)}",
+            "difference": "" if self.difference is None else f"diff {signed_number(self.difference)}",
             "failed": f"{self.failed} failed" if self.failed else "",
         }
 
@@ -187,7 +187,7 @@ def distance_text(limits: Limits) -> str:
     >>> distance_text(Limits(20, 1319, 0.0, 1.0, 0.0, -1.2, 0.4, next_n=66))
     'first 20 of 1,319: 0.00, passes from -1.20 (40% there), next look after 66'
     """
-    parts = [f"first {limits.n:,} of {limits.n_max:,}: {signed(limits.difference)}"]
+    parts = [f"first {limits.n:,} of {limits.n_max:,}: {signed_number(limits.difference)}"]
     if limits.allowed > 0.0:
         parts.append(f"p {p_relation(limits.p_value)} (fails at {p_text(limits.allowed)})")
     share = f"{100 * limits.share:.0f}%"
@@ -195,7 +195,7 @@ def distance_text(limits: Limits) -> str:
         parts.append(f"{share} of the way to a pass")
     else:
         side = "from" if limits.higher_is_better else "down from"
-        parts.append(f"passes {side} {signed(limits.passes)} ({share} there)")
+        parts.append(f"passes {side} {signed_number(limits.passes)} ({share} there)")
     if limits.next_n is not None and limits.next_n > limits.n:
         parts.append(f"next look after {limits.next_n:,}")
     return ", ".join(parts)

@@ -174,8 +174,8 @@ def junit_xml(result: Result) -> str:
 
 def _xml(text: str) -> str:
     """The text without characters that XML 1.0 cannot hold, and without those that turn the direction of others."""
-    return "".join(c if _allowed(ord(c)) and c not in TURNING else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "".join(c if _is_allowed(ord(c)) and c not in TURNING else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def _allowed(point: int) -> bool:
+def _is_allowed(point: int) -> bool:
     return point in (9, 10, 13) or 32 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000

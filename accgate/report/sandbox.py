@@ -73,7 +73,7 @@ class InertEnvironment(ImmutableSandboxedEnvironment):
             autoescape=True,
             finalize=self._inert,
         )
-        allowed = {name: _unmarked(FILTERS[name]) for name in FILTERS_ALLOWED}
+        allowed = {name: _without_marks(FILTERS[name]) for name in FILTERS_ALLOWED}
         inert = dict.fromkeys(("cell", "e", "escape", "forceescape"), self._inert)
         own = {"safe": Markup, "join": self._join, "concat": lambda parts: "".join(map(str, parts))}
         self.filters = {**allowed, **inert, **own, **filters}
@@ -116,12 +116,12 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Markup) else value
 
 
-def _unmarked(function: Callable[..., Any]) -> Callable[..., Any]:
+def _without_marks(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
-    def unmarked(*args: Any, **keys: Any) -> Any:
+    def plain(*args: Any, **keys: Any) -> Any:
         return _plain(function(*args, **keys))
 
-    return unmarked
+    return plain
 
 
 def render_here(environment: InertEnvironment, template: str, values: Mapping[str, Any]) -> str:

@@ -63,18 +63,16 @@ def story_of(
     result: Result | None,
     flips: Mapping[tuple[str | None, str | None], Sequence[Flip]] | None = None,
     *,
-    headline: Headline | None = None,
     answers_commands: bool = False,
 ) -> Story:
     """The story of a run.
 
-    `headline` replaces the run's own, as where a guard has a say. `answers_commands` says that the repository answers
-    `/accgate accept`.
+    `answers_commands` says that the repository answers `/accgate accept`.
     """
     checks = () if result is None else worst_first(result.decided)
     lead = checks[0] if checks else None
     return Story(
-        headline=headline or headline_of(result),
+        headline=headline_of(result),
         sentences=() if result is None else tuple(_sentences(result, checks)),
         steps=() if result is None or lead is None else tuple(steps_of(result, checks, answers_commands)),
         settings=() if lead is None else settings_of(lead),

@@ -24,6 +24,7 @@ from accgate.verdict import (
     groups_paragraph,
     groups_sentence,
     lack_sentence,
+    mean_change,
     name_of,
     readings_sentence,
     sentence,
@@ -89,7 +90,7 @@ WORDS = {"no-reference": "no reference"}
 
 @dataclass(frozen=True)
 class CheckView:
-    """One check as a template shows it: `row` stands under the headings of the table, texts are one line each.
+    """One check as a template shows it: `row` is under the headings of the table, texts are one line each.
 
     The row's first cell is also there in parts: `task`, `word` (the verdict) and `model`; its second is `change` with
     `interval`. `changed`, `readings`, `set_differently`, `drifted`, `standing_out`, `groups` and `to_do` are None where
@@ -247,7 +248,7 @@ def gamma_of(verdict: Verdict) -> str:
 
 
 def theta_of(verdict: Verdict) -> str:
-    """Theta as the table has it, with the allowed drop; what was asked of a run that failed too early to tell."""
+    """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
     digits, allowed = digits_of(verdict), verdict.allowed_drop
     if verdict.theta is not None:
         return theta_text(verdict)
@@ -282,14 +283,14 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
         ("Reference", figure(verdict.reference.mean, 2)),
         ("Candidate", figure(verdict.candidate.mean, 2)),
-        ("Difference", figure(verdict.difference_raw or verdict.difference, 2, sign=True)),
-        ("Difference, corrected for the early stop", _corrected(verdict)),
+        ("Difference", figure(mean_change(verdict), 2, sign=True)),
+        ("Difference, corrected for the early stop", _corrected_difference(verdict)),
         (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
         ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
         ("theta: smallest visible drop", f"{seen}{asked}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
-        ("p, adjusted for all checks", _adjusted(verdict)),
+        ("p, adjusted for all checks", _adjusted_p(verdict)),
         ("alpha, beta", f"{alpha:.4g}, {verdict.beta:g}"),
         ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
         ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
@@ -297,12 +298,12 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in rows if value is not None) if verdict.p_value is not None else ()
 
 
-def _corrected(verdict: Verdict) -> str | None:
+def _corrected_difference(verdict: Verdict) -> str | None:
     is_other = verdict.difference_raw is not None and verdict.difference != verdict.difference_raw
     return figure(verdict.difference, 2, sign=True) if is_other else None
 
 
-def _adjusted(verdict: Verdict) -> str | None:
+def _adjusted_p(verdict: Verdict) -> str | None:
     return p_text(verdict.p_adjusted) if verdict.p_adjusted not in (None, verdict.p_value) else None
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from accgate.errors import BadInput
 from accgate.report.story import SIGNS
-from accgate.text import figure, nearest, number, p_text, signed
+from accgate.text import figure, nearest, number, p_text, signed_number
 from accgate.verdict import Paragraph, Surroundings, Verdict, explanation
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def row(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.n:,}",
         number(verdict.reference.mean),
         number(verdict.candidate.mean),
-        signed(verdict.difference),
+        signed_number(verdict.difference),
         number(verdict.gamma),
         number(verdict.theta),
         p_text(verdict.p_adjusted if verdict.p_adjusted is not None else verdict.p_value),

@@ -40,7 +40,7 @@ class Tests:
     assertions: tuple[Assertion, ...] = ()
 
     def fault(self, values: str) -> str | None:
-        """Why the values that the process gave are no pass; None where each assertion came, and held each time."""
+        """Why the values of the process fail; None where every assertion was reached and held each time."""
         try:
             pairs = [(place, unpack(value)) for place, value in json.loads(values)]
             if pairs.pop()[0] != END:
@@ -85,7 +85,7 @@ def without_literals(source: str) -> Tests | None:
     assertions: list[Assertion] = []
     changes: list[tuple[tuple[int, int], bytes]] = []
     for statement in sorted(_certain(tree, source), key=lambda each: (each.lineno, each.col_offset)):
-        if (compared := _compared(statement.test)) is None:
+        if (compared := _comparison(statement.test)) is None:
             continue
         computed, expected, same = compared
         whole, part = _span(statement, starts), _span(computed, starts)
@@ -124,7 +124,7 @@ def _certain(tree: ast.Module, source: str) -> Iterator[ast.Assert]:
     if "global" in source:
         return  # any function may then be another one
     leaves = (ast.Return, ast.Yield, ast.YieldFrom) if "return" in source or "yield" in source else ()
-    bound = [name for statement in tree.body for name in _bound(statement)]
+    bound = [name for statement in tree.body for name in _bound_names(statement)]
     calls = [each.value.func for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)]
     called = {call.id for call in calls if isinstance(call, ast.Name)}
     for each in tree.body:
@@ -138,7 +138,7 @@ def _has(function: ast.FunctionDef, kinds: tuple[type[ast.AST], ...]) -> bool:
     return bool(kinds) and any(isinstance(node, kinds) for node in ast.walk(function))
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
     """Names that a statement of the module gives a meaning."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
@@ -152,7 +152,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
                 yield (node.asname or node.name).partition(".")[0]
 
 
-def _compared(test: ast.expr) -> tuple[ast.expr, Any, bool] | None:
+def _comparison(test: ast.expr) -> tuple[ast.expr, Any, bool] | None:
     """What is computed, the literal it is compared with, and whether by `is`; None for another test."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.Is)):
         return None

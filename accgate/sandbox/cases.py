@@ -69,9 +69,9 @@ def cases_of(text: str) -> tuple[Case, ...]:
     try:
         rows = json.loads(text)
     except ValueError as error:
-        raise BadCases(f"{text[:60]!r} is no JSON: {error}") from error
+        raise BadCases(f"{text[:60]!r} is not JSON: {error}") from error
     if not isinstance(rows, list) or not rows:
-        raise BadCases(f"{text[:60]!r} is no JSON list of at least one test case")
+        raise BadCases(f"{text[:60]!r} is not a JSON list of at least one test case")
     return tuple(_case(number, row) for number, row in enumerate(rows, 1))
 
 
@@ -79,11 +79,11 @@ def _case(number: int, row: Any) -> Case:
     if not isinstance(row, dict) or not {"input", "output"} <= {*row} <= {"input", "output", "function"}:
         raise BadCases(f"test case {number} is {str(row)[:60]!r}; give input and output, and function for a call")
     if not all(isinstance(value, str) for value in row.values()):
-        raise BadCases(f"test case {number} holds what is no text; write numbers and lists as text")
+        raise BadCases(f"test case {number} holds something other than text; write numbers and lists as text")
     case = Case(**row)
     if case.function is not None:
         if not case.function.isidentifier():
-            raise BadCases(f"test case {number} calls {case.function!r}, which is no name of a function")
+            raise BadCases(f"test case {number} calls {case.function!r}, which is not the name of a function")
         try:
             json.loads(case.output), [json.loads(line) for line in case.input.strip().split("\n")]
         except ValueError as error:

@@ -20,16 +20,16 @@ _numbers = numbers(machine())
 def call(name: str, *arguments: object) -> int:
     """Result of a system call; raises OSError where it fails."""
     numbers = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _checked(_libc.syscall(ctypes.c_long(_numbers[name]), *numbers), name)
+    return _check(_libc.syscall(ctypes.c_long(_numbers[name]), *numbers), name)
 
 
 def prctl(option: int, value: int) -> None:
     """Set a property of the process."""
     zero = ctypes.c_ulong(0)
-    _checked(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero), f"prctl({option})")
+    _check(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero), f"prctl({option})")
 
 
-def _checked(result: int, name: str) -> int:
+def _check(result: int, name: str) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")

@@ -17,7 +17,7 @@ from accgate.sandbox.process import NOBODY, Confinement, Worker
 _PROBE = """
 import ctypes, os, signal, socket
 
-def refused(name, attempt, *arguments):
+def expect_refusal(name, attempt, *arguments):
     try:
         attempt(*arguments)
     except OSError as error:
@@ -25,17 +25,17 @@ def refused(name, attempt, *arguments):
     else:
         raise AssertionError(f"{{name}} is possible")
 
-refused("reading a file of others", open, {outside!r})
-refused("writing a file of others", open, {outside!r}, "a")
-refused("making a file elsewhere", open, {outside!r} + ".new", "w")
-refused("listing a folder of others", os.listdir, os.path.dirname({outside!r}))
-refused("changing a file's mode", os.chmod, {outside!r}, 0o600)
-refused("a network socket", socket.socket, socket.AF_INET)
-refused("a Unix socket", socket.socket, socket.AF_UNIX)
-refused("another process", os.fork)
-refused("another program", os.execv, {python!r}, ["python", "-c", ""])
-refused("a signal to the parent", os.kill, os.getppid(), 0)
-refused("a signal to all", os.kill, -1, 0)
+expect_refusal("reading a file of others", open, {outside!r})
+expect_refusal("writing a file of others", open, {outside!r}, "a")
+expect_refusal("making a file elsewhere", open, {outside!r} + ".new", "w")
+expect_refusal("listing a folder of others", os.listdir, os.path.dirname({outside!r}))
+expect_refusal("changing a file's mode", os.chmod, {outside!r}, 0o600)
+expect_refusal("a network socket", socket.socket, socket.AF_INET)
+expect_refusal("a Unix socket", socket.socket, socket.AF_UNIX)
+expect_refusal("another process", os.fork)
+expect_refusal("another program", os.execv, {python!r}, ["python", "-c", ""])
+expect_refusal("a signal to the parent", os.kill, os.getppid(), 0)
+expect_refusal("a signal to all", os.kill, -1, 0)
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.unshare(0x10000000) == -1, "a user namespace is possible"
 assert libc.ptrace(0, 0, 0, 0) == -1, "tracing is possible"
@@ -48,7 +48,7 @@ thread = threading.Thread(target=print)
 thread.start()
 thread.join()
 """
-_MEND = (
+_FIX = (
     "Run accgate on Linux 5.13 or later with Landlock (CONFIG_LSM or lsm= names it, Docker's profile allows it),"
     " or install bubblewrap where user namespaces are allowed."
 )
@@ -58,7 +58,7 @@ class CannotConfine(CannotEvaluate):
     """Nothing here confines a program, so none is run."""
 
     def __init__(self, *tried: str) -> None:
-        super().__init__(f"generated code cannot be confined here, so it is not run: {'; '.join(tried)}.\n{_MEND}")
+        super().__init__(f"generated code cannot be confined here, so it is not run: {'; '.join(tried)}.\n{_FIX}")
 
 
 @functools.cache

@@ -164,13 +164,13 @@ class Worker:
                 Path(self._folder).rmdir()
 
 
-def command(confinement: Confinement, folder: str, packages: Sequence[str] = ()) -> list[str]:
+def command(confinement: Confinement, folder: str, packages: Sequence[str]) -> list[str]:
     """The command line that starts a worker."""
     python = [sys.executable, "-s", "-S", "-X", "utf8", "-c", _START.format(str(Path(__file__).parent))]
     return python if confinement.files == "landlock" else [*bubblewrap_command(folder, packages), *python]
 
 
-def bubblewrap_command(folder: str, packages: Sequence[str] = ()) -> list[str]:
+def bubblewrap_command(folder: str, packages: Sequence[str]) -> list[str]:
     """bubblewrap's part of the command line: new namespaces, and of the file system what Python needs, to read.
 
     Raises WorkerEnded where bubblewrap is not installed.

@@ -109,9 +109,3 @@ class Sandbox:
         fresh = Worker(self.limits, worker.confinement, self._packages)
         self._workers.append(fresh)
         self._idle.put_nowait(fresh)
-
-
-async def run_program(source: str, *, limits: Limits, confinement: Confinement) -> Outcome:
-    """Outcome of one program in a sandbox of its own."""
-    async with Sandbox(limits, 1, confinement) as sandbox:
-        return await sandbox.passes(source)

@@ -53,14 +53,14 @@ class Program(NamedTuple):
 
 def serve() -> None:
     """Answer programs until standard input ends."""
-    setup = receive(CONTROL)
+    setup = receive()
     if setup is None:
         return
     folder = setup["folder"]
     try:
         walls, bounds = prepare(setup)
         send(REPLIES, {"ready": True})
-        while (request := receive(CONTROL)) is not None:
+        while (request := receive()) is not None:
             send(REPLIES, outcome_of(Program(**request), walls, bounds))
     except supervise.AskedToLeave:
         pass
@@ -94,7 +94,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Walls, supervise.Bounds]:
     own = (limits[name] for name in ("seconds", "memory", "file_size", "open_files"))
     walls = Walls(folder, ruleset, uid, filtered, *own)
     gc.collect()
-    gc.freeze()  # the collector of a program then leaves the pages alone that it shares with the worker
+    gc.freeze()  # a program's garbage collector then leaves alone the pages that it shares with the worker
     return walls, supervise.Bounds(
         folder, *(limits[name] for name in ("seconds", "wall", "disk", "entries", "threads"))
     )
@@ -157,18 +157,18 @@ class Files(NamedTuple):
 
 def streams_of(walls: Walls, program: Program) -> Files:
     """Files for a program; one without input reads nothing, and prints where its errors go, for nobody to read."""
-    report = unnamed(walls.folder, os.O_RDWR)
+    report = unnamed_file(walls.folder, os.O_RDWR)
     if program.input is None:
-        output = unnamed(walls.folder, os.O_WRONLY)
+        output = unnamed_file(walls.folder, os.O_WRONLY)
         return Files(output, output, output, report)
-    given, output = unnamed(walls.folder, os.O_RDONLY), unnamed(walls.folder, os.O_WRONLY)
+    given, output = unnamed_file(walls.folder, os.O_RDONLY), unnamed_file(walls.folder, os.O_WRONLY)
     waiting = memoryview(program.input.encode("utf-8", "surrogateescape"))
     while waiting:
         waiting = waiting[os.write(given.outer, waiting) :]
-    return Files(given, output, unnamed(walls.folder, os.O_WRONLY), report)
+    return Files(given, output, unnamed_file(walls.folder, os.O_WRONLY), report)
 
 
-def unnamed(folder: str, access: int) -> File:
+def unnamed_file(folder: str, access: int) -> File:
     """A new file without a name, of which the program has this access and the worker the other."""
     path = f"{folder}/stream"
     outer = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
@@ -287,10 +287,10 @@ def reason_of_signal(number: int, cpu: float, bounds: supervise.Bounds) -> str:
         return f"was killed by signal {number}"
 
 
-def receive(descriptor: int) -> dict[str, Any] | None:
+def receive() -> dict[str, Any] | None:
     """The next message; None at the end of the stream."""
-    head = exactly(descriptor, 4)
-    body = None if head is None else exactly(descriptor, int.from_bytes(head, "big"))
+    head = exactly(CONTROL, 4)
+    body = None if head is None else exactly(CONTROL, int.from_bytes(head, "big"))
     return None if body is None else json.loads(body)
 
 

@@ -59,7 +59,7 @@ from .power import (
     share_of_alpha,
     two_sample_n,
 )
-from .ratio import RatioResult, ratio_test
+from .ratio import ratio_test
 from .repeats import repeats_exact
 from .resampling import choose_paired_test, sign_flip
 from .result import Interval, TestResult, move
@@ -95,7 +95,6 @@ __all__ = [
     "McNemarResult",
     "Method",
     "Passing",
-    "RatioResult",
     "Repeats",
     "Rows",
     "SequentialResult",

@@ -17,21 +17,9 @@ from .lm_eval.task import LmEvalTask
 from .prompts import CannotRender
 from .rows import Source, read_rows
 from .sample import Sample, picture_file, sample_id
-from .schema import (
-    ENDINGS,
-    MAX_UNREAD,
-    Beta,
-    ChosenBy,
-    Dataset,
-    DefinitionFile,
-    Join,
-    JudgeTable,
-    Level,
-    ReasoningUse,
-    Share,
-)
+from .schema import ENDINGS, MAX_UNREAD, Beta, ChosenBy, DefinitionFile, JudgeTable, Level, ReasoningUse, Share
 from .task import WORDING, Task, build_task, load_task, stored_task
-from .tools import reply_json, said_in
+from .tools import parse_reply, reply_json
 
 __all__ = [
     "ENDINGS",
@@ -41,11 +29,9 @@ __all__ = [
     "Beta",
     "CannotRender",
     "ChosenBy",
-    "Dataset",
     "Definition",
     "DefinitionFile",
     "HarnessTask",
-    "Join",
     "JudgeTable",
     "Level",
     "LmEvalTask",
@@ -69,13 +55,13 @@ __all__ = [
     "load_from_harness",
     "load_task",
     "numbered_ids",
+    "parse_reply",
     "picture_file",
     "read_definition",
     "read_rows",
     "reply_json",
     "request_text",
     "responses_of",
-    "said_in",
     "sample_id",
     "scale_of",
     "stored_task",

@@ -54,11 +54,11 @@ def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "
     True
     """
     reply = reply.replace("\r\n", "\n").replace("\r", "\n")
-    blocks = fenced(reply)
+    blocks = fenced_blocks(reply)
     if not blocks:
-        return unfenced(reply) or None
+        return unfenced_code(reply) or None
     codes = [block.code if block.closed else parsable(block.code) or block.code for block in blocks]
-    names = [defined(code) for code in codes]
+    names = [defined_names(code) for code in codes]
     needed = set(_WORD.findall(program))
     places = [place for place, each in enumerate(names) if each & needed]
     places = places or [place for place, each in enumerate(names) if each] or list(range(len(codes)))
@@ -66,7 +66,7 @@ def python_in(reply: str, program: str = "", which: Literal["first", "last"] = "
     return _with_helpers(codes, names, place) or None
 
 
-def fenced(text: str) -> list[Block]:
+def fenced_blocks(text: str) -> list[Block]:
     """The fenced blocks of a text that can be Python, in their order; those with a language of their own are left out.
 
     Where a list's item ends within its fence, as CommonMark has it and models do not, fences are read without lists.
@@ -75,7 +75,7 @@ def fenced(text: str) -> list[Block]:
         [block for block in _blocks(text, rules) if block.code.strip()]
         for rules in (("fence", "list", "blockquote", "paragraph"), ("fence", "paragraph"))
     ]
-    return next((blocks for blocks in readings if any(defined(block.code) for block in blocks)), readings[0])
+    return next((blocks for blocks in readings if any(defined_names(block.code) for block in blocks)), readings[0])
 
 
 def _blocks(text: str, rules: tuple[str, ...]) -> Iterator[Block]:
@@ -103,7 +103,7 @@ def _markdown(rules: tuple[str, ...]) -> MarkdownIt:
     return reader
 
 
-def unfenced(text: str) -> str:
+def unfenced_code(text: str) -> str:
     """The code of a text without a fence: all of it where it is Python, else from a definition or import on; or empty.
 
     What follows `def` and is no Python is given as it is: it is wrong code, not a reply without any.
@@ -118,22 +118,22 @@ def unfenced(text: str) -> str:
         if match.start() >= end and patience.left > 0:
             rest = text[match.start() : match.start() + _LONGEST]
             patience.left -= len(rest)
-            code = parsable(_dedented(rest), patience)
+            code = parsable(_dedent(rest), patience)
             pieces.append(code)
             end = match.start() + len("\n".join(rest.split("\n")[: code.count("\n") + 1]))
-    if any(defined(piece) for piece in pieces):
+    if any(defined_names(piece) for piece in pieces):
         return "\n".join(piece for piece in pieces if piece)
     for match in _INLINE.finditer(text):
         for code in (match[0], match[0].split("`")[0]):
             if _tree(code) is not None:
                 return code
     if (definition := _DEF.search(text)) is not None:
-        return _dedented(text[definition.start() :])
+        return _dedent(text[definition.start() :])
     return text if _is_body(text) else ""
 
 
 def _is_prose(tree: ast.Module) -> bool:
-    """Whether a text that parses is rather words: `Done`, `42`."""
+    """Whether a text that parses as Python is more likely words: `Done`, `42`."""
     return all(isinstance(node, ast.Expr) and isinstance(node.value, (ast.Name, ast.Constant)) for node in tree.body)
 
 
@@ -142,7 +142,7 @@ def _is_body(text: str) -> bool:
     return text.startswith((" ", "\t", "\n")) and _tree(f"def _():\n{text}") is not None
 
 
-def _dedented(text: str) -> str:
+def _dedent(text: str) -> str:
     """The text without its first line's indentation, up to a line that has less."""
     indent = text[: len(text) - len(text.lstrip(" \t"))]
     lines = []
@@ -190,7 +190,7 @@ def _tree(code: str) -> ast.Module | None:
         return None
 
 
-def defined(code: str) -> set[str]:
+def defined_names(code: str) -> set[str]:
     """Names of the functions and classes at the top of a piece of code, and of the values that are assigned there."""
     tree = _tree(code)
     if tree is None:
@@ -211,7 +211,7 @@ def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -
         tree = _tree(codes[earlier])
         if tree is None or not all(isinstance(node, _DEFINITIONS) for node in tree.body):
             continue
-        offered = names[earlier] | _imported(tree)
+        offered = names[earlier] | _imported_names(tree)
         if not names[earlier] & own and offered & _missing(code):
             code, own = f"{codes[earlier].rstrip()}\n\n{code}", own | names[earlier]
     return code
@@ -220,7 +220,7 @@ def _with_helpers(codes: Sequence[str], names: Sequence[set[str]], place: int) -
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 
 
-def _imported(tree: ast.Module) -> set[str]:
+def _imported_names(tree: ast.Module) -> set[str]:
     imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     return {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
 
@@ -233,4 +233,4 @@ def _missing(code: str) -> set[str]:
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
     read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-    return read - bound - defined(code) - _imported(tree) - set(dir(builtins))
+    return read - bound - defined_names(code) - _imported_names(tree) - set(dir(builtins))

@@ -28,7 +28,7 @@ def conversation_faults(messages: Any, tools: Any, tool_choice: Any) -> Iterator
         yield ("tools",), fault
     if tool_choice is not None:
         if tools is None:
-            yield ("tool_choice",), "stands without tools; add tools, a list of functions"
+            yield ("tool_choice",), "is set without tools; add tools, a list of functions"
         elif fault := choice_fault(tool_choice):
             yield ("tool_choice",), fault
 
@@ -43,7 +43,7 @@ def _tools_fault(tools: Any) -> str | None:
 
 def _written_faults(messages: Any) -> Iterator[tuple[Key, str]]:
     if not isinstance(messages, Sequence) or not messages or not all(isinstance(each, Mapping) for each in messages):
-        yield ("messages",), f"is no list of messages; write {EXAMPLE}"
+        yield ("messages",), f"is not a list of messages; write {EXAMPLE}"
         return
     for message in messages:
         for key, value in message.items():
@@ -76,19 +76,19 @@ def messages_of(
     if isinstance(written, str):
         values = json_list("messages", render(written, row, examples, names, in_order=True))
     else:
-        values = [_filled(message, row, examples, names) for message in written]
+        values = [_fill(message, row, examples, names) for message in written]
     messages = tuple(_message(value, f"messages[{number}]") for number, value in enumerate(values))
     if not messages:
         raise CannotRender("messages gives an empty list; a conversation needs a message")
     last = messages[-1]
     if last["role"] in ("system", "developer"):
-        raise CannotRender(f"the last message is of role {last['role']}; a model answers a user's or a tool's message")
+        raise CannotRender(f"the last message has role {last['role']}; a model answers a user's or a tool's message")
     if last["role"] == "assistant" and not prefix_of(messages):
         raise CannotRender("the last message is the assistant's and has no text to continue; leave it out")
     return messages
 
 
-def _filled(
+def _fill(
     message: Mapping[str, Any], row: Mapping[str, Any], examples: Sequence[Mapping[str, Any]], names: Any
 ) -> dict[str, Any]:
     filled = dict(message)

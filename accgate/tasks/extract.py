@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 from accgate.errors import BadInput
-from accgate.metrics import boxed, number_in
+from accgate.metrics import box_content, number_in
 from accgate.signals import limited_seconds
 from accgate.tasks.code import python_in
 from accgate.tasks.schema import Extract, Form
@@ -29,7 +29,7 @@ def by_form(reply: str, form: Form, which: Literal["first", "last"] = "last", pr
     """
     if form == "number":
         return number_in(reply, which)
-    return (boxed(reply) or None) if form == "boxed" else python_in(reply, program, which)
+    return (box_content(reply) or None) if form == "boxed" else python_in(reply, program, which)
 
 
 def reads_digits_alone(extract: Extract) -> bool:
@@ -183,7 +183,7 @@ def by_json_path(reply: str, path: str) -> str | None:
     if parsed is None:
         return None
     try:
-        values = _compiled(path).findall(parsed[0])
+        values = _compile(path).findall(parsed[0])
         if not values:
             return None
         return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
@@ -192,7 +192,7 @@ def by_json_path(reply: str, path: str) -> str | None:
 
 
 @functools.cache
-def _compiled(path: str) -> Any:
+def _compile(path: str) -> Any:
     import jsonpath
 
     return jsonpath.compile(path)

@@ -60,15 +60,15 @@ def definition_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[K
 def _parts_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     for key in ("prompt", "messages", "tools", "target", "targets", "choices", "confidence", "judge", "aggregate"):
         if getattr(content, key) is not None:
-            yield (key,), "stands beside dataset.parts, whose tasks have their own; remove it"
+            yield (key,), "is set together with dataset.parts, whose tasks have their own; remove it"
     if content.attack:
-        yield ("attack",), "stands beside dataset.parts, whose replies are not attacked; remove it"
+        yield ("attack",), "is set together with dataset.parts, whose replies are not attacked; remove it"
     if content.metric != PARTS:
         yield ("metric",), f'is {content.metric!r}; with dataset.parts write metric = "{PARTS}"'
     if content.columns.group is None:
         yield (
             ("columns", "group"),
-            "is missing; name the column by which rows of a local file say which part they are of",
+            "is missing; name the column that says which part a row of a local file belongs to",
         )
 
 
@@ -78,7 +78,7 @@ def _question_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     if content.messages is not None:
         for key in ("prompt", "system"):
             if getattr(content, key):
-                yield (key,), f"stands beside messages, which has the whole conversation; write {key} as one of them"
+                yield (key,), f"is set together with messages; write {key} as one of them"
     if content.mode != "chat":
         for key in ("messages", "tools"):
             if getattr(content, key) is not None:
@@ -87,16 +87,16 @@ def _question_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     if content.extract.with_prefix and content.messages is None:
         yield ("extract", "with_prefix"), "needs messages, of which the last is the assistant's"
     if content.tools is not None and content.choices is not None and content.choices.by == "likelihood":
-        yield ("tools",), "stands beside [choices] by likelihood, which asks for no reply; remove one of them"
+        yield ("tools",), "is set together with [choices] by likelihood, which needs no reply; remove one of the two"
 
 
 def _target_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
     if content.target is None and content.targets is None:
         yield ("target",), 'is missing; target = "{{ answer }}", a Jinja template over a row'
     elif content.target is not None and content.targets is not None:
-        yield ("targets",), "stands beside target; keep one of the two"
+        yield ("targets",), "is set together with target; keep one of the two"
     elif content.targets is not None and content.choices is not None:
-        yield ("targets",), "stands beside [choices]; give target, the label of the right option"
+        yield ("targets",), "is set together with [choices]; give target, the label of the right option"
 
 
 def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key, str]]:
@@ -115,7 +115,7 @@ def _metric_faults(content: DefinitionFile, folder: Path) -> Iterator[tuple[Key,
         except metrics.BadOption as error:
             yield ("metric_options", *([error.option] if error.option else [])), str(error)
             return
-        except ImportError:  # whoever only reads the file need not have what scores
+        except ImportError:  # who only reads the file need not have the packages that score
             kind = "text"
     if content.metric == PARTS:
         yield ("metric",), f"is {PARTS!r}, which needs dataset.parts: tasks of the library that are joined"
@@ -128,13 +128,13 @@ def _kind_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[
     if content.prompt == "" and kind != "likelihood":
         yield ("prompt",), 'is empty; prompt = "{{ question }}", a Jinja template over a row'
     if content.metric == "code_output" and content.target is None:
-        yield ("targets",), 'stands with metric = "code_output"; give target, a JSON list of test cases'
+        yield ("targets",), 'is set together with metric = "code_output"; give target, a JSON list of test cases'
     if content.metric == "code_tests" and ANSWER not in (content.target or ""):
         yield ("target",), f"has no {ANSWER}; write the whole program, with {ANSWER} where the reply's code goes"
     if kind == "judge" and content.judge is None:
         yield ("metric",), f"{named}, which needs a table [judge] with rubric"
     if kind != "judge" and content.judge is not None:
-        yield ("judge",), f'stands beside metric = "{content.metric}"; a judge scores with metric = "judge"'
+        yield ("judge",), f'is set together with metric = "{content.metric}"; a judge scores with metric = "judge"'
     if kind == "likelihood" and (content.choices is not None or content.targets is not None):
         yield ("metric",), f"{named}, which scores one target; remove [choices] and targets"
     if kind == "likelihood" and content.attack:
@@ -147,7 +147,7 @@ def _tool_faults(content: DefinitionFile, kind: metrics.Kind) -> Iterator[tuple[
     if content.metric == "tool_calls" and content.tools is None:
         yield ("tools",), 'is missing; metric = "tool_calls" scores calls of the functions that it lists'
     if content.tools is not None and kind in ("likelihood", "code"):
-        yield ("tools",), f"stands beside metric = {content.metric!r}, which scores no call; use tool_calls"
+        yield ("tools",), f"is set together with metric = {content.metric!r}, which scores no calls; use tool_calls"
 
 
 def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
@@ -179,9 +179,9 @@ def aggregate_faults(content: DefinitionFile) -> Iterator[tuple[Key, str]]:
 def _extract_faults(extract: Extract) -> Iterator[tuple[Key, str]]:
     ways = [key for key in ("form", "regex", "json_path") if getattr(extract, key) is not None]
     if len(ways) > 1:
-        yield ("extract", ways[-1]), f"stands beside {ways[0]}; keep one of the two"
+        yield ("extract", ways[-1]), f"is set together with {ways[0]}; keep one of the two"
     if extract.form == "boxed" and extract.which == "first":
-        yield ("extract", "which"), 'is "first", but of several \\boxed{} the last is the answer; remove which'
+        yield ("extract", "which"), 'is "first", but the answer is always the last \\boxed{}; remove it'
     if extract.regex is not None and (fault := _regex_fault(extract.regex)):
         yield ("extract", "regex"), fault
     if extract.json_path is not None and (fault := check_json_path(extract.json_path)):
@@ -210,7 +210,7 @@ def _judge_faults(judge: JudgeTable) -> Iterator[tuple[Key, str]]:
         if not judge.lowest <= mark <= judge.highest:
             yield ("judge", "marks", name), f"is {mark:g}; give a mark from {judge.lowest:g} to {judge.highest:g}"
     if judge.marks and len(set(judge.marks.values())) == 1:
-        yield ("judge", "marks"), "are all the same, so that no reply is better than another"
+        yield ("judge", "marks"), "are all the same, so no reply is better than another"
 
 
 def _attack_faults(attack: AttackFile) -> Iterator[tuple[Key, str]]:

@@ -13,7 +13,7 @@ _TEXT = frozenset({"BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"})
 _HARMLESS = frozenset({"PROTO", "FRAME", "MEMOIZE", "BINPUT", "LONG_BINPUT", "STOP"})
 
 
-def unpacked(text: str) -> Any:
+def unpack(text: str) -> Any:
     """The value of a JSON text; of a text that is none, what Base64, zlib and a pickled text hide.
 
     A pickle can run any code when it is loaded, so none is: its opcodes are read, and only a single text is taken.
@@ -26,7 +26,7 @@ def unpacked(text: str) -> Any:
     Examples
     --------
     >>> import pickle
-    >>> unpacked('[1]'), unpacked(base64.b64encode(zlib.compress(pickle.dumps('{"a": 2}'))).decode())
+    >>> unpack('[1]'), unpack(base64.b64encode(zlib.compress(pickle.dumps('{"a": 2}'))).decode())
     ([1], {'a': 2})
     """
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accgate.tasks.packed import unpacked
+from accgate.tasks.packed import unpack
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -35,7 +35,7 @@ def _environment(in_order: bool) -> SandboxedEnvironment:
     environment = PromptEnvironment(undefined=StrictUndefined, autoescape=False, finalize=_printable)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": not in_order}
     del environment.filters["random"], environment.globals["lipsum"]  # a prompt is the same in every run
-    environment.filters["unpacked"] = unpacked
+    environment.filters["unpacked"] = unpack
     return environment
 
 
@@ -105,9 +105,7 @@ def render(
         raise CannotRender(f"{type(error).__name__}: {error}") from error
 
 
-def render_around(
-    mark: str, text: str, row: Row, examples: Rows = (), names: Mapping[str, Any] | None = None
-) -> list[str]:
+def render_around(mark: str, text: str, row: Row, examples: Rows, names: Mapping[str, Any] | None) -> list[str]:
     """The rendered template in parts, split where `mark` stands in the template; in a row it is a text like others.
 
     Raises
@@ -183,7 +181,7 @@ def render_list(
     result = render(text, row, examples, names)
     values = json_list(key, result, "list of texts")
     if not all(isinstance(value, str) for value in values):
-        raise CannotRender(f"{key} gives {result[:80]!r}, no JSON list of texts; write {{{{ column | tojson }}}}")
+        raise CannotRender(f"{key} gives {result[:80]!r}, not a JSON list of texts; write {{{{ column | tojson }}}}")
     return values
 
 

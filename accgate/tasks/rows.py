@@ -136,7 +136,7 @@ def examples_by_subset(definition: Definition, rows: Sequence[Row], examples: Se
     for example in examples:
         own.setdefault(example.get(SUBSET), []).append(example)
     if without := sorted({str(row.get(SUBSET)) for row in rows} - set(map(str, own))):
-        raise BadInput(f"{definition.path}: no solved example is of the subsets {some_of(without)}; give each some")
+        raise BadInput(f"{definition.path}: subsets {some_of(without)} have no solved example; give each at least one")
     return lambda row: own[row.get(SUBSET)]
 
 
@@ -295,7 +295,7 @@ def _json(path: Path, key: str | None) -> list[Row]:
     rows = content.get(key) if key is not None and isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         where = "the file" if key is None else f"dataset.path = {key!r}"
-        raise BadInput(f"{path}: {where} is no list of objects; name the key that holds the rows as dataset.path")
+        raise BadInput(f"{path}: {where} is not a list of objects; name the key that holds the rows as dataset.path")
     return rows
 
 

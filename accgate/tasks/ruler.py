@@ -58,7 +58,7 @@ def _niah(
     rng.shuffle(needles)
     wanted = rng.sample(list(hidden), queries)
     several = queries * values > 1
-    before, question, prefix = _niah_words(value, _listed(wanted), several=several)
+    before, question, prefix = _niah_words(value, _list_text(wanted), several=several)
     unit = FILLER if haystack == "filler" else _needle(value, _new(rng, key, set()), _new(rng, value, set()))
     used = tokens_in(before + question + prefix) + sum(map(tokens_in, needles)) + 128  # of the reply, as RULER has it
     units = (length - used) // tokens_in(unit)
@@ -88,11 +88,11 @@ def _niah_words(value: Kind, query: str, *, several: bool) -> tuple[str, str, st
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_text(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])}, and {names[-1]}"
 
 
-def _drawn(rng: random.Random, kind: Kind) -> str:
+def _draw(rng: random.Random, kind: Kind) -> str:
     if kind == "words":
         return pair_of(rng)
     if kind == "numbers":
@@ -103,7 +103,7 @@ def _drawn(rng: random.Random, kind: Kind) -> str:
 def _unlike(rng: random.Random, kind: Kind, taken: set[str]) -> str:
     """A drawn text that is none of those taken, nor a part of one, nor has one in it."""
     for _ in range(1000):
-        text = _drawn(rng, kind)
+        text = _draw(rng, kind)
         if not any(text in other or other in text for other in taken):
             return text
     raise CannotGenerate(f"{len(taken)} different {kind} are too many; give fewer keys or values")

@@ -27,7 +27,7 @@ ENDINGS = (".jsonl", ".json", ".csv", ".parquet")  # of files with rows
 class Join:
     """`[dataset.join]`: columns of a second source, as a benchmark has its answers in a file of their own."""
 
-    on: Text = Field(min_length=1, description="the column by which rows belong together")
+    on: Text = Field(min_length=1, description="rows with the same value in this column belong together")
     file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
     hub: Text | None = Field(default=None, description="a dataset of Hugging Face `datasets`")
     name: Text | None = Field(default=None, description="configuration of the hub dataset")
@@ -72,7 +72,7 @@ class FewShot:
     file: Text | None = Field(default=None, description="JSONL, CSV or Parquet, relative to the definition")
     split: Text | None = Field(default=None, description="split of the hub dataset, as train")
     seed: Whole | None = Field(
-        default=None, description="draw `count` examples anew for each sample, as lm-evaluation-harness does"
+        default=None, description="draw `count` new examples for each sample, as lm-evaluation-harness does"
     )
 
 
@@ -130,7 +130,7 @@ class Confidence:
 
 @dataclass(frozen=True, kw_only=True, config=CLOSED)
 class JudgeTable:
-    """`[judge]`: a second model scores the answer; its name stands in accuracy.toml."""
+    """`[judge]`: a second model scores the answer; its name is in accuracy.toml."""
 
     rubric: Text = Field(min_length=1, description="a Jinja template over a row, prompt, target and reply")
     lowest: Number = Field(default=1.0, description="the judge's lowest mark")

@@ -31,7 +31,7 @@ from accgate.tasks.schema import (
     Mode,
     ReasoningUse,
 )
-from accgate.tasks.tools import calls_answer, said_in
+from accgate.tasks.tools import calls_answer, parse_reply
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
 
@@ -84,7 +84,7 @@ class Task:
 
     @property
     def has_pattern(self) -> bool:
-        """Whether the task itself says where the answer stands in a reply."""
+        """Whether the task itself says where the answer is in a reply."""
         extract = self.extract
         return any(way is not None for way in (extract.form, extract.regex, extract.json_path))
 
@@ -111,7 +111,7 @@ class Task:
         code it is that which the sample's program needs.
         """
         if self.has_tools:
-            said = said_in(reply)
+            said = parse_reply(reply)
             if self.metric.name == CALLS:
                 return calls_answer(said)
             if said.calls and not said.content.strip():

@@ -1,4 +1,4 @@
-"""Functions that a model may call: their schemas, the calls in a reply, and how both stand in a record."""
+"""Functions that a model may call: their schemas, the calls in a reply, and the form of both in a record."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tools_of(values: Any) -> tuple[Mapping[str, Any], ...]:
      'parameters': {'type': 'object', 'properties': {'a': {'type': 'integer'}}}}}
     """
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise CannotRender(f"tools is no list of functions; write {EXAMPLE}")
+        raise CannotRender(f"tools is not a list of functions; write {EXAMPLE}")
     tools = tuple(_tool(value, f"tools[{number}]") for number, value in enumerate(values))
     names = [tool["function"]["name"] for tool in tools]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -57,10 +57,10 @@ def _tool(value: Any, where: str) -> Mapping[str, Any]:
     described = isinstance(value, Mapping) and "function" not in value
     function: Any = value if described else value.get("function") if isinstance(value, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(name := function.get("name"), str) or not name:
-        raise CannotRender(f"{where} is no function with a name; write {EXAMPLE}")
+        raise CannotRender(f"{where} is not a function with a name; write {EXAMPLE}")
     parameters = function.get("parameters", {"type": "object", "properties": {}})
     if not isinstance(parameters, Mapping):
-        raise CannotRender(f"{where}: the parameters of {name!r} are no JSON schema")
+        raise CannotRender(f"{where}: the parameters of {name!r} are not a JSON schema")
     if not described:
         return dict(value)
     # Servers take names of letters, digits, _ and - alone; BFCL renames its functions in the same way.
@@ -117,7 +117,7 @@ def choice_fault(choice: Any) -> str | None:
 def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
     """The calls of an assistant's message, arguments as JSON text, as servers take them."""
     if not isinstance(calls, Sequence) or isinstance(calls, str):
-        raise CannotRender(f"{where}: tool_calls is no list")
+        raise CannotRender(f"{where}: tool_calls is not a list")
     result = []
     for call in calls:
         function = call.get("function", call) if isinstance(call, Mapping) else {}
@@ -136,7 +136,7 @@ def tool_calls_of(calls: Any, where: str) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Said:
+class ToolReply:
     """A reply of a model that has tools: its text, and its calls as (name, arguments); arguments may be no object."""
 
     content: str
@@ -144,7 +144,7 @@ class Said:
 
 
 def reply_json(content: str | None, calls: Sequence[tuple[str, str]]) -> str:
-    """A reply with its calls, as it stands in a record; `calls` has pairs of name and arguments, the latter JSON text.
+    """A reply with its calls, in the form of a record; `calls` has pairs of name and arguments, the latter JSON text.
 
     Text stays text, whatever it looks like, so that a call which a server did not read is none.
 
@@ -168,32 +168,34 @@ def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is Python's, not JSON's")
 
 
-def said_in(reply: str) -> Said:
+def parse_reply(reply: str) -> ToolReply:
     """What `reply_json` wrote; a text of another form is the content.
 
-    >>> said_in(reply_json("", [("weather", '{"city": "Rome"')]))
-    Said(content='', calls=(('weather', '{"city": "Rome"'),))
+    >>> parse_reply(reply_json("", [("weather", '{"city": "Rome"')]))
+    ToolReply(content='', calls=(('weather', '{"city": "Rome"'),))
     """
     try:
         value = json.loads(reply)
         calls = tuple((call["name"], call["arguments"]) for call in value["tool_calls"])
         content = value["content"] or ""
     except (ValueError, KeyError, TypeError, RecursionError):
-        return Said(reply)
-    is_said = set(value) == {"content", "tool_calls"} and isinstance(content, str)
-    return Said(content, calls) if is_said and all(isinstance(name, str) for name, _ in calls) else Said(reply)
+        return ToolReply(reply)
+    is_ours = set(value) == {"content", "tool_calls"} and isinstance(content, str)
+    return (
+        ToolReply(content, calls) if is_ours and all(isinstance(name, str) for name, _ in calls) else ToolReply(reply)
+    )
 
 
-def calls_answer(said: Said) -> str | None:
+def calls_answer(reply: ToolReply) -> str | None:
     """The calls as the answer: a JSON list, empty where the model answers by text; None where nothing was read.
 
     That is an empty reply, or one with a call in its text that the server did not read.
 
-    >>> calls_answer(Said("", (("weather", {"city": "Rome"}),)))
+    >>> calls_answer(ToolReply("", (("weather", {"city": "Rome"}),)))
     '[{"name": "weather", "arguments": {"city": "Rome"}}]'
-    >>> calls_answer(Said("It is warm.")), calls_answer(Said("")), calls_answer(Said("<tool_call>{"))
+    >>> calls_answer(ToolReply("It is warm.")), calls_answer(ToolReply("")), calls_answer(ToolReply("<tool_call>{"))
     ('[]', None, None)
     """
-    if not said.calls and (not said.content.strip() or UNREAD_CALL.search(said.content)):
+    if not reply.calls and (not reply.content.strip() or UNREAD_CALL.search(reply.content)):
         return None
-    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in said.calls], ensure_ascii=False)
+    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in reply.calls], ensure_ascii=False)

@@ -1,6 +1,14 @@
 from .bisection import BATCH, ENOUGH, SURE, bisect
-from .comparison import Ab, ab
-from .repetition import AskedAgain, rerun
+from .comparison import ab
+from .repetition import rerun
 from .search import blame
 
-__all__ = ["BATCH", "ENOUGH", "SURE", "Ab", "AskedAgain", "ab", "bisect", "blame", "rerun"]
+__all__ = [
+    "BATCH",
+    "ENOUGH",
+    "SURE",
+    "ab",
+    "bisect",
+    "blame",
+    "rerun",
+]

@@ -55,16 +55,16 @@ def ask(
     watches = {}
     if ends is not None:
         ended = ends
-        watches[arm.name, check.task.name] = Watch(stop_rule=lambda records: ended(scored(check, records)))
+        watches[arm.name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
     run = evaluate_checks([asked], out=out, resume=True, observer=observer, watches=watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:
         raise CannotEvaluate(f"{arm.name}: {item.problem or failures(item, 'a trial needs their scores')}")
     evaluation = item.evaluation
-    return scored(check, evaluation.records), len(evaluation.records) + len(evaluation.beyond)
+    return mean_scores(check, evaluation.records), len(evaluation.records) + len(evaluation.beyond)
 
 
-def scored(check: Check, records: Sequence[Record]) -> Scored:
+def mean_scores(check: Check, records: Sequence[Record]) -> Scored:
     """The mean score of each sample over its repeats, turned so that higher is better; None where one failed."""
     sums: dict[str, list[float | None]] = {}
     for record in records:

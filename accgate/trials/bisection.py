@@ -174,11 +174,11 @@ class _Search:
         ids = [sample.id for sample in self.check.task.samples]
         before = reference_scores(self.check)
 
-        def lost(scores: Scored) -> list[str]:
+        def lost_ids(scores: Scored) -> list[str]:
             return [id_ for id_, score in scores.items() if score is not None and score < before[id_]]
 
         if not any(number == place for of in self.answers.values() for number, _ in of):
-            self._visit(place, ids, ends=lambda scores: len(lost(scores)) >= ENOUGH)
+            self._visit(place, ids, ends=lambda scores: len(lost_ids(scores)) >= ENOUGH)
         if place in self.skipped:
             raise CannotEvaluate(f"the bad commit cannot be asked: {self.skipped[place]}")
         wrong = {id_ for id_, of in self.answers.items() if (place, False) in of}

@@ -35,7 +35,7 @@ class History:
         if ends[0] == ends[1]:
             raise BadInput(f"{good} and {bad} are the same commit; name an older one with --good")
         if _git(self._root, "merge-base", *ends) != ends[0]:
-            raise BadInput(f"{good} is no ancestor of {bad}; name one that is with --good")
+            raise BadInput(f"{good} is not an ancestor of {bad}; name one that is with --good")
         between = _git(self._root, "rev-list", "--reverse", "--first-parent", f"{ends[0]}..{ends[1]}").splitlines()
         names = [ends[0], *between]
         subjects = _git(self._root, "log", "--no-walk=unsorted", "--format=%s", *names).splitlines()

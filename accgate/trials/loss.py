@@ -75,7 +75,7 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
             f"{config.source.path}: has no check of {verdict.model} / {verdict.task}; give the config of the run"
         )
     if check.recorded is None:
-        raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so nothing tells what changed")
+        raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
     known = {sample.id for sample in check.task.samples}
     if unknown := [id_ for id_ in verdict.flips if id_ not in known]:
         raise BadInput(

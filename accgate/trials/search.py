@@ -197,11 +197,11 @@ class _Search:
                     break
         except _Spent as spent:
             ended = str(spent)
-        return self._found(ended)
+        return self._blame(ended)
 
-    def _found(self, ended: str | None) -> Blame:
+    def _blame(self, ended: str | None) -> Blame:
         """What came of the search so far."""
-        trials = tuple(self._seen(arm, arm.scores) for arm in self.arms.values())
+        trials = tuple(self._trial_of(arm, arm.scores) for arm in self.arms.values())
         reference = reference_scores(self.check)
         again = [id_ for id_ in self.lost if self.now.get(id_) is not None]
         return Blame(
@@ -247,7 +247,7 @@ class _Search:
     def _pairs(self, names: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Pairs of settings, those that brought most back first."""
         back = {
-            name: self._seen(arm, arm.scores).back
+            name: self._trial_of(arm, arm.scores).back
             for (kind, (name, *_)), arm in self.arms.items()
             if kind == "put back"
         }
@@ -255,7 +255,7 @@ class _Search:
 
     def _is_settled(self) -> bool:
         """Whether the causes named explain most of the loss, or the settings together little."""
-        trials = [self._seen(arm, arm.scores) for arm in self.arms.values()]
+        trials = [self._trial_of(arm, arm.scores) for arm in self.arms.values()]
         explained = sum(cause.count for cause in causes_of(trials, len(self.lost), self.alpha))
         return explained >= MOST * len(self.lost) or (bool(trials) and trials[0].finding == "no cause")
 
@@ -266,7 +266,7 @@ class _Search:
 
     def _finding(self, kind: Kind, names: tuple[str, ...]) -> Finding:
         arm = self.arms[kind, names]
-        return self._seen(arm, arm.scores).finding
+        return self._trial_of(arm, arm.scores).finding
 
     def _trial(self, out: Path, arm: _Arm, ids: Sequence[str], *, whole: bool = False) -> None:
         """Ask an arm until its trial is finished, or `whole`, since others are held beside it."""
@@ -275,7 +275,7 @@ class _Search:
             return
 
         def ends(scores: Scored) -> bool:
-            return is_finished(self._seen(arm, {**arm.scores, **scores}), len(self.lost))
+            return is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.lost))
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
         try:
@@ -284,16 +284,16 @@ class _Search:
             arm.problem = str(error).splitlines()[0]
         arm.is_done = not whole and ends(arm.scores)
         if self.saves is not None:
-            self.saves(self._found("before it was finished"))
+            self.saves(self._blame("before it was finished"))
 
-    def _seen(self, arm: _Arm, scores: Scored) -> Trial:
+    def _trial_of(self, arm: _Arm, scores: Scored) -> Trial:
         without: Scored = self.now
         back = scores
         if arm.kind == "set alone":
             without, back = scores, self.arms["all back", tuple(self.settings.values)].scores
         asked = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
-        earlier = 1.0 if other is None else self._seen(other, other.scores).evidence
+        earlier = 1.0 if other is None else self._trial_of(other, other.scores).evidence
         trial = trial_of(arm.kind, arm.names, arm.level, without, asked, frozenset(self.lost), earlier=earlier)
         return replace(trial, problem=arm.problem) if arm.problem else trial
 

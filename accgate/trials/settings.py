@@ -67,7 +67,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
     about = reference.about
     if not about.settings:
         raise BadInput(
-            f"{reference.path}: has no settings, so nothing tells what changed since; it was recorded by an earlier "
+            f"{reference.path}: has no settings, so what changed since is unknown; it was recorded by an earlier "
             "version: record it again"
         )
     machine = (
@@ -89,7 +89,7 @@ def settings_of(reference: Reference, model: Model, info: EngineInfo | None) -> 
         values: dict[str, tuple[Any, Any]] = {ENGINE: ((about.engine, recorded), model.engine)}
         return Settings(model, values, tuple(fixed), {ENGINE: (ENGINE,)})
     now = _own(answer_settings(model))
-    changed = [(path, (old, new)) for path, (old, new) in differences([_filled(recorded, now), _filled(now, recorded)])]
+    changed = [(path, (old, new)) for path, (old, new) in differences([_fill(recorded, now), _fill(now, recorded)])]
     if not changed:
         others = "; ".join(map(str, fixed))
         raise BadInput(
@@ -105,10 +105,10 @@ def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if key in ("model", "options", "sampling")}
 
 
-def _filled(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The table with an empty one for each that only the other has, so that its keys are settings of their own."""
     tables = {key: value for key, value in other.items() if isinstance(value, Mapping)}
-    return {**table, **{key: _filled(inner, value) for key, value in tables.items()
+    return {**table, **{key: _fill(inner, value) for key, value in tables.items()
                         if isinstance(inner := table.get(key, {}), Mapping)}}  # fmt: skip
 
 
@@ -122,22 +122,22 @@ def _with(model: Model, path: Sequence[str], value: Any) -> Model:
     if table == "model":
         return replace(model, model=value)
     if table == "options":
-        return replace(model, options=_changed(model.options, keys, value))
+        return replace(model, options=_change(model.options, keys, value))
     first, *rest = keys
     if rest:  # a field of the request
-        return replace(model, sampling=replace(model.sampling, extra=_changed(model.sampling.extra, rest, value)))
+        return replace(model, sampling=replace(model.sampling, extra=_change(model.sampling.extra, rest, value)))
     if value is NOT_SET:
         value = getattr(Sampling(), first)
     changed: dict[str, Any] = {first: tuple(value) if first == "stop" else value}
     return replace(model, sampling=replace(model.sampling, **changed))
 
 
-def _changed(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def _change(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
     """The table with the value at a path; a table that a path runs through is made where there is none."""
     first, *rest = path
     if rest:
         inner = table.get(first)
-        return {**table, first: _changed(inner if isinstance(inner, Mapping) else {}, rest, value)}
+        return {**table, first: _change(inner if isinstance(inner, Mapping) else {}, rest, value)}
     changed = {**table, first: value}
     if value is NOT_SET:
         changed.pop(first)

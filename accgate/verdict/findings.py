@@ -26,6 +26,11 @@ def loss_of(verdict: Figures) -> float | None:
     return before - now if verdict.higher_is_better else now - before
 
 
+def mean_change(verdict: Figures) -> float | None:
+    """The difference of the means, points; that of a run that stopped early lies in its interval too."""
+    return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
+
+
 def digits_of(verdict: Figures) -> int:
     """Digits behind the point with which a check's figures read right: one, or as many as keep them apart.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed
+from accgate.text import number, p_relation, signed_number
 from accgate.verdict.figures import Figures
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.sentences import (
@@ -120,14 +120,14 @@ def _means(verdict: Figures) -> str:
     interval = ""
     if verdict.interval is not None:
         level = f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}"
-        low, high = map(signed, verdict.interval.two_sided)
+        low, high = map(signed_number, verdict.interval.two_sided)
         interval = f" ({level}% interval {low} to {high})"
     points, early = "" if verdict.statistic else " points", ""
     if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
-        early = f"; with the early stop taken into account {signed(verdict.difference)}"
+        early = f"; with the early stop taken into account {signed_number(verdict.difference)}"
     return (
         f"{side}'s {what_of(verdict)} is {number(before.mean)}{size}, the candidate's {number(now.mean)} on "
-        f"{now.n:,}: a difference of {signed(verdict.difference_raw)}{points}{early}{interval}."
+        f"{now.n:,}: a difference of {signed_number(verdict.difference_raw)}{points}{early}{interval}."
     )
 
 
@@ -194,7 +194,7 @@ def _theta(verdict: Figures) -> str:
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
         return f"{shortfall(verdict).capitalize()}."
     if verdict.theta is None and verdict.is_early:
-        return "The run ended early, so that it does not show what the whole run would have seen."
+        return "The run ended early, so it does not show what the whole run would have seen."
     if verdict.theta is None:
         return "The smallest change that this run sees is not known."
     power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
@@ -202,7 +202,7 @@ def _theta(verdict: Figures) -> str:
         return f"{power} No theta is configured, so a pass promises no more."
     target = number(verdict.theta_target + verdict.allowed_drop)
     if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
-        return f"{power} You asked for {target}, so that is enough."
+        return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
     seen = number(verdict.theta + verdict.allowed_drop)
     return f"{power} You asked for {target}; this run resolves only {seen}.{ruled_out}"
@@ -232,7 +232,7 @@ def _failures(verdict: Figures) -> list[Paragraph]:
     failed, n = verdict.candidate.errors, verdict.candidate.n
     if not failed:
         return [("Failed", f"None of {n:,} samples failed.")] if verdict.p_value is not None else []
-    both = "The check was decided with the worst and with the best score for each; a verdict stands where both agree."
+    both = "The check was decided with the worst and with the best score for each; a verdict needs both to agree."
     return [("Failed", f"{failed:,} of {n:,} samples have no score. {both}")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed
+from accgate.text import number, p_relation, signed_number
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
 
@@ -56,7 +56,7 @@ def summary(verdict: Figures) -> str:
     values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
     end = ""
     if verdict.verdict == "pass":
-        end = ", which is no loss beyond chance"
+        end = "; that is no loss beyond chance"
         if verdict.allowed_drop:
             end = f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
     elif verdict.verdict == "inconclusive" and verdict.certify and verdict.reasons:
@@ -150,7 +150,7 @@ def threshold(verdict: Figures) -> str:
 def _early_stop(verdict: Figures) -> str:
     if verdict.stop not in ("futility", "regression") or not verdict.is_early:
         return ""
-    raw, estimate = signed(verdict.difference_raw), signed(verdict.difference)
+    raw, estimate = signed_number(verdict.difference_raw), signed_number(verdict.difference)
     taken = (
         "" if raw == estimate else f"; the means differ by {raw}, with the early stop taken into account by {estimate}"
     )
@@ -250,5 +250,5 @@ def drift_sentence(verdict: Figures) -> str | None:
     )
     return (
         f"Compared with the first reference, of {drift.since or 'an unknown date'}, over {drift.runs} runs: {outcome} "
-        f"({signed(drift.difference)}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
+        f"({signed_number(drift.difference)}, p {p_relation(drift.p_value)} at alpha {drift.alpha:g} over all of them)"
     )

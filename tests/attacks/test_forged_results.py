@@ -122,7 +122,7 @@ TAMPERING: dict[str, tuple[Callable[[Project], object], str]] = {
     "no records": (lambda p: (p.out / RECORDS).unlink(), "but the records give 'error'"),
     "records of other samples": (
         lambda p: change_records(p, lambda rows: [rows[0] | {"id": "0" * 16}, *rows[1:]]),
-        "1 ids are of no sample of this check",
+        "1 ids belong to no sample of this check",
     ),
     "a record twice": (lambda p: change_records(p, lambda rows: [*rows, rows[0]]), "comes twice"),
     "a score past the scale": (

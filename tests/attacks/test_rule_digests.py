@@ -186,7 +186,7 @@ def test_a_metric_opens_no_file_of_the_repository_that_is_no_part_of_it(
     arguments = ["run", str(project.config), "--out", str(tmp_path / "out"), "--quiet"]
     assert main([*arguments, "--tree", str(project.folder)]) in (2, 3)
     said = capsys.readouterr()
-    assert "the metric's code opens this file, which is no part of the metric" in " ".join(
+    assert "the metric's code opens this file, which is not part of the metric" in " ".join(
         (said.out + said.err).split()
     )
 

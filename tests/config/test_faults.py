@@ -80,7 +80,7 @@ def test_a_bad_gate_value_names_line_key_and_fix(tmp_path: Path, key: str, bad: 
         ("test = 'target'", "test: is target, but no target is set; add target = ..., the mean that must hold"),
         ("target = 9\ntest = 'paired'", "test: is 'paired', but a target is set; use target, or remove the target"),
         ("reference = 1\nreference_num_samples = 2\ntarget = 9",
-         "target: stands beside reference; a task is compared with one of the two"),
+         "target: is set together with reference; a task is compared with one of the two"),
         ("reference = 1\nreference_num_samples = 2\ntest = 'paired'",
          "test: is paired, but only a reference's mean is given; use two-sample, or record one"),
     ],
@@ -129,7 +129,7 @@ def test_a_bad_task_value_names_line_key_and_fix(tmp_path: Path, line: str, mess
         (document(task="[tasks.nope]"), [
             f'8: tasks.nope: is not in the task library; {TASKS}{OWN}']),
         (document(task="[tasks.x]\nfile='accuracy.toml'\nlibrary='arithmetic'"), [
-            "10: tasks.x.library: stands beside file; keep one of the two"]),
+            "10: tasks.x.library: is set together with file; keep one of the two"]),
         (document(task="[tasks.Arithmetic]\nlibrary='arithmetic'"), [
             "8: tasks.Arithmetic: differs from tasks.arithmetic only in upper and lower case; rename one of the two"]),
     ],

@@ -119,7 +119,7 @@ def test_failed_samples_of_an_inconclusive_check_make_it_an_error() -> None:
 def test_failed_samples_of_a_metric_without_bounds_are_an_error(bounds) -> None:
     verdict = with_failed(0, 0, 1000, 1, **bounds)
     assert (verdict.verdict, verdict.candidate.mean, verdict.candidate.errors) == ("error", None, 1)
-    assert verdict.reasons == ("1 of 1000 samples failed, and nothing bounds what they could score",)
+    assert verdict.reasons == ("1 of 1000 samples failed, and the range of their scores is unknown",)
     assert (verdict.p_value, verdict.p_adjusted, verdict.gamma) == (None, None, None)
     json.dumps(asdict(verdict), allow_nan=False)
 
@@ -152,4 +152,4 @@ def test_each_sample_is_bracketed_by_the_metrics_own_bounds() -> None:
 def test_failed_samples_of_a_metric_without_a_best_score_are_said_to_be_unbounded() -> None:
     verdict = with_failed(0, 0, 1000, 1, best=None)
     assert verdict.verdict == "error"
-    assert verdict.reasons == ("1 of 1000 samples failed, and nothing bounds what they could score",)
+    assert verdict.reasons == ("1 of 1000 samples failed, and the range of their scores is unknown",)

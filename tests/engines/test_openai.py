@@ -127,7 +127,7 @@ RETRIED = [
     (Fault(body=b'{"choices": [', cut=True), TALK + "ClientPayloadError"),
     (Fault(hang=600.0), r"no answer within 0\.5 s"),
     (Fault(body=b'{"choices": ['), "the response holds no choice with text"),
-    (Fault(body=b"\xff\xfe"), "/v1: the response is no UTF-8 text: byte 0xff at 0"),
+    (Fault(body=b"\xff\xfe"), "/v1: the response is not UTF-8 text: byte 0xff at 0"),
     (Fault(204), "HTTP 204 from .*/v1: the response holds no choice with text"),
     (Fault(body=b"[" * 100_000), "the response holds no choice with text"),
     (Fault(body={"choices": []}), "the response holds no choice with text"),

@@ -61,7 +61,7 @@ def test_scores_and_replies_are_replayed_by_id_and_repeat(tmp_path: Path) -> Non
 def test_a_sample_that_the_file_lacks_has_failed(tmp_path: Path, key: tuple[str, int]) -> None:
     (found,) = replies(engine(tmp_path, rows({"id": "a", "score": 100})), key)
     assert isinstance(found, RequestFailed)
-    assert str(found).endswith("has no record of this sample; is it of another prompt or dataset?")
+    assert str(found).endswith("has no record of this sample; was its prompt or dataset another?")
 
 
 def test_records_of_no_known_sample_are_told_once_each(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ GOOD = '{"id": "a", "score": 100}\n'
         ("[1]", ":1: is not a JSON object; write one object a line"),
         ('{"score": 1}', ':1: needs an id in text; write {"id": "...", "score": 100}'),
         ('{"id": 7, "score": 1}', ":1: needs an id in text"),
-        ('{"id": "a", "repeat": -1, "score": 1}', ":1: repeat is -1; write a whole number from 0"),
+        ('{"id": "a", "repeat": -1, "score": 1}', ":1: repeat is -1; write a whole number, 0 or more"),
         ('{"id": "a", "repeat": true, "score": 1}', ":1: repeat is True"),
         ('{"id": "a", "repeat": 1.0, "score": 1}', ":1: repeat is 1.0"),
         ('{"id": "a", "score": NaN}', ":1: score is nan; write a finite number of points, or null"),

@@ -211,7 +211,7 @@ def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
     [
         ("min_pp = 0.1", "min_pp: vLLM has no such sampling parameter; did you mean 'min_p'?"),
         ("min_p = 3.0", "min_p: is 3.0: Input should be less than or equal to 1"),
-        ("n = 2", "n: is 1 in accgate; several answers to one sample are the task's repeats"),
+        ("n = 2", "n: is always 1 in accgate; several answers to one sample are the task's repeats"),
         ("output_kind = 1", "output_kind: is accgate's: replies come whole"),
         ("_eos = 1", "_eos: vLLM has no such sampling parameter"),
         ("chat_template_kwargs = 3", "chat_template_kwargs: is 3; write a table"),
@@ -246,9 +246,7 @@ def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> N
         '[models.m]\nengine = "vllm"\nmodel = "o/n"\noptions = { no_such = 1 }\n[tasks.arithmetic]\nlimit = 9\n'
     )
     (check,) = validate(load_config(path))
-    expected = (
-        f"{path}:2: models.m.engine: is vllm, which is not installed here, so that its options were not checked; "
-    )
+    expected = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
     assert check.notes[-1].startswith(expected)
     path.write_text(path.read_text().replace("no_such = 1", "concurrency = 0"))
     with pytest.raises(BadInput, match="concurrency: is 0"):

@@ -463,7 +463,7 @@ def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.Captu
     assert project.record(right_but(0), right_but(0)) == 0
     one, two = shard(project, "1/2"), shard(project, "2/2", "--tasks", "sums")
     assert merge(project, [one, two]) == 2
-    assert f"m / more: is no check of {two}; name the same --models, --tasks and --base" in said(capsys)
+    assert f"m / more: is not a check of {two}; name the same --models, --tasks and --base" in said(capsys)
     only = shard(project, "1/2", "--tasks", "sums", name="only")
     assert merge(project, [only, two], "--tasks", "sums") == 0
     assert merge(project, [only, two], "--tasks", "smus") == 2
@@ -488,7 +488,7 @@ def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.Captu
         file.write(to_line(stray).replace(b'"repeat": 0', b'"repeat": 1'))
     assert merge(project, parts) == 2
     words = said(capsys)
-    assert f"{records_path(parts[1])}: 2 ids are of no sample of this plan: {stray.id}, ffffffffffffffff" in words
+    assert f"{records_path(parts[1])}: 2 ids are not in this plan: {stray.id}, ffffffffffffffff" in words
 
 
 def test_records_of_one_shard_in_the_folder_of_another_are_refused(

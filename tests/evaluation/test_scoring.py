@@ -146,7 +146,7 @@ def test_a_letter_stands_for_a_mark(tmp_path: Path) -> None:
         assert (record.score, record.error is None) == (points, points is not None), letter
     with pytest.raises(BadInput, match=r"judge\.marks\.A: is 2; give a mark from 0 to 1"):
         judged(tmp_path, "{{ reply }}", **{**marks, "marks": {"A": 2, "B": 0}})
-    with pytest.raises(BadInput, match=r"judge\.marks: are all the same, so that no reply is better than another"):
+    with pytest.raises(BadInput, match=r"judge\.marks: are all the same, so no reply is better than another"):
         judged(tmp_path, "{{ reply }}", **{**marks, "marks": {"A": 1, "B": 1}})
 
 

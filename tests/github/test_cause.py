@@ -75,7 +75,7 @@ def test_the_comment_says_under_the_verdict_what_explains_the_loss_and_who_says_
     sentence = "**Which setting did it?** options.k = q4_0 explains 11 of the 20 lost answers (at least 6, at 95%)."
     assert sentence in comment
     assert comment.index("## ") < comment.index(sentence)
-    assert "The evaluating job says so, after its verdict; it is no part of the verdict." in comment
+    assert "The evaluating job says so, after its verdict; it is not part of the verdict." in comment
     (row,) = [line for line in comment.splitlines() if "`options.v` |" in line]
     assert "| f16 | q8_0 | 0 of 20 |" in row
     assert row.endswith("| does not |")
@@ -105,7 +105,7 @@ def test_names_and_values_are_text_and_take_little_room(red: Red) -> None:
     write_cause(CauseFile(blame_of(value=hostile)), red.cause)
     comment = red.publish()
     assert len(comment) < 12_000
-    block = comment.split("Which setting did it?")[1].split("it is no part of the verdict")[0]
+    block = comment.split("Which setting did it?")[1].split("it is not part of the verdict")[0]
     assert not [link for link in page_of(comment.split("-->", 1)[-1]).links if "evil" in link]
     for words in ("<img", "@team", "https://evil", "```", ":rocket:"):
         assert words not in block

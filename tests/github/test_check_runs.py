@@ -78,10 +78,10 @@ class TestFinish:
     @pytest.mark.parametrize("conclusion", ["success", "failure", "neutral", "cancelled"])
     def test_the_opened_one_is_completed(self, hub, conclusion):
         id_ = opened(hub)
-        assert finished(hub, conclusion, check_run_id=id_, text="more") == id_
+        assert finished(hub, conclusion, check_run_id=id_) == id_
         (row,) = hub.store.check_runs.values()
         assert (row["status"], row["conclusion"]) == ("completed", conclusion)
-        assert [row["output"][key] for key in ("title", "summary", "text")] == ["Passed", "All passed.", "more"]
+        assert [row["output"][key] for key in ("title", "summary")] == ["Passed", "All passed."]
 
     @pytest.mark.parametrize("id_", [None, 999_999])
     def test_without_one_that_exists_a_completed_one_is_written(self, hub, id_):
@@ -146,8 +146,8 @@ class TestFinish:
 
     def test_what_is_too_long_is_cut_to_githubs_limits(self, hub):
         note = Annotation("accuracy.toml", 3, "failure", "t" * 300, "é" * 60_000)
-        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, text="é" * 70_000, annotations=[note])]
-        assert len(row["output"]["summary"]) == len(row["output"]["text"]) == 65_535
+        row = hub.store.check_runs[finished(hub, summary="s" * 70_000, annotations=[note])]
+        assert len(row["output"]["summary"]) == 65_535
         assert row["output"]["summary"].endswith("s…")
         (sent,) = hub.store.annotations[row["id"]]
         assert len(sent["title"]) == 255

@@ -195,7 +195,7 @@ def edited(path: Path, edit: Any) -> Path:
     ("edit", "fault"),
     [
         (lambda lines: [*lines[:-1], lines[-1][:40]], r"jsonl:4: is not a JSON object .*cut off"),
-        (lambda lines: [*lines, lines[1]], r"jsonl:5: doc_id 1 stands already on line 2"),
+        (lambda lines: [*lines, lines[1]], r"jsonl:5: doc_id 1 is already on line 2"),
         (lambda lines: lines[:-1], "holds 3 samples, but results_.* counts 4"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "task_hashes differ"),
         (lambda lines: [line.replace('"exact_match": 1.0', '"exact_match": NaN') for line in lines], r":1: .* is nan"),

@@ -49,7 +49,7 @@ def test_a_name_nearly_right_is_hinted_at() -> None:
         ("selective_accuracy", {"coverage": 0.0}, "coverage must be above 0"),
         ("selective_accuracy", {"coverage": 1.1}, "coverage must be above 0"),
         ("classification_f1", {"average": "macr"}, "give one of 'macro'"),
-        ("classification_f1", {"positive": "1"}, 'positive is for average = "binary" alone'),
+        ("classification_f1", {"positive": "1"}, 'positive is only for average = "binary"'),
         ("pass_at_k", {"k": 0}, "k must be 1 or more"),
         ("majority_vote", {"k": -1}, "k must be 1 or more"),
         ("attack_success_rate", {"attack": -1}, "attack must be 1 or more"),
@@ -64,7 +64,7 @@ def test_an_option_that_is_not_the_statistics_is_refused(name: str, options: dic
         metrics.aggregate(name, **options)
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_every_statistic_stands_in_the_documentation_with_its_direction_options_and_defaults(name: str) -> None:
     rows = [row for row in DOCS.read_text().splitlines() if row.startswith("| `") and f"`{name}`" in row]
     assert len(rows) == 1, f"docs/metrics.md has {len(rows)} rows of a table for {name}"
@@ -82,7 +82,7 @@ def test_fairlearns_spelling_is_known() -> None:
     assert metrics.aggregate("equalized_odds_difference").name == "equalised_odds_difference"
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_no_records_have_no_value_and_a_reason(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     assert statistic.outcome([]) == Outcome(None, "there are no records")
@@ -90,7 +90,7 @@ def test_no_records_have_no_value_and_a_reason(name: str) -> None:
         statistic.encode([])
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_every_key_that_a_statistic_needs_is_missed_by_name_and_number(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     assert isinstance(statistic(GOOD), float)
@@ -100,14 +100,14 @@ def test_every_key_that_a_statistic_needs_is_missed_by_name_and_number(name: str
             statistic(lacking)
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_a_failed_record_is_refused_by_every_statistic(name: str) -> None:
     failed = [GOOD[0] | {"score": None}, *GOOD[1:]]
     with pytest.raises(metrics.UnusableRecords, match=r"1 of 5 records failed .* sample 's0'"):
         metrics.aggregate(name, **OPTIONS.get(name, {}))(failed)
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_a_statistic_of_rows_does_not_depend_on_their_order(name: str) -> None:
     rng = np.random.default_rng(3)
     mixed = [
@@ -186,7 +186,7 @@ def repeated(records: list[dict[str, Any]], times: int) -> list[dict[str, Any]]:
     return [record | {"repeat": r} for record in records for r in range(times)]
 
 
-@each("name", metrics.aggregate_names())
+@each("name", sorted(metrics.aggregate_entries()))
 def test_repeats_of_the_same_answers_change_nothing_and_stay_one_row_a_sample(name: str) -> None:
     statistic = metrics.aggregate(name, **OPTIONS.get(name, {}))
     if name not in FINER_BY_REPEATS:

@@ -66,7 +66,7 @@ def test_a_column_that_should_say_which_inputs_count_is_missed_by_name() -> None
 
 
 def test_ids_of_no_sample_are_refused() -> None:
-    with pytest.raises(metrics.UnusableRecords, match="1 of the 2 ids are of no sample, such as 'nobody'"):
+    with pytest.raises(metrics.UnusableRecords, match="1 of the 2 ids belong to no sample, such as 'nobody'"):
         metrics.aggregate("attack_success_rate_curated", ids="s0 nobody")(ATTACKED)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accgate.metrics import boxed, get
+from accgate.metrics import box_content, get
 from accgate.metrics.mathematics import Comparer, NoDecision
 from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
 
@@ -107,10 +107,10 @@ def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.Mon
 
 
 def test_the_last_box_counts_with_its_braces() -> None:
-    assert boxed(r"\boxed{1} and \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
-    assert boxed(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
-    assert boxed(r"\fbox{3}") == "3"
-    assert [boxed(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
+    assert box_content(r"\boxed{1} and \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
+    assert box_content(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
+    assert box_content(r"\fbox{3}") == "3"
+    assert [box_content(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
 
 
 def test_no_process_is_left() -> None:

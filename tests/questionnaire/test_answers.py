@@ -125,7 +125,7 @@ FILES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (TWO, [row()], "candidate.jsonl: has no answer to 1 of 2 samples: q1"),
     ([row()], TWO, "reference.jsonl: has no answer to 1 of 2 samples: q1"),
     (TWO, [row(), row(id="q1", reply=None)], "candidate.jsonl: 1 of 2 samples have no reply: q1; evaluate them again"),
-    (TWO, [row(), row()], "candidate.jsonl:2: id 'q0' (repeat 0) stands already on line 1"),
+    (TWO, [row(), row()], "candidate.jsonl:2: id 'q0' (repeat 0) is already on line 1"),
     (TWO, [row(), row(id="q1", prompt="x")], "1 samples have other prompts"),
     (TWO, [{"id": "q0", "score": 100}], "candidate.jsonl:1: has no reply; write the answer as text"),
     (TWO, [row(reply=7)], "candidate.jsonl:1: reply is 7; write text"),
@@ -204,7 +204,7 @@ def test_a_key_that_exists_is_kept_unless_it_is_to_be_replaced(made: Made) -> No
     files = (made.folder / "reference.jsonl", made.folder / "candidate.jsonl")
     code, _, err = made.run(*files, "--out", made.page_path)
     assert (code, made.key_path.read_bytes()) == (2, before)
-    assert "exists; the ratings of its questionnaire need it: name another --out, or --force to replace it" in err
+    assert "exists; the ratings of its questionnaire need it: name another --out, or replace it with --force" in err
     assert made.run(*files, "--out", made.page_path, "--force")[0] == 0
     assert made.key_path.read_bytes() != before
 

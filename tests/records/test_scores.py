@@ -112,7 +112,7 @@ def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict
         ('{"id": "b", "score": "nan"}', "score is 'nan'"),
         ('{"id": "b", "score": [100]}', "score is [100]"),
         ('{"id": "b", "score": {}}', "score is {}"),
-        ('{"id": "b", "score": 1, "repeat": -1}', "repeat is -1; write a whole number from 0"),
+        ('{"id": "b", "score": 1, "repeat": -1}', "repeat is -1; write a whole number, 0 or more"),
         ('{"id": "b", "score": 1, "repeat": true}', "repeat is True"),
         ('{"id": "b", "score": 1, "repeat": 0.5}', "repeat is 0.5"),
         ('{"id": "b", "score": 1, "repeat": null}', "repeat is None"),
@@ -124,8 +124,8 @@ def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict
         ('{"id": "b", "score": 1, "cluster": 1.0}', "cluster is 1.0"),
         ('{"id": "b", "score": 1, "cluster": NaN}', "cluster is nan"),
         ('{"id": "b", "score": 1, "cluster": ["x"]}', "cluster is ['x']"),
-        ('{"id": "a", "score": 0}', "id 'a' (repeat 0) stands already on line 1; each sample must come once"),
-        ('{"id": "a", "score": 0, "repeat": 0}', "id 'a' (repeat 0) stands already on line 1"),
+        ('{"id": "a", "score": 0}', "id 'a' (repeat 0) is already on line 1; each sample must come once"),
+        ('{"id": "a", "score": 0, "repeat": 0}', "id 'a' (repeat 0) is already on line 1"),
     ],
 )
 def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, lines: str, message: str) -> None:
@@ -143,10 +143,10 @@ def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Pa
         ("id,score\na,100\n,100\n", "3: id is ''"),
         ("id,score\na,100\nb,nan\n", "3: score is 'nan'"),
         ("id,score\na,100\nb, \n", "3: score is ' '"),
-        ("id,score\na,100\na,0\n", "3: id 'a' (repeat 0) stands already on line 2"),
+        ("id,score\na,100\na,0\n", "3: id 'a' (repeat 0) is already on line 2"),
         ("id,score,repeat\na,100,0\nb,100,\n", "3: repeat is ''"),
         ("id,score,repeat\na,100,0\nb,100,-1\n", "3: repeat is '-1'"),
-        ("id,score,repeat\na,100,3\na,0, 3\n", "3: id 'a' (repeat 3) stands already on line 2"),
+        ("id,score,repeat\na,100,3\na,0, 3\n", "3: id 'a' (repeat 3) is already on line 2"),
     ],
 )
 def test_a_csv_row_that_cannot_be_used_is_refused_with_its_number(tmp_path: Path, text: str, message: str) -> None:
@@ -376,9 +376,9 @@ def test_duplicates_are_found_among_mixed_repeats_with_both_lines(tmp_path: Path
     rows = [("a", 1), ("a", 0), ("b", 1), ("a", 2), ("b", 0), ("a", 1)]
     text = "\n".join(f'{{"id": "{i}", "repeat": {r}, "score": 1}}\n' for i, r in rows)
     path = written(tmp_path, "a.jsonl", text)
-    assert f"{path}:11: id 'a' (repeat 1) stands already on line 1;" in refusal(path)
+    assert f"{path}:11: id 'a' (repeat 1) is already on line 1;" in refusal(path)
     path = written(tmp_path, "b.jsonl", '{"id": "7", "score": 1}\n{"score": 0, "repeat": 0, "id": 7}\n')
-    assert f"{path}:2: id '7' (repeat 0) stands already on line 1;" in refusal(path)
+    assert f"{path}:2: id '7' (repeat 0) is already on line 1;" in refusal(path)
 
 
 def test_one_repeat_of_any_number_is_one_column(tmp_path: Path) -> None:

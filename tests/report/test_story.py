@@ -10,9 +10,10 @@ import pytest
 
 from accgate import compare
 from accgate.report.contrast import Setting, cut_to_difference, settings_of
-from accgate.report.forest import forest_files, rows_of, text_plot
+from accgate.report.forest import forest_files, rows_of, scale_of, text_plot
 from accgate.report.story import story_of, worst_first
 from accgate.result import Result
+from accgate.stats import Interval
 from accgate.verdict import (
     CandidateSummary,
     ReferenceSummary,
@@ -162,6 +163,9 @@ def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
     plot = text_plot(checks)
     assert plot is not None
     assert max(map(len, plot.splitlines())) <= 38
+    wide = replace(checks[0], interval=Interval(9.0, (-90.0, 90.0)))
+    bounds = [scale_of([row.place for row in rows_of([*checks, *more])]) for more in ((), (wide,))]
+    assert bounds[1].high - bounds[1].low < 3 * (bounds[0].high - bounds[0].low)  # one does not squeeze the rest
     assert forest_files(checks[:1]) == {}
     assert text_plot(checks[:1]) is None
     hostile = [replace(verdict, task='<b>"&', model="]]>") for verdict in checks[:2]]

@@ -18,7 +18,7 @@ from accgate.sandbox.limits import Limits
 from accgate.sandbox.packages import packages_of
 from accgate.sandbox.process import Confinement
 from accgate.sandbox.runner import Sandbox
-from accgate.tasks.packed import unpacked
+from accgate.tasks.packed import unpack
 from accgate.tasks.task import Task, load_task
 from tests.tasks.test_library import loaded, written
 from tests.tasks.test_library_rows import CASES, HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
@@ -178,15 +178,15 @@ def test_a_pickle_is_read_and_never_loaded() -> None:
 
     text = '[{"input": "ä☃ \\ud83d\\ude00"}]'
     for protocol in (2, 3, 4, 5):
-        assert unpacked(of(text, protocol)) == [{"input": "ä☃ 😀"}]
-    assert len(unpacked(of(f'["{"x" * 100_000}"]'))[0]) == 100_000
-    assert unpacked(packed([])) == []
+        assert unpack(of(text, protocol)) == [{"input": "ä☃ 😀"}]
+    assert len(unpack(of(f'["{"x" * 100_000}"]'))[0]) == 100_000
+    assert unpack(packed([])) == []
     for value in (Evil(), [text], {"a": text}, b"[1]", 7, None, ("[1]", "[2]")):
         with pytest.raises(ValueError, match="the pickle"):
-            unpacked(of(value))
+            unpack(of(value))
     for broken in ("x", "", of(text)[:40], base64.b64encode(b"nothing").decode(), of("no JSON")):
         with pytest.raises(ValueError):  # noqa: PT011 whichever layer it is that fails
-            unpacked(broken)
+            unpack(broken)
 
 
 def test_a_row_whose_tests_cannot_be_read_is_an_error_that_names_the_row(tmp_path: Path) -> None:

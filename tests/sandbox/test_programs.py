@@ -17,7 +17,7 @@ import pytest
 from accgate.errors import CannotEvaluate
 from accgate.sandbox.limits import Limits
 from accgate.sandbox.process import Confinement, Worker, WorkerEnded
-from accgate.sandbox.runner import Sandbox, run_program
+from accgate.sandbox.runner import Sandbox
 from tests.sandbox.conftest import descendants
 
 LIMITS = Limits(seconds=10.0)
@@ -153,10 +153,6 @@ def test_a_sandbox_runs_programs_at_once_and_gives_each_its_outcome(confined: Co
         return [outcome.passed for outcome in outcomes]
 
     assert asyncio.run(run()) == [bool(n % 3) for n in range(30)]
-
-
-def test_one_program_runs_in_a_sandbox_of_its_own(confined: Confinement) -> None:
-    assert asyncio.run(run_program("assert True", limits=LIMITS, confinement=confined)).passed
 
 
 def test_a_sandbox_without_workers_is_refused() -> None:

@@ -14,7 +14,7 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.tasks.conversation import ROLES, messages_of, transcript
 from accgate.tasks.prompts import CannotRender
 from accgate.tasks.task import Task, load_task
-from accgate.tasks.tools import reply_json, said_in, tools_of
+from accgate.tasks.tools import parse_reply, reply_json, tools_of
 from tests.gates import write_task
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
@@ -100,7 +100,7 @@ NO_CONVERSATION: list[tuple[Any, str]] = [
     ([{"role": "user", "content": "Hi", "tool_calls": [CALL]}], "only the assistant calls tools"),
     ([{"role": "tool", "content": "Hi"}], "has no tool_call_id"),
     ([{"role": "assistant", "tool_calls": [{"name": "f"}]}], "the call of 'f' has no id"),
-    ([{"role": "assistant", "tool_calls": "f"}], "tool_calls is no list"),
+    ([{"role": "assistant", "tool_calls": "f"}], "tool_calls is not a list"),
     ([{"role": "assistant", "tool_calls": [{"function": {}}]}], "a call has no function with a name"),
 ]
 
@@ -271,7 +271,7 @@ def test_descriptions_of_bfcl_become_json_schemas() -> None:
     st.lists(st.tuples(st.text(max_size=5), st.text(max_size=9) | st.just('{"a": 1}')), max_size=3),
 )
 def test_a_reply_in_a_record_gives_back_what_was_said(content: str, calls: list[tuple[str, str]]) -> None:
-    said = said_in(reply_json(content, calls))
+    said = parse_reply(reply_json(content, calls))
     assert (said.content, [name for name, _ in said.calls]) == (content, [name for name, _ in calls])
     forged = reply_json("", [("weather", "{}")])
-    assert said_in(reply_json(forged, [])).calls == ()
+    assert parse_reply(reply_json(forged, [])).calls == ()

@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_used_names_the_line(
 def test_a_missing_file_and_a_directory_say_so(tmp_path: Path, name: str) -> None:
     assert refusal(tmp_path / name) == ": cannot be read: No such file or directory; is it in the commit?"
     (tmp_path / name).mkdir()
-    assert refusal(tmp_path / name) == ": is no plain file but a folder, pipe or device; name a plain file"
+    assert refusal(tmp_path / name) == ": is a folder, pipe or device; name a plain file"
 
 
 def test_without_pyarrow_parquet_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

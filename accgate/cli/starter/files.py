@@ -115,10 +115,12 @@ def config_text(
     for theta in tasks.values():
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
-    table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _quoted(name))
+    table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_string(name))
     slots, room = (1, ROOM_TO_REASON) if reasoning else (8, ROOM)
-    key = '# api_key_env = "OPENAI_API_KEY"\n' if api_key_env is None else f"api_key_env = {_quoted(api_key_env)}\n"
-    extra = EXTRA[engine].format(table=table, base_url=_quoted(base_url), key=key, slots=slots, room=room)
+    key = (
+        '# api_key_env = "OPENAI_API_KEY"\n' if api_key_env is None else f"api_key_env = {_toml_string(api_key_env)}\n"
+    )
+    extra = EXTRA[engine].format(table=table, base_url=_toml_string(base_url), key=key, slots=slots, room=room)
     sampling = SAMPLING.format(table=table) if reasoning else ""
     tables = "".join(
         TASK.format(task=task, theta=f"{theta:g}", file=f'file = "{task}.toml"\n' if task == own else "")
@@ -127,7 +129,7 @@ def config_text(
     )
     early = EARLY if asks_all else ""
     return CONFIG.format(
-        early=early, table=table, engine=engine, model=_quoted(model), extra=extra, sampling=sampling, tasks=tables
+        early=early, table=table, engine=engine, model=_toml_string(model), extra=extra, sampling=sampling, tasks=tables
     )
 
 
@@ -190,5 +192,5 @@ def reasoning_fault(task: str) -> str | None:
     return None
 
 
-def _quoted(text: str) -> str:
+def _toml_string(text: str) -> str:
     return tomli_w.dumps({"": text}).partition(" = ")[2].strip()

@@ -67,7 +67,7 @@ def own_task(
         prompt, answer = _guess_fields(data, rows, prompt, answer)
     for field, option in ((prompt, "--prompt-field"), (answer, "--answer-field")):
         _refuse_gaps(data, rows, field, option)
-    scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _named(metric)
+    scoring = _scoring_of([row[answer] for row in rows[:LOOKED_AT]]) if metric is None else _scoring_by(metric)
     task = _name_of(data)
     about: tuple[str, ...] = (
         f"{shown or data}: {len(rows):,} rows",
@@ -162,11 +162,11 @@ def _scoring_of_texts(texts: Sequence[str]) -> _Scoring:
         why = f"the answers are {len(labels)} labels; the last one that a reply names is compared"
         return _Scoring("classification", why, f'{regex}which = "last"\n')
     if all(len(text.split()) <= FEW_WORDS for text in texts):
-        return _Scoring("contains", "the answers are short; a reply that has the answer's very text in it is right")
+        return _Scoring("contains", "the answers are short; a reply that contains the answer's exact text is right")
     return _Scoring("rouge_l", "the answers are long; the words that a reply shares with them count", max_tokens=512)
 
 
-def _named(metric: str) -> _Scoring:
+def _scoring_by(metric: str) -> _Scoring:
     from accgate.metrics import UnknownMetric, get
 
     try:

@@ -124,7 +124,7 @@ def list_names(names: Sequence[str], width: int) -> str:
 def _ask(ask: Ask, say: Say, question: str, default: str, fault_of: Callable[[str], str | None]) -> str:
     while True:
         text = ask(f"{question} [{default}]: ").strip()
-        fault = fault_of(text) if text else None  # the default's file may be missing yet: init says so at its end
+        fault = fault_of(text) if text else None  # the default's file may not exist yet; init says so at its end
         if fault is None:
             return text or default
         say(f"  {fault}")

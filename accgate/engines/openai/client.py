@@ -242,12 +242,12 @@ def body_fault(raw: bytes) -> str:
     r"""What keeps a body from being JSON text at all; "" where it is text.
 
     >>> body_fault(b"\xff{}")
-    'the response is no UTF-8 text: byte 0xff at 0'
+    'the response is not UTF-8 text: byte 0xff at 0'
     """
     try:
         raw.decode()
     except UnicodeDecodeError as error:
-        return f"the response is no UTF-8 text: byte 0x{raw[error.start]:02x} at {error.start}"
+        return f"the response is not UTF-8 text: byte 0x{raw[error.start]:02x} at {error.start}"
     return ""
 
 
@@ -287,7 +287,7 @@ def date_of(header: str | None) -> float | None:
 
 
 def root_of(base: str) -> str:
-    """The URL of a server without the API's version: `/health` and `/version` stand there.
+    """The URL of a server without the API's version: `/health` and `/version` are there.
 
     >>> root_of("http://127.0.0.1:8000/v1")
     'http://127.0.0.1:8000'

@@ -34,7 +34,7 @@ EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with
 
 
 def _urls(value: Any) -> str | tuple[str, ...]:
-    """One URL as text, or several in an array, as they stand in the file."""
+    """One URL as text, or several in an array, as they are in the file."""
     if isinstance(value, str):
         return value
     urls = tuple(value) if isinstance(value, (list, tuple)) else ()
@@ -118,7 +118,7 @@ def url_fault(url: str) -> str | None:
         whole = bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
         whole = False
-    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is no URL; {fix}"
+    return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is not a URL; {fix}"
 
 
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:
@@ -131,7 +131,7 @@ def faults_of(options: Options) -> Iterator[tuple[str, str]]:
         elif any(PORT in url for url in options.urls):
             yield "base_url", f"has {PORT}, which only a server that `serve` starts has; write the port"
         if options.serve_log is not None:
-            yield "serve_log", "stands without serve; remove it"
+            yield "serve_log", "is set without serve; remove it"
         return
     if not options.serve[0].strip():
         yield "serve", 'has an empty command; write its words, as in ["vllm", "serve", "MODEL", "--port", "{port}"]'

@@ -13,13 +13,13 @@ BACK, BELOW = 0.75, 0.85  # of what was taken lately: the limit after a cut, and
 DOUBLING, EARLY = 8.0, 1.0  # seconds in which the limit then doubles; while less than SPAN was measured
 FREE = 64.0  # times what was taken when it was refused: there is no limit any more
 SLOWEST = 1 / 60  # requests a second
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds, doubled with each refusal since when nothing was taken
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds, doubled with each refusal while nothing is answered
 RUN, BARREN, SHARE, ENOUGH = (
     5,
     3,
     0.02,
     50,
-)  # refusals in a row, or their share of so many requests, that are of the load
+)  # so many refusals in a row, or such a share of so many requests, mean overload
 CATCH_UP = 0.05  # seconds by which a timer that was late may be made good
 
 

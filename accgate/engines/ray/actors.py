@@ -42,7 +42,7 @@ class Spec:
 
 
 def outward(error: AccgateError) -> AccgateError:
-    """An error of the inner engine, with keys as the model's table has them: its options stand in `options.options`."""
+    """An error of the inner engine, with keys as the model's table has them: its options are in `options.options`."""
 
     def outer(key: Key) -> Key:
         return ("options", *key) if key[:1] in (("options",), ("engine",)) else key
@@ -87,9 +87,9 @@ class Host:
         """The engine's reply."""
         assert self._engine is not None
         try:
-            return self._answered(await self._engine.complete(request))
+            return self._with_identity(await self._engine.complete(request))
         except Exception as error:
-            return await self._told(error)
+            return await self._error_of(error)
 
     async def score(self, request: Request, continuation: str) -> Any:
         """The engine's log-probabilities."""
@@ -97,15 +97,15 @@ class Host:
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
         try:
-            return self._answered(await score(request, continuation))
+            return self._with_identity(await score(request, continuation))
         except Exception as error:
-            return await self._told(error)
+            return await self._error_of(error)
 
-    def _answered(self, value: T) -> T | Answered:
+    def _with_identity(self, value: T) -> T | Answered:
         identity = identity_of(self._engine)
         return value if identity is None else Answered(value, identity.settings())
 
-    async def _told(self, error: Exception) -> Exception:
+    async def _error_of(self, error: Exception) -> Exception:
         """The error as it is returned; after a death all are of that, and what the dead engine left is freed first."""
         if isinstance(error, EngineDied):
             self._died = self._died or error
@@ -160,14 +160,14 @@ class Actor:
     async def start(self) -> Ready:
         """Place the actor on a node and load the model there."""
         try:
-            return await asyncio.wait_for(self._placed(), self._timeout)
+            return await asyncio.wait_for(self._place(), self._timeout)
         except asyncio.TimeoutError:
             raise NeverReady(
                 f"a replica was not ready within {self._timeout:g} s: no node had {amounts_of(self._resources)} free, "
                 "or the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
             ) from None
 
-    async def _placed(self) -> Ready:
+    async def _place(self) -> Ready:
         from ray.util.placement_group import placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 

@@ -144,15 +144,15 @@ class RayEngine:
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt at the replica with the fewest in flight."""
-        reply: Reply = await self._asked("complete", request)
+        reply: Reply = await self._call("complete", request)
         return reply
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation, at the replica with the fewest requests in flight."""
-        scored: LogProbs = await self._asked("score", request, continuation)
+        scored: LogProbs = await self._call("score", request, continuation)
         return scored
 
-    async def _asked(self, method: str, *arguments: Any) -> Any:
+    async def _call(self, method: str, *arguments: Any) -> Any:
         assert self._replicas is not None, "start() comes first"
         assert self._lifeline is not None
         outcome = await self._lifeline.run(self._replicas.call(method, *arguments))
@@ -162,7 +162,7 @@ class RayEngine:
         return outcome.value
 
     def describe(self) -> EngineInfo:
-        """The replicas' engine; on how many of them it runs changes no answer, and stands in the options."""
+        """The replicas' engine; on how many of them it runs changes no answer, and is one of the options."""
         assert self._info is not None, "start() comes first"
         return self._info
 

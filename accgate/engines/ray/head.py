@@ -33,14 +33,14 @@ class Lifeline:
     def __init__(self, lost: Awaitable[str]) -> None:
         self._cause: str | None = None
         self._running: set[asyncio.Future[Any]] = set()
-        self._watch = asyncio.ensure_future(self._watched(lost))
+        self._watch = asyncio.ensure_future(self._await_loss(lost))
 
     @property
     def cut(self) -> bool:
         """Whether it is lost."""
         return self._cause is not None
 
-    async def _watched(self, lost: Awaitable[str]) -> None:
+    async def _await_loss(self, lost: Awaitable[str]) -> None:
         self._cause = await lost
         for task in [*self._running]:
             task.cancel()

@@ -108,7 +108,7 @@ class Replicas:
         AccgateError
             The first engine's own, or `CannotEvaluate` where the processes do not stay up; nothing runs on then.
         """
-        starts = [asyncio.create_task(self._started(place)) for place in range(self._count)]
+        starts = [asyncio.create_task(self._fill(place)) for place in range(self._count)]
         try:
             infos = await asyncio.gather(*starts)
         except BaseException:
@@ -136,7 +136,7 @@ class Replicas:
             try:
                 return await live.silence.reply(live.replica.call(method, *arguments), tokens_of(arguments))
             except (ReplicaDied, Stalled) as death:  # a process that is stopped, or cannot be reached, says nothing
-                self._lost(live, str(death))
+                self._replace(live, str(death))
                 deaths += 1
                 if deaths == MOST_DEATHS:
                     raise RequestFailed(f"{deaths} replicas died while they were asked this: {death}") from death
@@ -178,28 +178,28 @@ class Replicas:
                 turn.set_result(None)
                 count -= 1
 
-    def _lost(self, live: _Live, cause: str) -> None:
+    def _replace(self, live: _Live, cause: str) -> None:
         """Take a dead replica out, once, and start another in its place."""
         if self._live.get(live.place) is not live:
             return
         del self._live[live.place]
-        live.replica.kill()  # one that only could not be reached must not go on working
+        live.replica.kill()  # it may only be unreachable, and must not go on working
         self._deaths[live.place] += 1
         if self._deaths[live.place] > self._max_restarts:
             self._give_up(live.place, cause)
             return
         self._warn(f"replica {live.place + 1} of {self._count} died ({cause}); it is started again")
-        task = asyncio.create_task(self._restarted(live.place))
+        task = asyncio.create_task(self._restart(live.place))
         self._restarts.add(task)
         task.add_done_callback(self._restarts.discard)
 
-    async def _restarted(self, place: int) -> None:
+    async def _restart(self, place: int) -> None:
         try:
-            await self._started(place)
+            await self._fill(place)
         except Exception as error:  # whatever it is: those who wait for this replica must hear of it
             self._give_up(place, str(error) or type(error).__name__)
 
-    async def _started(self, place: int) -> EngineInfo:
+    async def _fill(self, place: int) -> EngineInfo:
         """Fill a place with a live replica."""
         while True:
             replica = self._make()

@@ -70,7 +70,7 @@ class VllmEngine:
         self.concurrency = self._options.own.concurrency or 256
         self.saturated_at: int | None = None
         if importlib.util.find_spec("vllm") is None:
-            fault = f"is vllm, which is not installed here, so that its options were not checked; {INSTALL}"
+            fault = f"is vllm, which is not installed here, so its options were not checked; {INSTALL}"
             raise KeyNotReady(("engine",), fault)
         if (too_old := version_fault()) is not None:
             raise KeyNotReady(("engine",), too_old)

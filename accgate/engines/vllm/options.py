@@ -24,7 +24,7 @@ from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.
 RESERVED = {
-    "model": 'stands one table up: [models.NAME] has model = "..."',
+    "model": 'belongs one table up: [models.NAME] has model = "..."',
     "enable_lora": "is set by lora; write lora, the adapter's folder or hub id",
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
@@ -33,7 +33,7 @@ RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
 OPERATIONAL = frozenset({"concurrency", "log", "max_silence", "start_timeout", "download_dir", "disable_log_stats"})
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
-    "n": "is 1 in accgate; several answers to one sample are the task's repeats",
+    "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
     "output_kind": "is accgate's: replies come whole",
     "detokenize": "is accgate's: answers are read from text",
     "skip_clone": "is vLLM's own",
@@ -190,7 +190,7 @@ def _type_faults(error: ValidationError, value: Any) -> Iterator[tuple[tuple[str
 
 
 def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...], Any]:
-    """The part of a fault's path that the user wrote, and what stands there."""
+    """The part of a fault's path that the user wrote, and the value there."""
     where: tuple[str | int, ...] = ()
     for part in loc:
         in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
@@ -200,7 +200,7 @@ def _present(loc: Iterable[str | int], value: Any) -> tuple[tuple[str | int, ...
 
 
 def _rank(adapter: Path) -> int:
-    """The rank vLLM must reserve for an adapter: its own, rounded up to one that vLLM takes; 16 where none is told."""
+    """The rank vLLM must reserve for an adapter: its own, rounded up to one that vLLM takes; 16 by default."""
     try:
         rank = int(json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))["r"])
     except (OSError, ValueError, LookupError, TypeError):

@@ -132,7 +132,7 @@ class Watch:
 
 
 def end(children: set[Any], patience: float = 10.0) -> None:
-    """End processes of this one that are still there: asked first, killed after `patience` seconds."""
+    """End child processes that are still there: ask them first, kill them after `patience` seconds."""
     for child in children:
         if child.is_alive():
             child.terminate()

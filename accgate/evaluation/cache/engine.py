@@ -74,7 +74,7 @@ class Cache:
         if is_same(check, info):
             self._say(
                 f"cache: off for {check.model} / {check.task.name}: it runs what its reference was recorded with, "
-                "so replies of then would prove nothing"
+                "so replies kept from then would prove nothing"
             )
             return engine
         if check.model not in self._shelves:

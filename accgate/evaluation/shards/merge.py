@@ -1,4 +1,4 @@
-"""Shards joined into one run: alike in all that counts, every record once, what is missing named."""
+"""Shards joined into one run: they must agree in all that counts, and what is missing is named."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
     for name in sorted({name for each in rules.values() for name in each}):
         without = [place for place, each in rules.items() if name not in each]
         if without:
-            faults.append(f"{name}: is no check of {some_of(without)}; name the same --models, --tasks and --base")
+            faults.append(f"{name}: is not a check of {some_of(without)}; name the same --models, --tasks and --base")
         faults += mismatches(name, {place: each[name] for place, each in rules.items() if name in each})
     return faults
 
@@ -174,7 +174,7 @@ def record_faults(pool: Pool) -> Iterator[str]:
         unknown = sorted({record.id for record in source.records if record.key not in expected})
         if unknown:
             path = paths_of(source.folder, *pool.pair).records
-            yield f"{path}: {len(unknown)} ids are of no sample of this plan: {some_of(unknown)}; run that shard again"
+            yield f"{path}: {len(unknown)} ids are not in this plan: {some_of(unknown)}; run that shard again"
         for record in source.records:
             if record.score is not None:
                 scores[record.key].add(record.score)

@@ -154,7 +154,7 @@ def read_shard(folder: Path) -> ShardRun:
     path = folder / SHARD
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
-        raise BadInput(f"{folder}: is no folder; {fix}")
+        raise BadInput(f"{folder}: is not a folder; {fix}")
     try:
         run = TypeAdapter(ShardRun).validate_json(path.read_bytes())
         for name in run.shards:

@@ -53,7 +53,7 @@ class Siblings:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.whole = whole
-        self._pair, self._settings = (assignment.model, whole.name), _compared(settings_of(assignment))
+        self._pair, self._settings = (assignment.model, whole.name), _comparable(settings_of(assignment))
         others = (Shard(i, shard.count) for i in range(1, shard.count + 1) if i != shard.index)
         self._others = [_Sibling(place_in(folder, other)) for other in others]
         self._clock, self._due = clock, clock()
@@ -82,12 +82,12 @@ class Siblings:
         if now.st_ino != other.inode or now.st_size < other.offset:
             other.records.clear()
             other.inode, other.offset = now.st_ino, 0
-            if _compared(settings_of_run(paths)) != self._settings:
+            if _comparable(settings_of_run(paths)) != self._settings:
                 raise BadInput("of another run")
         records, other.offset = new_records(paths.records, other.offset)
         other.records.update((record.key, record) for record in records)
 
 
-def _compared(settings: dict[str, object]) -> dict[str, object]:
+def _comparable(settings: dict[str, object]) -> dict[str, object]:
     own = {"records", "shard", *NOT_COMPARED} - {PLAN}
     return {key: value for key, value in settings.items() if key not in own}

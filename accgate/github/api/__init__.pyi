@@ -8,19 +8,18 @@ from .answers import (
     Refused,
     Uncertain,
     Unreadable,
+    as_promised,
     number_at,
-    promised,
     text_at,
 )
 from .client import Client
-from .git_data import Commit, Entry, Git
+from .git_data import Entry, Git
 
 __all__ = [
     "CannotPublish",
     "CannotReach",
     "CannotRead",
     "Client",
-    "Commit",
     "Entry",
     "Git",
     "LimitedTooLong",
@@ -29,7 +28,7 @@ __all__ = [
     "Refused",
     "Uncertain",
     "Unreadable",
+    "as_promised",
     "number_at",
-    "promised",
     "text_at",
 ]

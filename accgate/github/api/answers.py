@@ -114,12 +114,12 @@ def _grant(accepted: str, needs: str) -> list[str]:
 
 
 @contextmanager
-def promised(what: str, kind: type[CannotPublish] = Unreadable) -> Iterator[None]:
-    """Raise `kind` where code in here meets an answer without what GitHub's API promises."""
+def as_promised(what: str) -> Iterator[None]:
+    """Raise `Unreadable` where code in here meets an answer without what GitHub's API promises."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise kind(f"{what}: the answer lacks what GitHub's API promises") from error
+        raise Unreadable(f"{what}: the answer lacks what GitHub's API promises") from error
 
 
 def text_at(value: Any, *keys: str) -> str | None:

@@ -120,13 +120,13 @@ class Client:
         """Delete something; raises NotFound if there is no such thing."""
         self._request("DELETE", path, needs=needs)
 
-    def graphql(self, query: str, *, needs: str = "contents: read") -> Any:
+    def graphql(self, query: str) -> Any:
         """The `data` of a GraphQL query, which must change nothing."""
         if origin_of(self.graphql_url) != self._origin:
             raise CannotReach(
                 f"POST {self.graphql_url}: not the server of {self.api_url}, so the token is not sent there"
             )
-        body = self._request("POST", self.graphql_url, body={"query": query}, needs=needs).body
+        body = self._request("POST", self.graphql_url, body={"query": query}, needs="contents: read").body
         if not isinstance(body, dict) or not isinstance(body.get("data"), dict):
             raise Unreadable(f"POST {self.graphql_url}: the answer has no data")
         return body["data"]
@@ -170,7 +170,7 @@ class Client:
                     continue
                 if answer.status >= 400:
                     raise failure(answer.status, answer.headers, reply, what=what, needs=needs)
-                url, params, redirected = self._redirected(what, url, answer), None, redirected + 1
+                url, params, redirected = self._new_address(what, url, answer), None, redirected + 1
                 if redirected > _MOST_REDIRECTS:
                     raise CannotReach(f"{what}: more than {_MOST_REDIRECTS} redirects")
                 continue
@@ -195,7 +195,7 @@ class Client:
             return Trouble("the answer is not JSON", sent=True)
         return None
 
-    def _redirected(self, what: str, url: str, answer: Answer) -> str:
+    def _new_address(self, what: str, url: str, answer: Answer) -> str:
         """The new address of a moved repository, which must be on the same server: the token goes to no other."""
         location = answer.headers.get("location")
         if answer.status not in (301, 302, 307, 308) or location is None:

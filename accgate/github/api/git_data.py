@@ -54,7 +54,7 @@ class Git:
     def tip(self, branch: str) -> str | None:
         """The commit that a branch is at; None where there is no such branch."""
         try:
-            row = self._client.get(f"{self._path}/ref/{_escaped(branch)}", needs=_READ)
+            row = self._client.get(f"{self._path}/ref/{_escape(branch)}", needs=_READ)
         except NotFound:
             return None
         return str(row["object"]["sha"])
@@ -100,7 +100,7 @@ class Git:
         base = {} if parent is None else {"base_tree": parent.tree}
         tree = self._write("trees", {**base, "tree": rows})
         parents = [] if parent is None else [parent.sha]
-        # Without an author GitHub names the token's own, and signs.
+        # Without an author GitHub names the token's own, and signs the commit.
         return self._write("commits", {"message": message, "tree": tree, "parents": parents})
 
     def move_branch(self, branch: str, tip: str | None, sha: str) -> None:
@@ -112,7 +112,7 @@ class Git:
             When the branch has another tip by now, or is protected.
         """
         if tip is not None:
-            self._client.patch(f"{self._path}/refs/{_escaped(branch)}", {"sha": sha, "force": False}, needs=_WRITE)
+            self._client.patch(f"{self._path}/refs/{_escape(branch)}", {"sha": sha, "force": False}, needs=_WRITE)
             return
         try:
             self._client.post(f"{self._path}/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, needs=_WRITE)
@@ -141,6 +141,6 @@ class Git:
         raise CannotReach(f"POST {self._path}/{kind}: failed in {_ATTEMPTS} attempts")
 
 
-def _escaped(branch: str) -> str:
+def _escape(branch: str) -> str:
     """A branch as one part of a path, as GitHub's description has it and its own Octokit sends it."""
     return quote(f"heads/{branch}", safe="")

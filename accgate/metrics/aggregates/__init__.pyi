@@ -1,10 +1,4 @@
 from .columns import UnusableRecords
-from .registry import UnknownAggregate, aggregate, aggregate_entries, aggregate_names
+from .registry import UnknownAggregate, aggregate, aggregate_entries
 
-__all__ = [
-    "UnknownAggregate",
-    "UnusableRecords",
-    "aggregate",
-    "aggregate_entries",
-    "aggregate_names",
-]
+__all__ = ["UnknownAggregate", "UnusableRecords", "aggregate", "aggregate_entries"]

@@ -69,7 +69,7 @@ def _gaps(rows: Rows) -> tuple[Floats, Floats]:
     return gaps.astype(np.float64), counts.astype(np.float64)
 
 
-def _expected(rows: Rows) -> float:
+def _expected_error(rows: Rows) -> float:
     gaps, counts = _gaps(rows)
     return float(np.abs(gaps).sum() / counts.sum())
 
@@ -121,7 +121,7 @@ def _never(_: Table) -> str:
 
 def ece(*, bins: int = 15) -> Aggregate:
     """Expected calibration error: mean gap of confidence and accuracy over the bins, weighted by their answers."""
-    return _calibration_error("ece", _expected, bins)
+    return _calibration_error("ece", _expected_error, bins)
 
 
 def rmsce(*, bins: int = 15) -> Aggregate:
@@ -156,14 +156,14 @@ def ece_adaptive(*, bins: int = 15) -> Aggregate:
     return Aggregate("ece_adaptive", NEEDS, _paired_columns, partial(_adaptive, bins), False, _never)
 
 
-def _squared(rows: Rows) -> float:
+def _squared_error(rows: Rows) -> float:
     rows = answers(rows, 2)
     return float(((rows[:, 0] - rows[:, 1]) ** 2).mean() / 100.0)
 
 
 def brier_score() -> Aggregate:
     """Mean squared distance of confidence and right answer, in points: 25 for a constant confidence of 0.5."""
-    return Aggregate("brier_score", NEEDS, _paired_columns, _squared, False, _never)
+    return Aggregate("brier_score", NEEDS, _paired_columns, _squared_error, False, _never)
 
 
 def _surest_first(rows: Rows) -> tuple[Floats, Floats]:

@@ -124,7 +124,7 @@ def _why_matthews(_: Table) -> str:
 
 def _averaging(name: str, parts: Parts, average: Average, positive: str) -> Aggregate:
     if positive and average != "binary":
-        raise ValueError('positive is for average = "binary" alone')
+        raise ValueError('positive is only for average = "binary"')
     table = partial(_positive_table, name, positive) if average == "binary" else _table
     statistic = partial(_average, parts, average)
     return Aggregate(name, NEEDS, table, statistic, True, partial(_why_undefined, average), describe=_by_label)

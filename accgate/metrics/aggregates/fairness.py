@@ -77,7 +77,7 @@ def false_positive_rate(counts: Floats) -> Floats:
     return 100.0 * counts[:, 1] / (counts[:, 1] + counts[:, 0])
 
 
-def _signed(rates: Sequence[Rates], rows: Rows) -> float:
+def _signed_difference(rates: Sequence[Rates], rows: Rows) -> float:
     """The largest of the signed differences group 1 minus group 0."""
     counts = _two(rows)
     return float(np.max([rate(counts)[1] - rate(counts)[0] for rate in rates]))
@@ -140,7 +140,7 @@ def _difference(
         False,
         partial(_without_rate, rates),
         describe=partial(_by_group, rates),
-        signed=partial(_signed, rates) if two else None,
+        signed=partial(_signed_difference, rates) if two else None,
         gated_on=("the absolute value" if len(rates) == 1 else "the larger absolute difference") if two else "value",
     )
 

@@ -35,11 +35,11 @@ def positive_label(name: str, names: Sequence[str], positive: str) -> str:
     """
     if positive:
         if positive.strip() not in names:
-            raise UnusableRecords(f"{name}: positive is {positive!r}, which is no true label; {_near(positive, names)}")
+            raise UnusableRecords(f"{name}: positive is {positive!r}, not a true label; {_near(positive, names)}")
         return positive.strip()
     if len(names) != 2:
         raise UnusableRecords(
-            f"{name}: there are {len(names)} true labels ({_listed(names)}); say which one is `positive`"
+            f"{name}: there are {len(names)} true labels ({_names_text(names)}); say which one is `positive`"
         )
     return names[-1]
 
@@ -69,7 +69,7 @@ def check_two_labels(name: str, names: Sequence[str], labels: Labels) -> None:
     """By score a wrong answer must be the other label: raise UnusableRecords where there are more than two."""
     if labels == "score" and len(names) > 2:
         raise UnusableRecords(
-            f'{name}: there are {len(names)} labels ({_listed(names)}); with labels = "score" there are two at most'
+            f'{name}: there are {len(names)} labels ({_names_text(names)}); with labels = "score" there are two at most'
         )
 
 
@@ -99,7 +99,7 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
         return names[0], names[1]
     if not group_0 or not group_1:
         raise UnusableRecords(
-            f"{name}: give both group_0 and group_1 (the groups are {_listed(names)}), or take the form for many groups"
+            f"{name}: give both group_0 and group_1 (groups: {_names_text(names)}), or take the form for many groups"
         )
     for group in (group_0, group_1):
         if group not in names:
@@ -110,9 +110,9 @@ def two_groups(name: str, names: Sequence[str], group_0: str, group_1: str) -> t
 def _near(name: str, names: Iterable[str]) -> str:
     names = tuple(names)
     close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {_listed(names)}"
+    return f"did you mean {close[0]!r}?" if close else f"known are {_names_text(names)}"
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
+def _names_text(names: Sequence[str], most: int = 8) -> str:
     text = ", ".join(map(repr, names[:most]))
     return f"{text} and {len(names) - most} more" if len(names) > most else text

@@ -26,11 +26,6 @@ def aggregate_entries() -> Mapping[str, AggregateEntry]:
     return {entry.name: entry for family in families for entry in family.ENTRIES}
 
 
-def aggregate_names() -> tuple[str, ...]:
-    """Names of all statistics over samples, sorted."""
-    return tuple(sorted(aggregate_entries()))
-
-
 def aggregate(name: str, **options: Any) -> Aggregate:
     """The statistic over samples of this name, with these options.
 

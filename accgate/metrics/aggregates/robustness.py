@@ -95,7 +95,7 @@ class _Set:
         unknown = self.ids - {str(i) for i in side.ids}
         if unknown:
             raise UnusableRecords(
-                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids are of no sample, such as {min(unknown)!r}"
+                f"{side.name}: {len(unknown)} of the {len(self.ids)} ids belong to no sample, such as {min(unknown)!r}"
             )
         return np.array([str(value(record, "id")) in self.ids for record in side.records])
 

@@ -99,7 +99,7 @@ def _two_to_one(text: str) -> bool:
     return ends["."] == 2 * ends["?"]
 
 
-def _balanced(text: str) -> bool:
+def _has_equal_ends(text: str) -> bool:
     ends = _ends(text)
     return ends["."] == ends["?"] == ends["!"]
 
@@ -227,7 +227,7 @@ WORDING: Mapping[str, Callable[..., bool]] = {
     "count:word_count_range": _word_range,
     "count:words_japanese": _every_nth_japanese,
     "ratio:overlap": _overlap,
-    "ratio:sentence_balance": _balanced,
+    "ratio:sentence_balance": _has_equal_ends,
     "ratio:sentence_type": _two_to_one,
     "ratio:sentence_words": _three_equal_sentences,
     "ratio:stop_words": _stop_words,

@@ -1,11 +1,10 @@
-from .axes import MINUS, Axis, axis_of, short
+from .axes import Axis, axis_of, short
 from .confidence import coverage_chart, reliability_chart
 from .distribution import distribution_chart
 from .evidence import evidence_chart
 from .svg import Chart, element, label, line, mark, percent
 
 __all__ = [
-    "MINUS",
     "Axis",
     "Chart",
     "axis_of",

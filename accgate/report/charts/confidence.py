@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accgate.report.charts.axes import axis_of, figures_below, figures_beside
-from accgate.report.charts.svg import Chart, drawing, element, label, line, path, percent, pixel, stretched
+from accgate.report.charts.svg import Chart, drawing, element, label, line, path, percent, pixel, stretch
 from accgate.text import number
 
 HUNDRED = axis_of(0.0, 100.0)
@@ -31,7 +31,7 @@ def reliability_chart(error: float, bins: Sequence[Mapping[str, Any]], key: str)
         "reliability",
         f"{about}. The expected calibration error is {number(error)} points.",
         figures_beside(HUNDRED),
-        stretched(path([(0, HUNDRED.down(0)), (1, HUNDRED.down(100))], "ln alt")),
+        stretch(path([(0, HUNDRED.down(0)), (1, HUNDRED.down(100))], "ln alt")),
         *parts,
         figures_below(HUNDRED),
         label(0.5, HUNDRED.down(50) - 8, "right", dx=-10, anchor="end", class_="halo"),
@@ -56,7 +56,7 @@ def coverage_chart(area: float, curve: Sequence[Mapping[str, float]], key: str) 
         "coverage",
         f"{about}. The area under it is {number(area)} points.",
         figures_beside(HUNDRED),
-        stretched(path([(0.0, points[0][1]), *points], "ln ref")),
+        stretch(path([(0.0, points[0][1]), *points], "ln ref")),
         figures_below(HUNDRED),
         data_area=area,
     )

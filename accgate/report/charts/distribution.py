@@ -20,7 +20,7 @@ from accgate.report.charts.svg import (
     mark,
     path,
     pixel,
-    stretched,
+    stretch,
 )
 from accgate.stats import quantile, quantile_sum
 from accgate.text import figure
@@ -112,7 +112,7 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
         key,
         "distribution",
         _description(figures),
-        stretched(*filter(None, _curves(x, figures))),
+        stretch(*filter(None, _curves(x, figures))),
         figures_below(x, sign=oriented(1.0, verdict.higher_is_better)),
         line(0, HEIGHT, 1, HEIGHT, "ax"),
         *_labels(x, figures),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accgate.design import oriented
 from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short
-from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretched
+from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
 
 if TYPE_CHECKING:
     from accgate.decision import Bets, SequentialPath
@@ -41,7 +41,7 @@ def evidence_chart(verdict: Verdict, steps: SequentialPath, key: str) -> Chart:
         "evidence",
         f"{what} after each sample: {total} after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
         figures_beside(y, plus=True, whole=steps.exact),
-        stretched(*filter(None, curves)),
+        stretch(*filter(None, curves)),
         figures_below(x, whole=True),
         *labels,
         data_n=verdict.n,
@@ -103,7 +103,7 @@ def _caption(verdict: Verdict, steps: SequentialPath, fails: Points) -> str:
     return f"{start} The limit is that of the last sample." if fails else start
 
 
-def thin(points: Points, most: int = POINTS) -> Points:
+def thin(points: Points, most: int) -> Points:
     """At most so many of the points, with the first and the last."""
     if len(points) <= most:
         return points
@@ -128,7 +128,7 @@ def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> C
         f"after {verdict.n:,} of {verdict.n_max or verdict.n:,} samples.",
         figures_beside(y),
         line(0, y.down(100.0), 1, y.down(100.0), "limit dashed"),
-        stretched(path(lines["f"], "ln f"), path(lines["g"], "ln g")),
+        stretch(path(lines["f"], "ln f"), path(lines["g"], "ln g")),
         figures_below(x, whole=True),
         label(0, y.down(100.0) - 6, "enough", dx=6, class_="t halo"),
         *(beside(end[0], height, *words[name]) for (end, name), height in zip(ends, heights, strict=True)),

@@ -80,7 +80,7 @@ def path(points: Iterable[tuple[float, float]], class_: str, *, closed: bool = F
     return element("path", d=f"M{through}{'Z' if closed else ''}", class_=class_) if through else ""
 
 
-def stretched(*parts: str) -> str:
+def stretch(*parts: str) -> str:
     """Curves, stretched to the chart's width."""
     shape: dict[str, str | float | None] = {"viewBox": f"0 0 {ACROSS} {HEIGHT}", "preserveAspectRatio": "none"}
     return element("svg", *parts, width="100%", height=HEIGHT, **shape)

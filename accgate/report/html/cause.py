@@ -60,7 +60,7 @@ class CauseSection:
 
 
 def blame_html(blame: Blame) -> str:
-    """What came of a search as a whole HTML page that loads nothing and runs nothing; texts show as text."""
+    """The outcome of a search as one HTML page, which loads and runs nothing and shows every text as text."""
     from markupsafe import Markup
 
     style = cause_style()
@@ -80,7 +80,7 @@ def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
     cause = None if folder is None else read_cause(folder / CAUSE)
     if cause is None or not is_of(cause, result):
         return None
-    return CauseSection("", (f"That is not known: {cause.failure}",)) if cause.blame is None else _section(cause.blame)
+    return CauseSection("", (f"That is unknown: {cause.failure}",)) if cause.blame is None else _section(cause.blame)
 
 
 def cause_style() -> str:

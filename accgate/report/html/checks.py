@@ -70,7 +70,7 @@ def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
     from accgate import metrics
 
     if statistic not in ("ece", "accuracy_coverage_auc"):
-        return f"{statistic} is no mean of single samples"
+        return f"{statistic} is not a mean of single samples"
     try:
         outcome = metrics.aggregate(statistic).outcome(sides.records)
     except metrics.UnusableRecords as fault:
@@ -82,7 +82,7 @@ def _of_confidence(statistic: str, sides: Sides, key: str) -> Chart | str:
     return coverage_chart(outcome.value, outcome.details["curve"], key)
 
 
-def told(verdict: Verdict, *, first: bool) -> str:
+def outcome_text(verdict: Verdict, *, first: bool) -> str:
     """What became of a check, in two or three sentences; of the first, what the headline leaves out."""
     if verdict.failed_cost is not None:
         lines = [] if first else [drop_sentence(verdict), chance_sentence(verdict)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts import Axis, axis_of, element, label, line, mark, percent, short
+from accgate.report.charts import Axis, element, label, line, mark, percent, short
+from accgate.report.forest import Place, place_of, scale_of, tick_text
 from accgate.text import clip, figure, visible
-from accgate.verdict import digits_of, name_of
+from accgate.verdict import digits_of, mean_change, name_of
 
 if TYPE_CHECKING:
     from accgate.result import Result
@@ -18,19 +19,17 @@ if TYPE_CHECKING:
 
 ROW, GROUP_ROW = 32, 24  # pixels of a row's drawing
 GROUPS = 4  # of a check that stand out and have a row of their own
-ROOM = 1.08  # of what the scale must hold
 NAME = 60  # characters of a name
-FAR = 3.0  # times the median interval, or the largest change, to which one check may stretch the scale for all
 
 
 @dataclass(frozen=True)
 class Row:
     """A row of the forest plot: a check, or one of its groups where `group` names it.
 
-    `place` is the check's number, `svg` its drawing, empty where there are no figures. `why` stands there instead.
+    `number` is the check's, `svg` its drawing, empty where there are no figures. `why` stands there instead.
     """
 
-    place: int
+    number: int
     verdict: Verdict
     svg: str
     change: str
@@ -67,55 +66,18 @@ class Forest:
 
 def forest_of(verdicts: Sequence[Verdict]) -> Forest:
     """The forest plot of all checks, in their order."""
-    x = _scale(verdicts)
+    places = [place_of(verdict) for verdict in verdicts]
+    x = scale_of([place for place in places if place is not None])
     both = len({verdict.higher_is_better for verdict in verdicts}) > 1
     higher = all(verdict.higher_is_better for verdict in verdicts)
     rows: list[Row] = []
-    for place, verdict in enumerate(verdicts):
-        rows.append(_row(place, verdict, x))
-        rows += _group_rows(place, verdict, x)
-    has_limit = any(_fails_at(verdict) is not None for verdict in verdicts)
+    for number, (place, verdict) in enumerate(zip(places, verdicts, strict=True)):
+        rows.append(_row(number, verdict, place, x))
+        rows += _group_rows(number, verdict, x)
+    has_limit = any(place is not None and place.limit is not None for place in places)
     levels = {f"{100 * (1 - 2 * (v.alpha_applied or v.alpha)):.4g}% interval" for v in verdicts if v.interval}
     interval = levels.pop() if len(levels) == 1 else "Interval"
     return Forest(_axis(x, both, higher), tuple(rows), interval, has_limit)
-
-
-def _scale(verdicts: Sequence[Verdict]) -> Axis:
-    """Changes, turned so that worse is left: all of them fit, most intervals, and theta where it is not far off."""
-    moves = [oriented(moved, v.higher_is_better) for v in verdicts if (moved := moved_by(v)) is not None]
-    intervals = [_interval(v) for v in verdicts]
-    ends = [*moves, 0.0]
-    if widths := sorted(high - low for low, high in filter(None, intervals)):
-        far = FAR * widths[(len(widths) - 1) // 2]
-        ends += [min(max(end, -far), far) for each in filter(None, intervals) for end in each]
-    reach = FAR * max(map(abs, ends))
-    ends += [-v.theta for v in verdicts if v.theta is not None and v.difference is not None and v.theta <= reach]
-    low, high = min(ends), max(ends)
-    if high - low < 1e-9:
-        return axis_of(-1.0, 1.0)
-    room = (high - low) * (ROOM - 1.0)
-    return axis_of(low - room, high + room)
-
-
-def moved_by(verdict: Verdict) -> float | None:
-    """The means' own difference, which all texts have; that of a run that stopped early lies in its interval too."""
-    return verdict.difference if verdict.difference_raw is None else verdict.difference_raw
-
-
-def _interval(verdict: Verdict) -> tuple[float, float] | None:
-    """The check's interval, worse first."""
-    if verdict.interval is None or verdict.difference is None:
-        return None
-    low, high = sorted(oriented(end, verdict.higher_is_better) for end in verdict.interval.two_sided)
-    return low, high
-
-
-def _fails_at(verdict: Verdict) -> float | None:
-    """The change at which a check that failed did, worse below 0."""
-    outcome = verdict.by_scores or verdict.verdict
-    if outcome != "regression" or verdict.gamma is None or verdict.reference.mean is None:
-        return None
-    return oriented(verdict.gamma - verdict.reference.mean, verdict.higher_is_better)
 
 
 def _axis(x: Axis, both: bool, higher: bool) -> str:
@@ -133,37 +95,35 @@ def _axis(x: Axis, both: bool, higher: bool) -> str:
 def _tick(value: float, both: bool, higher: bool) -> str:
     if both:
         return f"{short(abs(value))} {'better' if value > 0.0 else 'worse'}"
-    turned = oriented(value, higher)
-    return f"+{short(turned)}" if turned > 0.0 else short(turned)
+    return tick_text(oriented(value, higher))
 
 
-def _row(place: int, verdict: Verdict, x: Axis) -> Row:
+def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
     most = verdict.n_max or verdict.n
     samples = f"{verdict.n:,} of {most:,}" if verdict.n else ""
-    moved = moved_by(verdict)
-    if moved is None:
-        return Row(place, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
-    ends = _interval(verdict)
+    if place is None:
+        return Row(number, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
+    moved = mean_change(verdict)
     interval = "" if verdict.interval is None else between(verdict.interval.two_sided)
-    outcome = verdict.by_scores or verdict.verdict  # what is drawn is of the scores
+    outcome = verdict.by_scores or verdict.verdict  # the drawing is of the scores, not of the costs
     drawn = _lines(x, ROW)
-    limit = _fails_at(verdict)
-    if limit is not None:
-        at = x.across(limit)
+    if place.limit is not None:
+        at = x.across(place.limit)
         drawn.append(element("rect", x=0, y=3, width=percent(at), height=ROW - 6, class_="zone"))
         drawn.append(line(at, 3, at, ROW - 3, "limit"))
     drawn.append(line(x.across(0.0), -4, x.across(0.0), ROW + 4, "ax"))
-    if ends is not None:
-        drawn.append(line(x.across(ends[0]), ROW / 2, x.across(ends[1]), ROW / 2, f"reach {outcome}"))
-    if verdict.theta is not None and -verdict.theta >= x.low:
-        at = x.across(-verdict.theta)
+    if place.ends is not None:
+        low, high = map(x.across, place.ends)
+        drawn.append(line(low, ROW / 2, high, ROW / 2, f"reach {outcome}"))
+    if place.sees is not None and place.sees >= x.low:
+        at = x.across(place.sees)
         drawn.append(line(at, 7, at, ROW - 7, "theta"))
-    drawn.append(mark(outcome, x.across(oriented(moved, verdict.higher_is_better)), ROW / 2))
+    drawn.append(mark(outcome, x.across(place.change), ROW / 2))
     words = f"{_name(verdict)}: {change(moved)} points"
     words += f", interval {interval}" if interval else ""
-    words += f"; smallest visible change {figure(verdict.theta)}" if verdict.theta is not None else ""
+    words += f"; smallest visible change {figure(-place.sees)}" if place.sees is not None else ""
     svg = element("svg", *drawn, width="100%", height=ROW, role="img", aria_label=words, class_="plotted")
-    return Row(place, verdict, svg, change(moved, digits_of(verdict)), interval, samples)
+    return Row(number, verdict, svg, change(moved, digits_of(verdict)), interval, samples)
 
 
 def _name(verdict: Verdict) -> str:
@@ -179,19 +139,19 @@ def change(value: float | None, digits: int = 1) -> str:
     return figure(value, digits, sign=True)
 
 
-def between(ends: tuple[float, float], digits: int = 1) -> str:
+def between(ends: tuple[float, float]) -> str:
     """An interval."""
-    return " to ".join(change(end, digits) for end in ends)
+    return " to ".join(map(change, ends))
 
 
-def _group_rows(place: int, verdict: Verdict, x: Axis) -> list[Row]:
+def _group_rows(number: int, verdict: Verdict, x: Axis) -> list[Row]:
     """The groups of a check that stand out, those that fell first."""
     if verdict.groups is None:
         return []
-    return [_group_row(place, verdict, group, x) for group in verdict.groups.standing_out[:GROUPS]]
+    return [_group_row(number, verdict, group, x) for group in verdict.groups.standing_out[:GROUPS]]
 
 
-def _group_row(place: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
+def _group_row(number: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Row:
     higher, middle = verdict.higher_is_better, GROUP_ROW / 2
     interval = "" if group.interval is None else between(group.interval)
     drawn = [*_lines(x, GROUP_ROW), line(x.across(0.0), -4, x.across(0.0), GROUP_ROW + 4, "ax")]
@@ -204,13 +164,13 @@ def _group_row(place: int, verdict: Verdict, group: GroupFigures, x: Axis) -> Ro
     words = f"{name}: {change(group.difference)} points, interval {interval}"
     svg = element("svg", *drawn, width="100%", height=GROUP_ROW, role="img", aria_label=words, class_="plotted")
     return Row(
-        place, verdict, svg, change(group.difference), interval, f"{group.n:,}", group=clip(group.name, NAME, " …")
+        number, verdict, svg, change(group.difference), interval, f"{group.n:,}", group=clip(group.name, NAME, " …")
     )
 
 
 @dataclass(frozen=True)
 class Stat:
-    """A figure of the run: its name, the figure, and what stands below it in small letters."""
+    """A figure of the run: its name, the figure, and what is below it in small letters."""
 
     name: str
     figure: str
@@ -261,11 +221,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def started(result: Result) -> str:
+def start_text(result: Result) -> str:
     """When the run began.
 
     >>> from accgate.result import Result
-    >>> started(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))
+    >>> start_text(Result("pass", 0, (), started="2026-11-22T07:04:59+00:00"))
     '22 November 2026, 07:04 UTC'
     """
     try:
@@ -273,5 +233,5 @@ def started(result: Result) -> str:
     except ValueError:
         return ""
     if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC)
+        moment = moment.astimezone(timezone.utc)
     return f"{moment.day} {moment:%B %Y, %H:%M}{' UTC' if moment.tzinfo is not None else ''}"

@@ -14,16 +14,16 @@ from accgate.report.contrast import Setting, settings_of
 from accgate.report.costs import COST_HEADINGS, cost_note, cost_rows
 from accgate.report.flips import flips_of
 from accgate.report.html.cause import cause_section, cause_style
-from accgate.report.html.checks import Pictures, pictures_of, told
+from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
 from accgate.report.html.inline import policy_hash
-from accgate.report.html.overview import change, forest_of, moved_by, started, stats_of
+from accgate.report.html.overview import change, forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of
 from accgate.text import figure, p_text, visible
-from accgate.verdict import drift_sentence, other_rules, readings_sentence
+from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
 if TYPE_CHECKING:
     from accgate.report.flips import Flip
@@ -50,7 +50,7 @@ COLOURS = {"bad": "bad", "ask": "warn", "ok": "good"}
 
 @dataclass(frozen=True)
 class Section:
-    """One check of the page: `number` names it in links and data, `flips` are those that stand in the page itself.
+    """One check of the page: `number` names it in links and data, `flips` are those in the page itself.
 
     `steps` explain the verdict, each under a heading; `notes` are further sentences on it. `marked` says whether the
     words that differ between two replies are marked.
@@ -79,7 +79,7 @@ class Section:
     @property
     def change(self) -> str:
         """How much the mean changed, with its sign."""
-        return change(moved) if (moved := moved_by(self.verdict)) is not None else ""
+        return change(moved) if (moved := mean_change(self.verdict)) is not None else ""
 
 
 def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path | None = None) -> str:
@@ -147,7 +147,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
-    """What stands above the checks; `title` is the headline without the verdict's name, which stands over it."""
+    """What stands above the checks; `title` is the headline without the verdict's name, which is shown above it."""
     counts: Counter[str] = Counter(verdict.verdict for verdict in result.decided)
     tally = [(name, f"{counts[name]:,} {_noun(name, counts[name])}") for name in PLURALS if counts[name]]
     word, colon, title = story.headline.text.partition(": ")
@@ -160,7 +160,7 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
         "next": [[Words(_plain(part.text), part.is_code) for part in step.words] for step in story.steps],
         "tally": tally,
         "stats": stats_of(result),
-        "started": started(result),
+        "started": start_text(result),
         "rules": RULES[result.rules],
     }
 
@@ -208,7 +208,7 @@ def _section(result: Result, verdict: Verdict, at: int, own: tuple[ShownFlip, ..
     return Section(
         at,
         verdict,
-        told(verdict, first=at == 0),
+        outcome_text(verdict, first=at == 0),
         tuple(steps),
         notes,
         settings_of(verdict),

@@ -86,13 +86,13 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     ids = sorted(by_id, key=lambda id_: order_key(seed, id_, by_id[id_][0].cluster))[: verdict.n]
     candidate = np.array([_mean([record.score for record in by_id[id_]]) for id_ in ids], dtype=np.float64)
     if not _same(verdict, candidate):
-        return "the records beside accgate.json are of another run"
+        return "the records beside accgate.json belong to another run"
     records = tuple(record for id_ in ids for record in by_id[id_])
     names = [by_id[id_][0].cluster for id_ in ids]
     clusters = tuple(name for name in names if name is not None)
     reference, binary = _reference(paths.before, ids)
     if reference is not None and verdict.statistic is None and not _close(reference, verdict.reference.mean):
-        return "the records beside accgate.json are of another run"
+        return "the records beside accgate.json belong to another run"
     return Sides(tuple(ids), candidate, reference, clusters if len(clusters) == len(ids) else None, records, binary)
 
 

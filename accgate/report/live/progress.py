@@ -11,7 +11,7 @@ from accgate.errors import AccgateError
 from accgate.planning import Check
 from accgate.records import Record, Scores, new_records, paths_of
 from accgate.result import NAME
-from accgate.text import signed, visible
+from accgate.text import signed_number, visible
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Follower:
             failed=sum(record.score is None for record in records.values()),
             unread=sum(record.is_unread for record in records.values()),
             first=first,
-            difference=None if difference is None else signed(difference),
+            difference=None if difference is None else signed_number(difference),
         )
 
     def _read(self, pair: tuple[str, str]) -> Mapping[tuple[str, int], Record]:

@@ -159,7 +159,7 @@ def attack_text(attack: Attack, text: str, *, key: str, paired: object = None) -
     seed = f"{attack.seed}\0{attack.kind}\0{key}".encode("utf-8", "surrogatepass")
     if attack.kind == "distractor":
         return _with_suffix(text, attack.text or Dice(seed).choice(DISTRACTORS))
-    edits = _chosen(EDITS[attack.kind](shape_of(text, attack.protect), attack.style), attack.rate, seed)
+    edits = _choose(EDITS[attack.kind](shape_of(text, attack.protect), attack.style), attack.rate, seed)
     changed = apply_edits(text, edits)
     # Two changes can undo each other: the second a of "aa" deleted, another one inserted after the first.
     return changed if changed != text else apply_edits(text, edits[:1])
@@ -185,7 +185,7 @@ def attack_row(attack: Attack, row: Mapping[str, Any], *, key: str) -> dict[str,
     return {**row, attack.field: attack_text(attack, text, key=key, paired=paired)}
 
 
-def _chosen(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
+def _choose(edits: Edits[Any], rate: float, seed: bytes) -> list[Edit]:
     """Edits of random units until the rate is met, none in the way of another; the first drawn come first."""
     wanted = max(1, floor(rate * edits.share * len(edits.units) + 0.5))
     draws = shake_256(seed).digest(8 * len(edits.units))

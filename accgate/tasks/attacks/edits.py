@@ -166,18 +166,18 @@ def case(shape: Shape, style: str) -> Edits[Span]:
 
 
 def _upper(text: str) -> str:
-    return "".join(_known(character.upper(), character) for character in text)
+    return "".join(_portable(character.upper(), character) for character in text)
 
 
 def _lower(text: str) -> str:
-    return "".join(_known(character.lower(), character) for character in text)
+    return "".join(_portable(character.lower(), character) for character in text)
 
 
 def _title(text: str) -> str:
-    return _known(text[0].title(), text[0]) + _lower(text[1:])
+    return _portable(text[0].title(), text[0]) + _lower(text[1:])
 
 
-def _known(new: str, old: str) -> str:
+def _portable(new: str, old: str) -> str:
     """Python versions differ in the case of letters newer than Unicode 3.2: those stay."""
     return old if "X" in map(kind_of, new) else new
 

@@ -79,7 +79,7 @@ def script_of(letter: str) -> str:
 
 @dataclass(frozen=True)
 class Letter:
-    """A letter with its marks, and where it stands in its word."""
+    """A letter with its marks, and its place in its word."""
 
     span: Span
     first: bool  # of its word
@@ -101,7 +101,7 @@ class Shape:
 
     @cached_property
     def letters(self) -> list[Letter]:
-        """The letters of words; one before an unknown character is left out, which may be a mark on it."""
+        """The letters of words, but for one before an unknown character, which may be a mark on it."""
         letters: list[Letter] = []
         for word in self.words:
             ends = word[:-1] if self.kinds[word[-1][1] : word[-1][1] + 1] == "X" else word

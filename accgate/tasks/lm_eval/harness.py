@@ -76,7 +76,7 @@ def load_from_harness(name: str, options: Mapping[str, Any], folder: Path) -> Lm
     return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder)
 
 
-def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse = "strip") -> HarnessTask:
+def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:
     """The samples of a loaded task in the fixed order."""
     documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1

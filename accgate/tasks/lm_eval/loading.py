@@ -37,7 +37,7 @@ def load_tasks(
         ) from error
     if include_path is not None and not include_path.is_dir():
         raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
-    with _seeded(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
+    with _seed(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
         tasks = _own_task(name, include_path) or _load(_manager(include_path), name)
         for own, task in tasks.items():
             _refuse(own, task)
@@ -117,7 +117,7 @@ def means_of(task: Any, others: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 @contextlib.contextmanager
-def _seeded() -> Iterator[None]:
+def _seed() -> Iterator[None]:
     """The random state that lm-eval's command starts from; the caller's own comes back."""
     import numpy as np
 

@@ -68,7 +68,7 @@ def _texts(requests: Iterable[Sequence[Any]]) -> list[str]:
 
 
 def _text(part: Any) -> str | None:
-    """A context or continuation; a chat's messages stand in a list of one text."""
+    """A context or continuation; a chat's messages are a list of one text."""
     if isinstance(part, str):
         return part
     if isinstance(part, (list, tuple)) and len(part) == 1 and isinstance(part[0], str):

@@ -13,7 +13,7 @@ import pytest
 from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip
-from accgate.report.html.checks import told
+from accgate.report.html.checks import outcome_text
 from accgate.report.html.overview import forest_of
 from accgate.report.html.page import DRAWN, html_report
 from accgate.report.result_file import read_result
@@ -123,9 +123,9 @@ def test_the_page_tells_the_runs_story_then_every_check_worst_first(tmp_path: Pa
         assert words[1:] in found.text
     assert [row[0] for row in found.rows[1:4]] == ["twom", "overallm", "onem"]
     passed, failed = checks
-    assert "The mean" not in told(failed, first=True)
-    assert told(failed, first=True) in found.text
-    assert told(passed, first=False) in found.text
+    assert "The mean" not in outcome_text(failed, first=True)
+    assert outcome_text(failed, first=True) in found.text
+    assert outcome_text(passed, first=False) in found.text
     assert [row["i"] for row in found.flips["0"]] == list(failed.flips)
     assert [row["i"] for row in found.flips["2"]] == list(passed.flips)  # of a check that passed, too
     assert found.flips["0"][0]["p"].startswith("What is")
@@ -245,7 +245,7 @@ def test_records_of_another_run_are_not_shown_as_this_ones(tmp_path: Path) -> No
     )
     found = read(html_report(result, folder=project.out))
     assert "evidence" not in [picture.kind for picture in found.pictures]
-    assert "the records beside accgate.json are of another run" in found.text
+    assert "the records beside accgate.json belong to another run" in found.text
 
 
 def test_damaged_files_beside_the_result_are_errors_that_name_them(tmp_path: Path) -> None:
