@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs import CLOSED, Number, has_file, missing_file, parse_table, path_in, read_table
-from accgate.records import READINGS
+from accgate.records import READINGS, Ids
 from accgate.result import EngineInfo
 
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
@@ -183,12 +183,13 @@ class RecordedEngine:
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        recorded = {_id(key) for key in self._rows}
-        return [id_ for id_ in wanted if id_ not in recorded]
+        missing = [id_ for id_ in wanted if id_ not in self._rows]
+        others = {_id(key) for key in self._rows} if missing else ()  # there may be later repeats alone
+        return [id_ for id_ in missing if id_ not in others]
 
-    def unknown_ids(self, ids: Container[str]) -> list[str]:
-        """Recorded ids that are not among the ids of samples."""
-        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in ids]
+    def unknown_ids(self, datasets: Iterable[Ids]) -> list[str]:
+        """Recorded ids that are in none of these datasets."""
+        return [*dict.fromkeys(Ids(map(_id, self._rows)).without(*datasets))]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""

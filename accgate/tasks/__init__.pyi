@@ -17,6 +17,7 @@ from .lm_eval.task import LmEvalTask
 from .prompts import CannotRender
 from .rows import Source, read_rows
 from .sample import Sample, picture_file, sample_id
+from .samples import Samples
 from .schema import (
     ENDINGS,
     MAX_UNREAD,
@@ -52,6 +53,7 @@ __all__ = [
     "Messages",
     "ReasoningUse",
     "Sample",
+    "Samples",
     "Share",
     "Source",
     "Task",

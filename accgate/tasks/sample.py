@@ -8,7 +8,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -78,11 +78,11 @@ def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
 
 
 def samples_of(
-    name: str, definition: Definition, rows: Sequence[Row], examples_of: Callable[[Row], Sequence[Row]], folder: Path
-) -> list[Sample]:
+    name: str, definition: Definition, rows: Iterable[Row], examples_of: Callable[[Row], Sequence[Row]], folder: Path
+) -> Iterator[Sample]:
     """A sample for each row, in their order, with the solved examples for it; images are looked for in `folder`.
 
-    A task with `columns.group = "subset"` whose rows are of one subset alone has no groups.
+    A task with `columns.group = "subset"`, whose `rows` are a list, has no groups where they are of one subset alone.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def samples_of(
         With the row's number, for templates that fail on it.
     """
     seen: Counter[str] = Counter()  # identical rows, by the id of the first
-    few_shot, samples, content = definition.content.few_shot, [], definition.content
+    few_shot, content = definition.content.few_shot, definition.content
     draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
         content = replace(content, columns=replace(content.columns, group=None))
@@ -100,10 +100,10 @@ def samples_of(
             draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
             shots = draw.sample(shots, few_shot.count or 0)
         try:
-            samples.append(_sample(name, content, row, shots, folder, seen))
+            sample = _sample(name, content, row, shots, folder, seen)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
-    return samples
+        yield sample
 
 
 def _sample(
