@@ -275,6 +275,6 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
     )
 
 
-def _mean(counts: npt.NDArray[np.int64]) -> float | None:
+def _mean(counts: npt.NDArray[np.int32]) -> float | None:
     """Mean of the counts, to a tenth; None unless there are all."""
     return round(int(counts.sum()) / len(counts), 1) if len(counts) and (counts >= 0).all() else None

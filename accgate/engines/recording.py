@@ -17,6 +17,7 @@ from accgate.inputs import CLOSED, Number, has_file, missing_file, parse_table, 
 from accgate.records import READINGS, Ids
 from accgate.result import EngineInfo
 
+SHORT = 16  # letters of a reply that others may give too
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
@@ -88,13 +89,16 @@ class RecordedEngine:
         if self._rows:
             return
         rows: dict[_Key, _Row | str] = {}
+        texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
         largest = 0.0
         for line, content in read_table(self.path):
             id_, repeat, row = self._row(line, content)
             key = _key(id_, repeat)
             if key in rows:
                 raise self._fault(line, f"id {id_!r} (repeat {repeat}) comes twice; keep one line")
-            rows[key] = row.reply if row.reply is not None and row == _Row(row.reply, None, None) else row
+            rows[key] = row
+            if row.reply is not None and row == _Row(row.reply, None, None):
+                rows[key] = texts.setdefault(row.reply, row.reply) if len(row.reply) < SHORT else row.reply
             largest = max(largest, 0.0 if row.score is None else row.score)
         if not rows:
             raise BadInput(f"{self.path}: holds no records")

@@ -21,8 +21,8 @@ COLUMNS = np.dtype(
         ("repeat", "i4"),
         ("score", "f8"),  # points; NaN where the sample failed
         ("seconds", "f8"),  # NaN where nobody measured them, as of a reply that was kept of an earlier run
-        ("prompt_tokens", "i8"),  # -1 where nobody counted them
-        ("completion_tokens", "i8"),
+        ("prompt_tokens", "i4"),  # -1 where nobody counted them
+        ("completion_tokens", "i4"),
         ("reading", "i1"),  # place in KINDS
         ("cut", "?"),  # whether the reply was cut off at max_tokens
         ("cached", "?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ class Ids(Sequence[str]):
     """
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
-        self._texts: npt.NDArray[Any] = ids._texts if isinstance(ids, Ids) else _packed(list(ids))
+        self._texts: npt.NDArray[Any] = ids._texts if isinstance(ids, Ids) else _joined(ids)
 
     @classmethod
     def _of(cls, texts: npt.NDArray[Any]) -> Ids:
@@ -88,10 +89,15 @@ class Ids(Sequence[str]):
         return list(self.take(left))
 
     @property
+    def are_repeated(self) -> npt.NDArray[np.bool_]:
+        """Whether each id but the first is the one before it, shape (n - 1,)."""
+        repeated: npt.NDArray[np.bool_] = self._texts[1:] == self._texts[:-1]
+        return repeated
+
+    @property
     def are_distinct(self) -> bool:
         """Whether no id comes twice."""
-        texts = self._texts[self.by_text]
-        return not bool((texts[1:] == texts[:-1]).any())
+        return not bool(self.take(self.by_text).are_repeated.any())
 
     @cached_property
     def by_text(self) -> Places:
@@ -102,6 +108,16 @@ class Ids(Sequence[str]):
 
 def _text(value: Any) -> str:
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else str(value)
+
+
+def _joined(ids: Iterable[str]) -> npt.NDArray[Any]:
+    """The ids packed part by part, so that few of them are texts at the same time."""
+    rest, parts = iter(ids), []
+    while part := list(islice(rest, AT_ONCE)):
+        parts.append(_packed(part))
+    if any(part.dtype == object for part in parts):
+        parts = [_as_texts(part) for part in parts]
+    return np.concatenate(parts) if parts else _packed([])
 
 
 def _packed(ids: list[str]) -> npt.NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -177,44 +177,67 @@ def read_scores(path: Path, side: str) -> Scores:
         With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
         finite number; for samples without a score, and for clusters that some samples lack: which and how many.
     """
-    first_line: dict[str | tuple[str, int], int] = {}  # by id alone where repeat is 0: a million tuples take long
-    scores = array("d")
-    clusters: list[str | None] = []
-    groups: list[str | None] = []
-    names: dict[str, str] = {}  # one string a cluster or group, not one a sample
-    unscored: list[str] = []
-    for line, row in read_table(path):
-        id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
-        if type(id_) is not str or not id_:
-            id_ = id_of(row, path, line)
-        if type(repeat) is not int or repeat != 0:
-            repeat = repeat_of(row, path, line)
-        key = (id_, repeat) if repeat else id_
-        seen = first_line.setdefault(key, line)
-        if seen != line:
-            raise BadInput(
-                f"{path}:{line}: id {id_!r} (repeat {repeat}) stands already on line {seen}; each sample must come once"
-            )
-        if type(score) is not float or not isfinite(score):
-            score = score_of(row, path, line)
-            if score is None:
-                unscored.append(id_)
-                score = nan
-        scores.append(score)
-        if type(cluster) is not str and cluster is not None:
-            cluster = cluster_of(row, path, line)
-        clusters.append(names.setdefault(cluster, cluster) if cluster else None)
-        group = row.get("group")
-        if type(group) is not str and group is not None:
-            group = group_of(row, path, line)
-        groups.append(names.setdefault(group, group) if group else None)
-    if unscored:
+    rows = _Rows(path)
+    ids = Ids(rows.ids())
+    rows.refuse_repeated(ids)
+    if rows.unscored:
         raise BadInput(
-            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {some_of(unscored)}; "
+            f"{path}: {len(rows.unscored)} of {len(ids)} samples have no score: {some_of(rows.unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
-    ids = [key if isinstance(key, str) else key[0] for key in first_line]
-    return scores_of_rows(ids, scores, clusters, f"{side} {path}", groups)
+    return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups)
+
+
+class _Rows:
+    """The rows of a file of scores, gone through once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.scores, self.repeats, self.lines = array("d"), array("q"), array("q")
+        self.clusters: list[str | None] = []
+        self.groups: list[str | None] = []
+        self.unscored: list[str] = []
+
+    def ids(self) -> Iterator[str]:
+        """Take in the rows; their ids."""
+        path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
+        for line, row in read_table(path):
+            id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
+            if type(id_) is not str or not id_:
+                id_ = id_of(row, path, line)
+            if type(repeat) is not int or repeat != 0:
+                repeat = repeat_of(row, path, line)
+            if type(score) is not float or not isfinite(score):
+                score = score_of(row, path, line)
+                if score is None:
+                    self.unscored.append(id_)
+                    score = nan
+            self.lines.append(line)
+            self.repeats.append(repeat)
+            self.scores.append(score)
+            if type(cluster) is not str and cluster is not None:
+                cluster = cluster_of(row, path, line)
+            self.clusters.append(names.setdefault(cluster, cluster) if cluster else None)
+            group = row.get("group")
+            if type(group) is not str and group is not None:
+                group = group_of(row, path, line)
+            self.groups.append(names.setdefault(group, group) if group else None)
+            yield id_
+
+    def refuse_repeated(self, ids: Ids) -> None:
+        """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
+        repeats = np.array(self.repeats)
+        by_repeat = np.argsort(repeats, kind="stable")
+        order = by_repeat[ids.take(by_repeat).by_text]
+        sorted_ids, sorted_repeats = ids.take(order), repeats[order]
+        again = np.flatnonzero(sorted_ids.are_repeated & (sorted_repeats[1:] == sorted_repeats[:-1]))
+        if len(again):
+            at = again[np.argmin(order[again + 1])]
+            first, second = order[at], order[at + 1]
+            raise BadInput(
+                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {repeats[second]}) stands already on "
+                f"line {self.lines[first]}; each sample must come once"
+            )
 
 
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:

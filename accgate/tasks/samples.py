@@ -94,17 +94,23 @@ class Samples(Sequence[Sample]):
 
 
 class _Packed:
-    """The samples as they came: their texts in one buffer, what few samples have beside it."""
+    """The samples as they came: their texts in one buffer, what few samples have beside it.
+
+    Of a prompt that begins as an earlier one does, as with the same solved examples, only the rest is there.
+    """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._texts, self._ends = bytearray(), array("Q", [0])
         self._others: dict[int, tuple[Any, ...]] = {}
         self.names: dict[str, list[str | None]] = {}
+        self._whole = 0, ""  # the latest prompt that is there whole, and its number
+        self.ids = Ids(self._taken(samples))
+
+    def _taken(self, samples: Iterable[Sample]) -> Iterator[str]:
+        """Take in samples; their ids."""
         one: dict[str, str] = {}  # text of each name
-        ids = []
         for number, sample in enumerate(samples):
-            ids.append(sample.id)
-            self._texts += marshal.dumps(_texts(sample))
+            self._texts += marshal.dumps((*self._prompt(number, sample.prompt), *_parts(sample), sample.target))
             self._ends.append(len(self._texts))
             for name in NAMES:
                 text = getattr(sample, name) if name != "part" else sample.part or None
@@ -114,13 +120,30 @@ class _Packed:
             others = tuple(getattr(sample, name) for name in OTHERS)
             if any(others):
                 self._others[number] = others
-        self.ids = Ids(ids)
+            yield sample.id
+
+    def _prompt(self, number: int, prompt: str) -> tuple[int, int, str]:
+        """The number of a prompt that begins alike, so many letters of it, and the rest."""
+        whole, start = self._whole
+        shared = _shared(start, prompt)
+        if 2 * shared < len(prompt):
+            self._whole = number, prompt
+            return number, 0, prompt
+        return whole, shared, prompt[shared:]
 
     def __len__(self) -> int:
         return len(self.ids)
 
+    def _read(self, number: int) -> Any:
+        return marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])
+
     def sample(self, number: int) -> Sample:
-        prompt, user, system, target = marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])
+        """One sample, made anew."""
+        whole, shared, prompt, user, system, target = self._read(number)
+        if shared:
+            if whole != (latest := self._whole)[0]:
+                self._whole = latest = whole, self._read(whole)[2]
+            prompt = latest[1][:shared] + prompt
         if type(system) is int:
             system = prompt[:system]
         if type(user) is int:
@@ -128,17 +151,33 @@ class _Packed:
             user = prompt[start : start + user]
         names = [None if (column := self.names.get(name)) is None else column[number] for name in NAMES]
         cluster, group, label, part = names if self.names else (None, None, None, None)
-        others = dict(zip(OTHERS, self._others[number], strict=True)) if number in self._others else {}
-        return Sample(self.ids[number], prompt, user, system, target, cluster, group, label, part=part or "", **others)
+        columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
+        if (others := self._others.get(number)) is None:
+            return Sample(*columns, part=part or "")
+        return Sample(*columns, *others, part=part or "")
 
 
-def _texts(sample: Sample) -> tuple[str, str | int, str | int, str]:
-    """The texts of a sample; of user and system their lengths, where they are parts of the prompt."""
+def _parts(sample: Sample) -> tuple[str | int, str | int]:
+    """User and system; their lengths, where they are parts of the prompt."""
     prompt, user, system = sample.prompt, sample.user, sample.system
     start = len(system) + 2 if system else 0
     return (
-        prompt,
         len(user) if prompt.startswith(user, start) else user,
         len(system) if prompt.startswith(system) else system,
-        sample.target,
     )
+
+
+def _shared(left: str, right: str) -> int:
+    """Letters with which both begin.
+
+    >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
+    (10, 0, 2)
+    """
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left.startswith(right[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
