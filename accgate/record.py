@@ -8,6 +8,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypedDict
 
+import numpy as np
+import numpy.typing as npt
+
 from accgate import metrics
 from accgate.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
@@ -31,6 +34,7 @@ from accgate.evaluation import (
     write_union,
 )
 from accgate.planning import Check, plan_checks
+from accgate.records import Figures
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -222,7 +226,9 @@ def _checks(config: Config, times: int) -> list[Check]:
 
 def _first_run(check: Check, evaluation: Evaluation, *, twice: bool) -> Evaluation:
     """The first of two runs; of one all."""
-    count = check.repeats // 2 if twice else check.repeats
+    if not twice:
+        return evaluation
+    count = check.repeats // 2
     return replace(evaluation, records=tuple(record for record in evaluation.records if record.repeat < count))
 
 
@@ -248,7 +254,7 @@ def _needs_answers(check: Check) -> bool:
 
 def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, both: Evaluation) -> ReferenceFile:
     """What a reference says of its evaluation; `both` has the records of the run that it is checked against, too."""
-    records = evaluation.records
+    records, figures = evaluation.records, Figures.of(evaluation.records)
     noise = figures_of(scores_of(both.records, check.task))["discordance"]
     rate = evaluation.asked / evaluation.seconds if evaluation.seconds and info.name != "recorded" else 0.0
     return ReferenceFile(
@@ -260,8 +266,8 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         engine=info.name,
         engine_version=info.version,
         hardware=info.hardware,
-        prompt_tokens=_mean([record.prompt_tokens for record in records]),
-        completion_tokens=_mean([record.completion_tokens for record in records]),
+        prompt_tokens=_mean(figures.columns["prompt_tokens"]),
+        completion_tokens=_mean(figures.columns["completion_tokens"]),
         samples_per_second=float(f"{rate:.4g}") or None,
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
@@ -269,7 +275,6 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
     )
 
 
-def _mean(counts: Sequence[int | None]) -> float | None:
+def _mean(counts: npt.NDArray[np.int32]) -> float | None:
     """Mean of the counts, to a tenth; None unless there are all."""
-    present = [count for count in counts if count is not None]
-    return round(sum(present) / len(present), 1) if present and len(present) == len(counts) else None
+    return round(int(counts.sum()) / len(counts), 1) if len(counts) and (counts >= 0).all() else None

@@ -10,7 +10,7 @@ from scipy.special import bdtrc
 
 from accgate.decision import Evidence, add_groups
 from accgate.design import Design
-from accgate.records import Scores
+from accgate.records import Ids, Scores
 from accgate.stats import exact_difference_interval
 from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Stop, Verdict
 
@@ -30,7 +30,7 @@ def changes(rng: np.random.Generator, n: int, q: float, truth: float) -> Floats:
 
 def rows_of(d: Floats, numbers: npt.ArrayLike, count: int, size: int, stop: Stop | None) -> tuple[GroupFigures, ...]:
     """The groups' figures of samples with these numbers; the whole run has `count` groups, in turn, of `size` each."""
-    ids = tuple(map(str, np.asarray(numbers).tolist()))
+    ids = Ids(map(str, np.asarray(numbers).tolist()))
     before = np.where(d > 0.0, 0.0, 100.0)[:, None]
     groups = {str(i): str(i % count) for i in range(count * size)}
     evidence = Evidence(Scores(ids, before + d[:, None]), Scores(ids, before), Design(), groups=groups)

@@ -26,7 +26,7 @@ from accgate.records import (
     from_python,
     groups_of,
     in_points,
-    order_key,
+    order_of,
 )
 from accgate.stats import Correction, TestName, adjust_p_values, level_shares, share_of_alpha
 from accgate.verdict import Verdict
@@ -138,9 +138,8 @@ def compare_scores(
     labels = None if unpaired else cluster_labels(reference, candidate, clusters)
     group_by_id = None if unpaired else groups_of(reference, candidate, groups)
     if order == "random" and sequential_test(design, reference) is not None:
-        names = [None] * candidate.n if labels is None else [str(label) for label in labels]
-        rank = sorted(range(candidate.n), key=lambda i: order_key(design.seed, candidate.ids[i], names[i]))
-        candidate = candidate.take([candidate.ids[i] for i in rank])
+        rank = order_of(design.seed, candidate.ids, None if labels is None else map(str, labels))
+        candidate = candidate.take(candidate.ids.take(rank))
         labels = None if labels is None else [labels[i] for i in rank]
     codes = None if labels is None else codes_of(labels)
     low, high = bounds or _usual_bounds(reference, candidate)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from accgate.errors import SEVERITY
-from accgate.records import Record, Scores
+from accgate.records import Figures, Floats, Ids, Record, Scores
 from accgate.stats import ratio_test
 from accgate.verdict import Cost, Verdict
 
@@ -40,9 +39,7 @@ def with_costs(
         lacking = "there are no recorded samples to compare with"
         return _with_costs(verdict, tuple(_error(name, share, lacking) for name, share in _gated_shares(check)))
     ids = evidence.candidate.ids[: verdict.n]  # a test that stopped early may leave out the last that finished
-    wanted = set(ids)
-    before = _by_id(check.recorded.records(), wanted)
-    now = _by_id(records, wanted)
+    before, now = Figures.of(check.recorded.records()), Figures.of(records)
     alpha = verdict.alpha / max(gates, 1)
     costs = []
     for name in KEYS:
@@ -57,47 +54,33 @@ def _gated_shares(check: Check) -> list[tuple[CostName, float]]:
     return [(name, share) for name, share in shares if share is not None]
 
 
-def _by_id(records: Iterable[Record], wanted: set[str]) -> dict[str, list[Record]]:
-    by_id: dict[str, list[Record]] = {}
-    for record in records:
-        if record.id in wanted:
-            by_id.setdefault(record.id, []).append(record)
-    return by_id
-
-
-def _value(record: Record, name: CostName) -> float | None:
-    """What one answer took; None where nobody measured it, as of a reply that was kept of an earlier run.
-
-    Servers that do not count say 0 tokens for a text, too.
-    """
-    if name == "tokens":
-        count = record.completion_tokens
-        return None if count is None or (not count and record.reply) else float(count)
-    return record.seconds if record.seconds > 0.0 and not record.cached else None
-
-
-def _mean(records: Sequence[Record], name: CostName) -> float:
-    """The mean over a sample's answers; NaN where one of them has no figure."""
-    values = [_value(record, name) for record in records if record.score is not None]
-    figures = [value for value in values if value is not None]
-    return sum(figures) / len(figures) if figures and len(figures) == len(values) else math.nan
+def _means(figures: Figures, ids: Ids, name: CostName) -> Floats:
+    """The mean over each sample's answers that have a score; NaN where one of them has no figure, or there is none."""
+    places, columns = ids.places(figures.ids), figures.columns
+    scored = (places >= 0) & ~figures.failed
+    tokens, seconds = columns["completion_tokens"], columns["seconds"]
+    values = np.where(tokens >= 0, tokens, np.nan) if name == "tokens" else seconds
+    counts = np.bincount(places[scored], minlength=len(ids))
+    totals = np.bincount(places[scored], weights=values[scored], minlength=len(ids))
+    means: Floats = np.divide(totals, counts, out=np.full(len(ids), np.nan), where=counts > 0)
+    return means
 
 
 def _cost(
     name: CostName,
-    ids: Sequence[str],
-    before: Mapping[str, Sequence[Record]],
-    now: Mapping[str, Sequence[Record]],
+    ids: Ids,
+    before: Figures,
+    now: Figures,
     allowed: float | None,
     alpha: float,
     evidence: Evidence,
 ) -> Cost | None:
     """The change of one figure; None where nothing is known and nothing was asked."""
-    failed = {id_ for id_ in ids if all(record.score is None for record in now.get(id_, ()))}
-    left = np.array([_mean(before.get(id_, ()), name) for id_ in ids])
-    right = np.array([_mean(now.get(id_, ()), name) for id_ in ids])
+    left, right = _means(before, ids, name), _means(now, ids, name)
     both = ~(np.isnan(left) | np.isnan(right))
-    lacking = int((~both).sum()) - len(failed)
+    places = ids.places(now.ids)
+    failed = len(ids) - len(np.unique(places[(places >= 0) & ~now.failed]))
+    lacking = int((~both).sum()) - failed
     comparable = both.sum() > 1 and left[both].sum() > 0
     if allowed is not None and (lacking > 0 or not comparable):
         side = "the reference" if not np.nansum(left) or np.isnan(left).any() else "the run"

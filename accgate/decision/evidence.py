@@ -15,7 +15,7 @@ from accgate.stats import Rows
 
 if TYPE_CHECKING:
     from accgate.planning import Check
-    from accgate.tasks import Sample
+    from accgate.tasks import Samples
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     from accgate.references import scores_of
 
     assert check.reference is not None
-    samples: Sequence[Sample] = check.task.samples
+    samples = check.task.samples
     if stopped:
         samples = whole_clusters(samples, len(records) // check.repeats)
         records = records[: len(samples) * check.repeats]
-    ids = [sample.id for sample in samples]
+    ids = samples.ids
     candidate = scores_of(records, check.task.of(samples))
     reference = check.reference.take(ids) if isinstance(check.reference, Scores) else check.reference
     bracketed = check.task.aggregate is None
@@ -145,7 +145,7 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
     )
 
 
-def whole_clusters(samples: Sequence[Sample], count: int) -> Sequence[Sample]:
+def whole_clusters(samples: Samples, count: int) -> Samples:
     """The first samples without those of a cluster that goes on past them."""
     if count < len(samples) and samples[count].cluster is not None:
         while count and samples[count - 1].cluster == samples[count].cluster:

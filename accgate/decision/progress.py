@@ -54,7 +54,7 @@ class EarlyStop:
 
 def early_stop(check: Check) -> EarlyStop | None:
     """The rule that stops the evaluation of a check early; None where its test takes all samples."""
-    clusters = {sample.cluster for sample in check.task.samples if sample.cluster is not None}
+    clusters = set(check.task.samples.names("cluster") or ()) - {None}
     few = bool(clusters) and len(clusters) < FEWEST_CLUSTERS
     if check.test not in SEQUENTIAL_TESTS or few or not isinstance(check.reference, Scores):
         return None

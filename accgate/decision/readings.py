@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from accgate.design import Target
 from accgate.evaluation import unread_problem
 from accgate.planning import Check
-from accgate.records import Record, Scores, readings_of
+from accgate.records import Figures, Record, Scores, readings_of
 from accgate.verdict import Readings, Verdict
 
 
@@ -18,12 +20,13 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
     No run passes against a reference whose scores are all the worst, unless it says that its replies were read.
     """
     before, now = _of_reference(check), readings_of(records)
-    unread = {record.id for record in records if record.is_unread}
+    figures = Figures.of(records)
+    unread = figures.ids.take(np.flatnonzero(figures.unread))
     verdict = replace(
         verdict,
         reference=replace(verdict.reference, readings=before),
         candidate=replace(verdict.candidate, readings=now),
-        lost_unread=None if verdict.lost is None or now is None else sum(id_ in unread for id_ in verdict.flips),
+        lost_unread=None if verdict.lost is None or now is None else int((unread.places(verdict.flips) >= 0).sum()),
     )
     if (problem := unread_problem(records, check.max_unread)) is not None:
         return replace(

@@ -16,7 +16,7 @@ from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.planning import Check, split_of
-from accgate.records import Record, readings_of
+from accgate.records import Figures, Record, readings_of
 from accgate.references import batch_note, drift_of, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
@@ -152,8 +152,8 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
     """The result of a run: its verdict and its totals."""
     names = [verdict.verdict for verdict in (*decided.checks, *decided.overall)]
     evaluations = [item.evaluation for item in evaluated.checks if item.evaluation is not None]
-    records = [record for e in evaluations for record in (*e.records, *e.beyond)]
-    fresh = [record for record in records if not record.cached]
+    figures = [Figures.of(records) for e in evaluations for records in (e.records, e.beyond)]
+    count = sum(map(len, figures))
     saved = [_saved_cost(item) for item in evaluated.checks if item.evaluation is not None and item.evaluation.stopped]
     return Result(
         verdict=worst(names),
@@ -164,14 +164,14 @@ def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:
         seed=gate.seed,
         correction=gate.correction,
         on_inconclusive=gate.on_inconclusive,
-        samples=len(records),
-        prompt_tokens=sum(r.prompt_tokens or 0 for r in fresh),
-        completion_tokens=sum(r.completion_tokens or 0 for r in fresh),
+        samples=count,
+        prompt_tokens=sum(each.tokens("prompt_tokens") for each in figures),
+        completion_tokens=sum(each.tokens("completion_tokens") for each in figures),
         engines=dict(evaluated.engines),
         started=evaluated.started,
         seconds=evaluated.seconds,
         shards=evaluated.shards,
-        cached=len(records) - len(fresh),
+        cached=sum(each.cached for each in figures),
         saved_tokens=_sum([tokens for tokens, _ in saved]),
         saved_seconds=_sum([seconds for _, seconds in saved]),
     )
@@ -181,12 +181,14 @@ def _saved_cost(item: EvaluatedCheck) -> tuple[int | None, float | None]:
     """Tokens and seconds that the samples would have cost that an early stop left out; None where nothing tells."""
     evaluation = item.evaluation
     assert evaluation is not None
-    asked = [*evaluation.records, *evaluation.beyond]
-    left = item.check.n * item.check.repeats - len(asked)
-    counts = [record.completion_tokens for record in asked if record.completion_tokens is not None]
-    tokens = sum(counts) + sum(record.prompt_tokens or 0 for record in asked)
+    columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
+    asked = sum(map(len, columns))
+    left = item.check.n * item.check.repeats - asked
+    counted = any((each["completion_tokens"] >= 0).any() for each in columns)
+    names = ("prompt_tokens", "completion_tokens")
+    tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)
     seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
-    return (round(tokens / len(asked) * left) if counts else None), (None if seconds is None else round(seconds, 1))
+    return (round(tokens / asked * left) if counted else None), (None if seconds is None else round(seconds, 1))
 
 
 _T = TypeVar("_T", int, float)

@@ -158,7 +158,7 @@ def order_by_cluster(evidence: Evidence) -> Evidence:
     order = np.argsort(first[inverse], kind="stable")
     if np.array_equal(order, np.arange(len(codes))):
         return evidence
-    candidate = evidence.candidate.take([evidence.candidate.ids[i] for i in order])
+    candidate = evidence.candidate.take(evidence.candidate.ids.take(order))
     return replace(evidence, candidate=candidate, clusters=codes[order])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs import CLOSED, Number, has_file, missing_file, parse_table, path_in, read_table
-from accgate.records import READINGS
+from accgate.records import READINGS, Ids
 from accgate.result import EngineInfo
 
+SHORT = 16  # letters of a reply that others may give too
 LARGEST = sys.float_info.max  # JSON can spell a whole number that no float holds
 
 
@@ -88,13 +89,16 @@ class RecordedEngine:
         if self._rows:
             return
         rows: dict[_Key, _Row | str] = {}
+        texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
         largest = 0.0
         for line, content in read_table(self.path):
             id_, repeat, row = self._row(line, content)
             key = _key(id_, repeat)
             if key in rows:
                 raise self._fault(line, f"id {id_!r} (repeat {repeat}) comes twice; keep one line")
-            rows[key] = row.reply if row.reply is not None and row == _Row(row.reply, None, None) else row
+            rows[key] = row
+            if row.reply is not None and row == _Row(row.reply, None, None):
+                rows[key] = texts.setdefault(row.reply, row.reply) if len(row.reply) < SHORT else row.reply
             largest = max(largest, 0.0 if row.score is None else row.score)
         if not rows:
             raise BadInput(f"{self.path}: holds no records")
@@ -183,12 +187,13 @@ class RecordedEngine:
 
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        recorded = {_id(key) for key in self._rows}
-        return [id_ for id_ in wanted if id_ not in recorded]
+        missing = [id_ for id_ in wanted if id_ not in self._rows]
+        others = {_id(key) for key in self._rows} if missing else ()  # there may be later repeats alone
+        return [id_ for id_ in missing if id_ not in others]
 
-    def unknown_ids(self, ids: Container[str]) -> list[str]:
-        """Recorded ids that are not among the ids of samples."""
-        return [id_ for id_ in dict.fromkeys(map(_id, self._rows)) if id_ not in ids]
+    def unknown_ids(self, datasets: Iterable[Ids]) -> list[str]:
+        """Recorded ids that are in none of these datasets."""
+        return [*dict.fromkeys(Ids(map(_id, self._rows)).without(*datasets))]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.reading import is_beyond_unread
 from accgate.planning import Check
-from accgate.records import Record
+from accgate.records import Record, RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
@@ -51,8 +51,8 @@ def first_samples(check: Check, part: Task) -> FirstSamples | None:
     """The rule by which a shard asks what the whole check is expected to need; None where that is not known."""
     if check.expected_n_healthy is None:
         return None
-    first = {sample.id for sample in check.task.samples[: math.ceil(ROOM * check.expected_n_healthy)]}
-    return FirstSamples(sum(sample.id in first for sample in part.samples), check.repeats)
+    first = check.task.samples.ids[: math.ceil(ROOM * check.expected_n_healthy)]
+    return FirstSamples(int((first.places(part.samples.ids) >= 0).sum()), check.repeats)
 
 
 class Prefix:
@@ -69,18 +69,18 @@ class Prefix:
     def __init__(
         self,
         stop_rule: StopRule,
-        records: Sequence[Record | None],
+        records: RecordLog,
         assignment: Assignment,
         concurrency: int,
         others: Others | None = None,
     ) -> None:
         self._stop_rule, self._records, self._repeats = stop_rule, records, assignment.repeats
         self._max_unread, self._others = assignment.max_unread, others
-        self._whole = (assignment.task if others is None else others.whole).samples
-        self._total = len(self._whole) * self._repeats
-        own = {} if others is None else {sample.id: number for number, sample in enumerate(assignment.task.samples)}
-        self._own = [own.get(sample.id) for sample in self._whole] if own else []  # of each of the whole, in this part
-        self._numbers: Sequence[int] = range(len(self._whole))
+        self._ids = (assignment.task if others is None else others.whole).samples.ids
+        self._total = len(self._ids) * self._repeats
+        own = {} if others is None else {id_: number for number, id_ in enumerate(assignment.task.samples.ids)}
+        self._own = [own.get(id_) for id_ in self._ids] if own else []  # of each of the whole, in this part
+        self._numbers: Sequence[int] = range(len(self._ids))
         if others is not None:
             self._numbers = [number for number, part in enumerate(self._own) if part is not None]
         self._longest_step = max(1, concurrency // 4)
@@ -100,13 +100,16 @@ class Prefix:
 
     def _at(self, place: int) -> Record | None:
         """The record at a place of the whole order."""
-        if self._others is None:
-            return self._records[place]
         number, repeat = divmod(place, self._repeats)
         own = self._own[number] if self._own else None
-        if own is not None:
-            return self._records[own * self._repeats + repeat]
-        return self._others.record((self._whole[number].id, repeat))
+        if self._others is None or own is not None:
+            at = place if own is None else own * self._repeats + repeat
+            return self._records[at] if self._records.has(at) else None
+        return self._others.record((self._ids[number], repeat))
+
+    def _is_there(self, place: int) -> bool:
+        """Whether a place of the whole order has its record."""
+        return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
     def limit(self) -> float:
@@ -125,14 +128,16 @@ class Prefix:
         """Whether what is finished now decides."""
         if self._others is not None:
             self._others.refresh()
-        while self._finished < self._total and self._at(self._finished) is not None:
+        while self._finished < self._total and self._is_there(self._finished):
             self._finished += 1
         samples = self._finished // self._repeats
         all_there = self._finished == self._total
         if all_there or samples < self._used + self._step():
             return False
         self._used = samples
-        prefix = [record for place in range(samples * self._repeats) if (record := self._at(place)) is not None]
+        prefix: Sequence[Record] = self._records[: samples * self._repeats]
+        if self._others is not None:
+            prefix = [record for place in range(samples * self._repeats) if (record := self._at(place)) is not None]
         if len(prefix) < samples * self._repeats:  # another part was begun anew
             self._finished = self._used = 0
             return False
@@ -158,9 +163,9 @@ class Places:
     Never so few are in flight that the engine is idle: the fewest is `FULL`, or a quarter of its `concurrency`.
     """
 
-    def __init__(self, records: Sequence[Record | None], prefix: Prefix | None, concurrency: int) -> None:
+    def __init__(self, records: RecordLog, prefix: Prefix | None, concurrency: int) -> None:
         self._fewest, self._in_flight = max(FULL, concurrency // 4), 0
-        self._open = (place for place, record in enumerate(records) if record is None)
+        self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
         self._freed = asyncio.Event()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from accgate.records import Record
+from accgate.records import Record, failed_of
 from accgate.tasks import Sample, Task
 
 
@@ -85,17 +85,17 @@ class Evaluation:
     the records were not kept of an earlier run, and took `seconds`.
     """
 
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     complete: bool
     stopped: bool = False
-    beyond: tuple[Record, ...] = ()
+    beyond: Sequence[Record] = ()
     asked: int = 0
     seconds: float | None = None
 
     @property
-    def failed(self) -> tuple[Record, ...]:
+    def failed(self) -> Sequence[Record]:
         """Records without a score."""
-        return tuple(record for record in self.records if record.score is None)
+        return failed_of(self.records)
 
 
 class Observer(Protocol):

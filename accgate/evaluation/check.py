@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from accgate.engines import Engine, useful_in_flight
 from accgate.errors import writing
 from accgate.evaluation.ahead import Others, Places, Prefix
@@ -19,7 +21,9 @@ from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
     MEASURED,
     STOPPED,
+    Ids,
     Record,
+    RecordLog,
     RecordPaths,
     RecordWriter,
     write_gzip_lines,
@@ -57,7 +61,7 @@ async def evaluate(
     task = assignment.task
     settings_file = _write_start(engine, assignment, paths, earlier)
     writer = RecordWriter(paths.records, earlier)
-    records = _in_order(assignment, earlier)
+    records = _log(assignment, paths, earlier, writer.starts)
     failed, unread, attacked = 0, sum(each.is_unread for each in earlier), sum(e.attacked_unread for e in earlier)
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
@@ -78,11 +82,9 @@ async def evaluate(
             had_learned = thoughts.unopened
             record = await ask(engine, assignment, sample, repeat, clock, scoring, thoughts)
             settings_file.update()  # before a record that it is of
-            writer.append(record)
-            records[place] = record
-            if thoughts.unopened and not had_learned and _reread(assignment, records):
-                writer.rewrite(each for each in records if each is not None)
-                unread = sum(each.is_unread for each in records if each is not None and each is not record)
+            records.put(place, record, writer.append(record))
+            if thoughts.unopened and not had_learned and _reread(assignment, records, writer):
+                unread = int(records.figures.unread.sum()) - record.is_unread
             failed += record.score is None
             unread, attacked = unread + record.is_unread, attacked + record.attacked_unread
             observer.finished(record)
@@ -103,16 +105,16 @@ async def evaluate(
         observer.ended()
         seconds = clock() - began
         await asyncio.shield(prompts)
-    finished = [record for record in records if record is not None]
+    finished = records.present
     used = prefix.used if prefix is not None and decided.is_set() else None
     nothing_left = used is not None or assignment.is_unread(unread, attacked)
     _write_end(settings_file.settings(), paths, finished, len(earlier), seconds, ended=nothing_left)
     interrupted = used is None and stop.requested and len(finished) < assignment.total
     return Evaluation(
-        tuple(finished[:used]),
+        finished[:used],
         complete=not is_lost() and not interrupted,
         stopped=used is not None,
-        beyond=() if used is None else tuple(finished[used:]),
+        beyond=() if used is None else finished[used:],
         asked=len(finished) - len(earlier),
         seconds=seconds,
     )
@@ -139,37 +141,41 @@ def _write_prompts(assignment: Assignment, paths: RecordPaths) -> None:
 def _write_end(
     settings: dict[str, Any],
     paths: RecordPaths,
-    finished: Sequence[Record],
+    finished: RecordLog,
     earlier: int,
     seconds: float,
     *,
     ended: bool,
 ) -> None:
     """Note how long the new records took, and whether there is nothing to go on with though some are missing."""
-    if not any(record.cached for record in finished):  # a cached reply took no time
+    if not finished.figures.cached:  # a cached reply took no time
         settings[MEASURED] = {"records": len(finished) - earlier, "seconds": round(seconds, 6)}
     if ended:  # decided, or the extraction is to be corrected first
-        settings[STOPPED] = sum(record.score is not None for record in finished)
+        settings[STOPPED] = int((~finished.figures.failed).sum())
     with writing(paths.settings):
         write_settings(paths, settings)
 
 
-def _reread(assignment: Assignment, records: list[Record | None]) -> bool:
+def _reread(assignment: Assignment, records: RecordLog, writer: RecordWriter) -> bool:
     """Read again what was read before it showed that the prompt opens thoughts; whether that changed any."""
-    again = [None if record is None else reread(assignment, record) for record in records]
-    changed = any(new is not old for new, old in zip(again, records, strict=True))
-    records[:] = again
-    return changed
+    places, before = records.places(), list(records.present)
+    again = [reread(assignment, record) for record in before]
+    if all(new is old for new, old in zip(again, before, strict=True)):
+        return False
+    writer.rewrite(again)
+    for place, record, start in zip(places.tolist(), again, writer.starts, strict=True):
+        records.put(place, record, start)
+    return True
 
 
-def _in_order(assignment: Assignment, earlier: Sequence[Record]) -> list[Record | None]:
-    """A place for each record in the fixed order, those of an earlier run included."""
-    records: list[Record | None] = [None] * assignment.total
-    if earlier:
-        place = {sample.id: number * assignment.repeats for number, sample in enumerate(assignment.task.samples)}
-        for record in earlier:
-            records[place[record.id] + record.repeat] = record
-    return records
+def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], starts: Sequence[int]) -> RecordLog:
+    """A place for each record in the fixed order; those of an earlier run begin at these bytes of the file."""
+    ids, repeats = assignment.task.samples.ids, assignment.repeats
+    log = RecordLog(paths.records, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
+    own = Ids(record.id for record in earlier)
+    for number, record, start in zip(ids.places(own).tolist(), earlier, starts, strict=True):
+        log.put(number * repeats + record.repeat, record, start)
+    return log
 
 
 async def _until_decided(

@@ -17,6 +17,7 @@ from accgate.records import (
     NOT_COMPARED,
     SERVED,
     STOPPED,
+    Ids,
     Record,
     RecordPaths,
     Scores,
@@ -87,7 +88,7 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
     """
     low, high = task.metric.lowest, task.metric.highest
     points = [math.nan if record.score is None else record.score for record in records]
-    scores = Scores(tuple(record.id for record in records), np.array(points, dtype=np.float64)[:, None])
+    scores = Scores(Ids(record.id for record in records), np.array(points, dtype=np.float64)[:, None])
     fix = f"these are the bounds of {task.metric.name}, so the file was changed: delete it, and run again"
     check_bounds(scores, low, high, str(paths.records), fix)
 

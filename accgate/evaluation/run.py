@@ -211,7 +211,7 @@ def refuse_unknown_ids(checks: Sequence[Check]) -> None:
         datasets = [check.task.dataset_ids for check in checks if check.model == name]
         if recording is None or None in datasets:
             continue
-        unknown = recording.unknown_ids(frozenset().union(*(ids for ids in datasets if ids is not None)))
+        unknown = recording.unknown_ids([ids for ids in datasets if ids is not None])
         if unknown:
             raise BadInput(
                 f"model {name}: {len(unknown)} recorded samples belong to no task of it: {some_of(unknown)}; "
@@ -227,7 +227,7 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     recording = recording_of(engine)
     if recording is None:
         return None
-    missing = recording.missing_ids(sample.id for sample in task.samples)
+    missing = recording.missing_ids(task.samples.ids)
     if not missing:
         return None
     count = len(task.samples)

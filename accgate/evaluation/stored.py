@@ -12,10 +12,10 @@ from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
 from accgate.planning import Check
-from accgate.records import NOT_COMPARED, Record, RecordPaths, order_key, paths_of, read_records, settings_of_run
+from accgate.records import NOT_COMPARED, Record, RecordPaths, paths_of, read_records, settings_of_run
 from accgate.references import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
-from accgate.tasks import Sample
+from accgate.tasks import Sample, Samples
 from accgate.text import some_of
 
 StopRuleOf = Callable[[Check], Callable[[Sequence[Record]], bool] | None]
@@ -85,7 +85,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
             "set num_samples"
         )
     fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
-    ordered = sorted(samples.values(), key=lambda sample: order_key(seed, sample.id, sample.cluster))
+    ordered = Samples(samples.values()).in_order(seed)
     return replace(check, task=replace(task.of(ordered), fingerprint=fingerprint))
 
 
@@ -93,7 +93,7 @@ def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: 
     """The check with its records; where some are missing that it needs, with that reason instead."""
     records = {record.key: record for record in read_records(paths.records)}
     check_points(list(records.values()), check.task, paths)
-    keys = [(sample.id, repeat) for sample in check.task.samples for repeat in range(check.repeats)]
+    keys = [(id_, repeat) for id_ in check.task.samples.ids for repeat in range(check.repeats)]
     if unknown := sorted({id_ for id_, _ in records.keys() - set(keys)}):
         raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
     present = [records[key] for key in keys if key in records]

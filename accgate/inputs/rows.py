@@ -91,13 +91,7 @@ def _by_json(text: str, path: Path, number: int) -> Any:
 
 def _csv(path: Path) -> Iterator[tuple[int, Row]]:
     raw = read_plain(path, TABLE)
-    try:
-        text = raw.decode().removeprefix(BOM)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text") from error
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    del raw, text
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), strict=True)
     try:
         header = next(reader, [])
         for cells in reader:
@@ -106,8 +100,20 @@ def _csv(path: Path) -> Iterator[tuple[int, Row]]:
                 raise BadInput(f"{path}:{reader.line_num}: {counts}; is the file cut off?")
             if cells:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
+    except UnicodeDecodeError:
+        raise _not_utf8(path, raw) from None
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: is not CSV ({error})") from error
+
+
+def _not_utf8(path: Path, raw: bytes) -> BadInput:
+    """The error about a file that is not UTF-8, with the first line that is not."""
+    line = 1
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+    return BadInput(f"{path}:{line}: is not UTF-8; save the file as UTF-8 text")
 
 
 def id_of(row: Mapping[str, Any], path: Path, line: int) -> str:

@@ -290,7 +290,7 @@ def _plan_check(
             missing_note(config, model, draft.baseline, source.name),
         )
     test = draft.test
-    if test == "unconditional" and settings.test == "auto" and any(each.cluster is not None for each in task.samples):
+    if test == "unconditional" and settings.test == "auto" and task.samples.names("cluster") is not None:
         test = "paired"
     check = Check(
         model=model.name,
@@ -376,7 +376,7 @@ def _refuse_out_of_range(
 
 def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
     """The reference, of which recorded scores are those of the task's samples."""
-    return reference.take([sample.id for sample in task.samples]) if isinstance(reference, Scores) else reference
+    return reference.take(task.samples.ids) if isinstance(reference, Scores) else reference
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:

@@ -184,7 +184,7 @@ def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
         elif needed > len(task.samples):
             needs = "may need" if sizing.test in SEQUENTIAL_TESTS else "needs"
             notes.append(f"detecting {drop} {needs} {needed:,} samples; this check has {len(task.samples):,}")
-    clusters = {sample.cluster for sample in task.samples if sample.cluster is not None}
+    clusters = set(task.samples.names("cluster") or ()) - {None}
     if clusters and len(clusters) < FEWEST_CLUSTERS and sizing.test in SEQUENTIAL_TESTS:
         notes.append(f"{len(clusters)} clusters: no early stop with under {FEWEST_CLUSTERS}")
     return tuple(notes)

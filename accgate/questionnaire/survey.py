@@ -13,7 +13,7 @@ from accgate.errors import BadInput, exit_code, worst
 from accgate.questionnaire.key import Key
 from accgate.questionnaire.ratings import Ratings, by_answer, missing_of
 from accgate.questionnaire.wording import Item
-from accgate.records import Floats, Scores, codes_of
+from accgate.records import Floats, Ids, Scores, codes_of
 from accgate.result import Result
 from accgate.stats import Correction, krippendorff_alpha
 from accgate.text import some_of
@@ -154,7 +154,7 @@ def _sides(key: Key, item: Item, levels: Floats) -> tuple[Scores, Scores]:
             f"nobody rated both sides by {item.id!r} in {len(nobody)} of {len(ids)} questions: {some_of(nobody)}"
         )
     means = [np.where(both, side, 0.0).sum(axis=0) / both.sum(axis=0) for side in (reference, candidate)]
-    return Scores(tuple(ids), means[0][:, None]), Scores(tuple(ids), means[1][:, None])
+    return Scores(Ids(ids), means[0][:, None]), Scores(Ids(ids), means[1][:, None])
 
 
 def _clusters(key: Key) -> np.ndarray[tuple[int], np.dtype[np.intp]] | None:

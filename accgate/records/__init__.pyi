@@ -1,4 +1,5 @@
 from .clusters import cluster_labels, clusters_of, codes_of
+from .figures import CUT, Figures
 from .file import (
     ENDINGS,
     READINGS,
@@ -18,8 +19,10 @@ from .file import (
     write_gzip_lines,
 )
 from .groups import groups_of, moved_groups
-from .order import order_key
-from .readings import CUT, readings_of, split_readings
+from .ids import Ids, Places
+from .log import RecordLog, failed_of, fills, lines_of, records_at
+from .order import order_key, order_of
+from .readings import readings_of, split_readings
 from .scores import (
     LARGEST,
     ROUNDING,
@@ -34,6 +37,7 @@ from .scores import (
     is_binary,
     pair_scores,
     read_scores,
+    scores_of_rows,
 )
 from .settings import (
     MEASURED,
@@ -61,8 +65,12 @@ __all__ = [
     "SERVED",
     "STOPPED",
     "Codes",
+    "Figures",
     "Floats",
+    "Ids",
+    "Places",
     "Record",
+    "RecordLog",
     "RecordPaths",
     "RecordWriter",
     "Scores",
@@ -72,23 +80,29 @@ __all__ = [
     "clusters_of",
     "codes_of",
     "collect",
+    "failed_of",
     "file_name",
+    "fills",
     "from_python",
     "groups_of",
     "in_points",
     "is_binary",
     "json_line",
+    "lines_of",
     "moved_groups",
     "new_records",
     "numbered_records",
     "order_key",
+    "order_of",
     "pair_scores",
     "paths_of",
     "read_gzip_lines",
     "read_records",
     "read_scores",
     "readings_of",
+    "records_at",
     "refuse_unwritable",
+    "scores_of_rows",
     "settings_of_run",
     "split_readings",
     "to_line",

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import urllib.parse
 import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -168,7 +169,7 @@ def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
                 if len(line) == LINE:
                     raise BadInput(f"{path}:{number}: is a line of {LINE:,} bytes or more; delete the file")
                 if line.endswith(b"\n"):
-                    yield number, _record(path, number, line)
+                    yield number, record_of_line(path, line, number)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -181,12 +182,19 @@ def new_records(path: Path, offset: int) -> tuple[list[Record], int]:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            records.append(_record(path, offset, line))
+            records.append(record_of_line(path, line, offset))
             offset += len(line)
     return records, offset
 
 
-def _record(path: Path, number: int, line: bytes) -> Record:
+def record_of_line(path: Path, line: bytes, number: int) -> Record:
+    """The record of a line of a file, of this number.
+
+    Raises
+    ------
+    BadInput
+        Where it is none, with file and line.
+    """
     try:
         record = Record(**json.loads(line, parse_constant=_no_number))
         _check_types(record)
@@ -233,16 +241,23 @@ class RecordWriter:
     """Appends records, each in one write, so that a kill tears at most the last line."""
 
     def __init__(self, path: Path, records: Iterable[Record] = ()) -> None:
-        """Start the file anew with the records of an earlier run, replacing it in one step."""
-        self._path = path
+        """Start the file anew with the records of an earlier run, replacing it in one step.
+
+        `starts` has the byte where the line of each of them begins.
+        """
+        self._path, self.starts = path, array("q")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._replaced(records)
 
     def _replaced(self, records: Iterable[Record]) -> FileIO:
         with writing(self._path):
+            starts = array("q")
             with _replacement(self._path) as file:
-                file.writelines(map(to_line, records))
+                for record in records:
+                    starts.append(file.tell())
+                    file.write(to_line(record))
+            self.starts = starts
             return self._path.open("ab", buffering=0)
 
     def rewrite(self, records: Iterable[Record]) -> None:
@@ -250,8 +265,8 @@ class RecordWriter:
         self._file.close()
         self._file = self._replaced(records)
 
-    def append(self, record: Record) -> None:
-        """Write one record.
+    def append(self, record: Record) -> int:
+        """Write one record; the byte where its line begins.
 
         Raises
         ------
@@ -264,6 +279,7 @@ class RecordWriter:
             if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
                 self._file.truncate(end)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return end
 
     def __enter__(self) -> RecordWriter:
         return self

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+import numpy as np
+
+from accgate.records.figures import KINDS, Figures
 from accgate.records.file import Record
 from accgate.verdict import Readings
-
-CUT = frozenset(
-    {"length", "max_tokens", "model_length"}
-)  # finish reasons: OpenAI's API, and what Inspect makes of them
 
 
 def readings_of(records: Sequence[Record]) -> Readings | None:
@@ -30,17 +29,10 @@ def split_readings(records: Sequence[Record]) -> tuple[Readings | None, Readings
 
     Each is held to `max_unread` alone: where few prompts are attacked, many replies that were read would hide them.
     """
-    own = [(record.reading, record.finish_reason in CUT) for record in records if record.reading is not None]
-    return _counts(own), _counts((kind, False) for record in records for kind in record.attacked_reading or () if kind)
-
-
-def _counts(replies: Iterable[tuple[str, bool]]) -> Readings | None:
-    kinds = list(replies)
-    if not kinds:
-        return None
-    return Readings(
-        replies=len(kinds),
-        unread=sum(kind != "read" for kind, _ in kinds),
-        empty=sum(kind == "empty" for kind, _ in kinds),
-        cut=sum(kind == "cut" or is_cut for kind, is_cut in kinds),
-    )
+    columns = Figures.of(records).columns
+    kinds = np.bincount(columns["reading"], minlength=len(KINDS))
+    cut = (columns["reading"] > 0) & ((columns["reading"] == KINDS.index("cut")) | columns["cut"])
+    replies, empty = int(kinds[1:].sum()), int(kinds[KINDS.index("empty")])
+    own = Readings(replies, replies - int(kinds[KINDS.index("read")]), empty, int(cut.sum()))
+    attacked = Readings(*(int(columns[f"attacked_{name}"].sum()) for name in ("replies", "unread", "empty", "cut")))
+    return own if own.replies else None, attacked if attacked.replies else None

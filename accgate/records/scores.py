@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from accgate.errors import BadInput
 from accgate.inputs import cluster_of, group_of, id_of, read_table, repeat_of, score_of
+from accgate.records.ids import Ids
 from accgate.text import some_of
 
 Floats = npt.NDArray[np.float64]
@@ -32,10 +32,14 @@ class Scores:
     has the group of each, empty where it has none, or is None where no sample has one.
     """
 
-    ids: tuple[str, ...]
+    ids: Ids
     values: Floats
     clusters: tuple[str, ...] | None = None
     groups: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Pack ids that come as another sequence."""
+        object.__setattr__(self, "ids", Ids(self.ids))
 
     @property
     def n(self) -> int:
@@ -66,18 +70,17 @@ class Scores:
         return self if factor == 1.0 else replace(self, values=self.values * factor)
 
     def take(self, ids: Sequence[str]) -> Scores:
-        """The rows of these ids, in their order; the ids must be present."""
-        if ids == self.ids:
+        """The rows of these ids, in their order; raises KeyError with one that is not there."""
+        taken = Ids(ids)
+        if taken == self.ids:
             return self
-        rows = list(map(self._row.__getitem__, ids))
+        rows = self.ids.places(taken)
+        if (rows < 0).any():
+            raise KeyError(taken[int(np.argmin(rows))])
         clusters, groups = (
             None if names is None else tuple(map(names.__getitem__, rows)) for names in (self.clusters, self.groups)
         )
-        return Scores(tuple(ids), self.values[rows], clusters, groups)
-
-    @cached_property
-    def _row(self) -> Mapping[str, int]:
-        return dict(zip(self.ids, range(self.n), strict=True))
+        return Scores(taken, self.values[rows], clusters, groups)
 
 
 def is_binary(values: Floats) -> bool:
@@ -106,20 +109,21 @@ def collect(
     """
     of = clusters or {}
     values = [nan if score is None else score for score in rows.values()]
-    return _scores_of_rows([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
+    return scores_of_rows([id_ for id_, _ in rows], values, [of.get(key) for key in rows], side)
 
 
-def _scores_of_rows(
+def scores_of_rows(
     ids: Sequence[str],
     scores: Sequence[float],
     clusters: Sequence[str | None],
     side: str,
     groups: Sequence[str | None] = (),
 ) -> Scores:
-    """Scores from rows, each of one repeat, in order of the ids' first appearance."""
-    if not ids:
+    """Scores from rows, each of one repeat, in order of the ids' first appearance; raises as `collect` does."""
+    if not len(ids):
         raise BadInput(f"{side}: holds no samples; a gate needs every expected sample")
-    distinct = tuple(dict.fromkeys(ids))
+    is_packed = isinstance(ids, Ids) and ids.are_distinct
+    distinct = ids if is_packed else list(dict.fromkeys(ids))
     rows = np.arange(len(ids))[:, None] if len(distinct) == len(ids) else _rows_of_repeats(ids, distinct, side)
     values = np.array(scores, dtype=np.float64)[rows]
     of_sample = _names_of_samples("cluster", clusters, rows, distinct, side)
@@ -129,7 +133,7 @@ def _scores_of_rows(
             f"{side}: {len(without)} of {len(distinct)} samples have no cluster: {some_of(without)}; "
             "give every sample its cluster, or none"
         )
-    return Scores(distinct, values, of_sample, _names_of_samples("group", groups, rows, distinct, side))
+    return Scores(Ids(distinct), values, of_sample, _names_of_samples("group", groups, rows, distinct, side))
 
 
 def _names_of_samples(
@@ -173,44 +177,67 @@ def read_scores(path: Path, side: str) -> Scores:
         With file and line, for a line that cannot be read, a duplicate (id, repeat), a score that is not a
         finite number; for samples without a score, and for clusters that some samples lack: which and how many.
     """
-    first_line: dict[str | tuple[str, int], int] = {}  # by id alone where repeat is 0: a million tuples take long
-    scores = array("d")
-    clusters: list[str | None] = []
-    groups: list[str | None] = []
-    names: dict[str, str] = {}  # one string a cluster or group, not one a sample
-    unscored: list[str] = []
-    for line, row in read_table(path):
-        id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
-        if type(id_) is not str or not id_:
-            id_ = id_of(row, path, line)
-        if type(repeat) is not int or repeat != 0:
-            repeat = repeat_of(row, path, line)
-        key = (id_, repeat) if repeat else id_
-        seen = first_line.setdefault(key, line)
-        if seen != line:
-            raise BadInput(
-                f"{path}:{line}: id {id_!r} (repeat {repeat}) is already on line {seen}; each sample must come once"
-            )
-        if type(score) is not float or not isfinite(score):
-            score = score_of(row, path, line)
-            if score is None:
-                unscored.append(id_)
-                score = nan
-        scores.append(score)
-        if type(cluster) is not str and cluster is not None:
-            cluster = cluster_of(row, path, line)
-        clusters.append(names.setdefault(cluster, cluster) if cluster else None)
-        group = row.get("group")
-        if type(group) is not str and group is not None:
-            group = group_of(row, path, line)
-        groups.append(names.setdefault(group, group) if group else None)
-    if unscored:
+    rows = _Rows(path)
+    ids = Ids(rows.ids())
+    rows.refuse_repeated(ids)
+    if rows.unscored:
         raise BadInput(
-            f"{path}: {len(unscored)} of {len(scores)} samples have no score: {some_of(unscored)}; "
+            f"{path}: {len(rows.unscored)} of {len(ids)} samples have no score: {some_of(rows.unscored)}; "
             "evaluate them again, or compare whole runs with `accgate run`, which brackets failed samples"
         )
-    ids = [key if isinstance(key, str) else key[0] for key in first_line]
-    return _scores_of_rows(ids, scores, clusters, f"{side} {path}", groups)
+    return scores_of_rows(ids, rows.scores, rows.clusters, f"{side} {path}", rows.groups)
+
+
+class _Rows:
+    """The rows of a file of scores, gone through once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.scores, self.repeats, self.lines = array("d"), array("q"), array("q")
+        self.clusters: list[str | None] = []
+        self.groups: list[str | None] = []
+        self.unscored: list[str] = []
+
+    def ids(self) -> Iterator[str]:
+        """Take in the rows; their ids."""
+        path, names = self._path, dict[str, str]()  # one string a cluster or group, not one a sample
+        for line, row in read_table(path):
+            id_, repeat, score, cluster = row.get("id"), row.get("repeat", 0), row.get("score"), row.get("cluster")
+            if type(id_) is not str or not id_:
+                id_ = id_of(row, path, line)
+            if type(repeat) is not int or repeat != 0:
+                repeat = repeat_of(row, path, line)
+            if type(score) is not float or not isfinite(score):
+                score = score_of(row, path, line)
+                if score is None:
+                    self.unscored.append(id_)
+                    score = nan
+            self.lines.append(line)
+            self.repeats.append(repeat)
+            self.scores.append(score)
+            if type(cluster) is not str and cluster is not None:
+                cluster = cluster_of(row, path, line)
+            self.clusters.append(names.setdefault(cluster, cluster) if cluster else None)
+            group = row.get("group")
+            if type(group) is not str and group is not None:
+                group = group_of(row, path, line)
+            self.groups.append(names.setdefault(group, group) if group else None)
+            yield id_
+
+    def refuse_repeated(self, ids: Ids) -> None:
+        """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
+        repeats = np.array(self.repeats)
+        by_repeat = np.argsort(repeats, kind="stable")
+        order = by_repeat[ids.take(by_repeat).by_text]
+        sorted_ids, sorted_repeats = ids.take(order), repeats[order]
+        again = np.flatnonzero(sorted_ids.are_repeated & (sorted_repeats[1:] == sorted_repeats[:-1]))
+        if len(again):
+            at = again[np.argmin(order[again + 1])]
+            first, second = order[at], order[at + 1]
+            raise BadInput(
+                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {repeats[second]}) stands already on "
+                f"line {self.lines[first]}; each sample must come once"
+            )
 
 
 def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str) -> Scores:
@@ -240,7 +267,7 @@ def from_python(data: Mapping[Any, float] | Sequence[float] | Floats, side: str)
     broken = [ids[i] for i in np.flatnonzero(~np.isfinite(values))]
     if broken:
         raise BadInput(f"{side}: {len(broken)} of {len(ids)} samples have no finite score: {some_of(broken)}")
-    return Scores(ids, values[:, None])
+    return Scores(Ids(ids), values[:, None])
 
 
 def in_points(
@@ -342,12 +369,10 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
         Unless both hold the same ids; says how many are missing and how many are extra. Where both have clusters,
         unless these are the same.
     """
-    try:
-        taken = reference.take(candidate.ids)
-    except KeyError:
-        raise _other_samples(reference, candidate) from None
-    if taken is not reference and len(set(candidate.ids)) < reference.n:
+    rows = reference.ids.places(candidate.ids)
+    if (rows < 0).any() or len(np.unique(rows)) < reference.n:
         raise _other_samples(reference, candidate)
+    taken = reference.take(candidate.ids)
     if taken.clusters is None or candidate.clusters is None or taken.clusters == candidate.clusters:
         return taken
     both = zip(candidate.ids, taken.clusters, candidate.clusters, strict=True)
@@ -359,12 +384,8 @@ def pair_scores(reference: Scores, candidate: Scores) -> Scores:
 
 
 def _other_samples(reference: Scores, candidate: Scores) -> BadInput:
-    reference_ids, candidate_ids = set(reference.ids), set(candidate.ids)
-    missing = [id_ for id_ in reference.ids if id_ not in candidate_ids]
-    extra = [id_ for id_ in candidate.ids if id_ not in reference_ids]
-    faults = [
-        f"{len(reference_ids & candidate_ids)} of the reference's {len(reference_ids)} samples are in the candidate"
-    ]
+    missing, extra = reference.ids.without(candidate.ids), candidate.ids.without(reference.ids)
+    faults = [f"{reference.n - len(missing)} of the reference's {reference.n} samples are in the candidate"]
     if missing:
         faults.append(f"{len(missing)} missing from the candidate: {some_of(missing)}")
     if extra:

@@ -179,8 +179,8 @@ def _change(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
 
     More or fewer samples do not matter, as where a plan has changed: those that both have are compared.
     """
-    first, new = set(anchor.scores.ids), set(scores.ids)
-    if not is_rescored(anchor.about.fingerprint, about.fingerprint) and (first <= new or new <= first):
+    lost, new = anchor.scores.ids.without(scores.ids), scores.ids.without(anchor.scores.ids)
+    if not is_rescored(anchor.about.fingerprint, about.fingerprint) and not (lost and new):
         return None
     return f"{' and '.join(changed_parts(anchor.about.fingerprint, about.fingerprint)) or 'the samples'} changed"
 
@@ -202,8 +202,7 @@ class _Pairs:
 
 
 def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
-    anchored, values = set(anchor.scores.ids), scores.means()
-    shared = np.array([id_ in anchored for id_ in scores.ids])
+    values, shared = scores.means(), anchor.scores.ids.places(scores.ids) >= 0
     rows = np.flatnonzero(shared & ~np.isnan(values))
     left_out = {"are not in the anchor": ~shared, "have no score": shared & np.isnan(values)}
     reasons = tuple(
@@ -211,7 +210,7 @@ def _pairs(anchor: Anchor, scores: Scores, codes: Codes | None) -> _Pairs:
         for why, rows in left_out.items()
         if rows.any()
     )
-    before = anchor.scores.take([scores.ids[row] for row in rows]).values
+    before = anchor.scores.take(scores.ids.take(rows)).values
     return _Pairs(before, scores.values[rows], None if codes is None else codes[rows], reasons)
 
 

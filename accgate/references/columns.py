@@ -9,7 +9,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs import read_table, repeat_of, score_of
-from accgate.records import Record
+from accgate.records import Figures, Record, fills
 
 TEXTS = ("cluster", "group", "label")
 NUMBERS = ("confidence", "attacked")
@@ -20,8 +20,9 @@ COST_COLUMNS = ("completion_tokens", "seconds")
 def columns_of(records: Sequence[Record], *, answers: bool) -> list[str]:
     """The columns that some record fills; `answers` adds answer and target. Of tokens seconds go with them."""
     columns = (*TEXTS, *NUMBERS, *(ANSWERS if answers else ()))
-    filled = [name for name in columns if any(getattr(record, name) is not None for record in records)]
-    return [*filled, *COST_COLUMNS] if any(record.completion_tokens for record in records) else filled
+    filled = [name for name in columns if fills(records, name)]
+    has_costs = bool((Figures.of(records).columns["completion_tokens"] > 0).any())
+    return [*filled, *COST_COLUMNS] if has_costs else filled
 
 
 def value_of(record: Record, column: str) -> Any:

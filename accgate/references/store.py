@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +17,13 @@ from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults
 from accgate.inputs import Number, Text, Texts, Whole, parse_table_of, read_plain, read_toml
 from accgate.records import (
+    Figures,
     Record,
+    RecordLog,
     Scores,
     collect,
     file_name,
+    fills,
     moved_groups,
     read_gzip_lines,
     read_scores,
@@ -261,9 +263,8 @@ def mismatch(reference: Reference, task: Task) -> str | None:
     """
     if reference.scores is None:
         return None
-    recorded_ids = set(reference.scores.ids)
-    ids = [sample.id for sample in task.samples]
-    unknown = [id_ for id_ in ids if id_ not in recorded_ids]
+    ids = task.samples.ids
+    unknown = ids.without(reference.scores.ids)
     recorded = reference.about.fingerprint
     changed = changed_parts(recorded, task.fingerprint)
     since = f"since the reference was recorded on {reference.about.date or 'an unknown date'}"
@@ -285,7 +286,7 @@ def _lost_samples(reference: Reference, task: Task, since: str) -> str | None:
     assert reference.scores is not None
     if task.dataset_ids is None:
         return None
-    lost = [id_ for id_ in reference.scores.ids if id_ not in task.dataset_ids]
+    lost = reference.scores.ids.without(task.dataset_ids)
     if not lost:
         return None
     return (
@@ -333,25 +334,25 @@ def scores_of(records: Sequence[Record], task: Task) -> Scores:
         return scores
     clusters = {record.key: record.cluster for record in records}
     scores = collect({record.key: record.score for record in records}, "the run", clusters)
-    present = set(scores.ids)
-    missing = [sample.id for sample in task.samples if sample.id not in present]
-    if missing:
+    if missing := task.samples.ids.without(scores.ids):
         raise BadInput(f"the run lacks {len(missing)} of {len(task.samples)} samples: {some_of(missing)}")
-    return scores.take([sample.id for sample in task.samples])
+    return scores.take(task.samples.ids)
 
 
 def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
-    """Scores of records that are all there in the order, without clusters, as a run leaves them; None of others."""
-    count, samples = len(records), task.samples
-    repeats = count // len(samples) if samples else 0
-    if not repeats or count != repeats * len(samples):
+    """Scores of records that are all there in the order, as a run leaves them; None of others."""
+    count, ids = len(records), task.samples.ids
+    repeats = count // len(ids) if ids else 0
+    if not repeats or count != repeats * len(ids):
         return None
-    for number, record in enumerate(records):
-        at, repeat = divmod(number, repeats)
-        if record.id != samples[at].id or record.repeat != repeat or record.cluster:
-            return None
-    values = np.fromiter((math.nan if r.score is None else r.score for r in records), dtype=np.float64, count=count)
-    return Scores(tuple(sample.id for sample in samples), values.reshape(len(samples), repeats))
+    figures, clusters = Figures.of(records), task.samples.names("cluster")
+    in_order = (figures.columns["repeat"].reshape(len(ids), repeats) == np.arange(repeats)).all()
+    if not in_order or any(figures.ids[repeat::repeats] != ids for repeat in range(repeats)):
+        return None
+    if fills(records, "cluster") if clusters is None else not (isinstance(records, RecordLog) and all(clusters)):
+        return None  # records of other files may say another cluster than the dataset
+    names = None if clusters is None else tuple(name for name in clusters if name)
+    return Scores(ids, np.array(figures.columns["score"]).reshape(len(ids), repeats), names)
 
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:

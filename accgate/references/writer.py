@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,18 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.inputs import read_toml
 from accgate.records import (
+    Figures,
+    Places,
     Record,
     Scores,
-    collect,
+    fills,
     json_line,
+    lines_of,
     read_gzip_lines,
     readings_of,
+    records_at,
+    scores_of_rows,
     split_readings,
-    to_line,
     write_atomically,
     write_gzip_lines,
 )
@@ -43,8 +47,6 @@ from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import some_of
 from accgate.verdict import Readings
-
-Answer = tuple[str, int, "str | None"]  # id, repeat, reply
 
 
 def figures_of(scores: Scores) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def write_reference(
     anchor = keep_anchor(store, about, scores)
     digests = _run_digests(records, runs)
     about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs=runs, runs_sha256=digests)
-    _store(path, about, records, _replies(records) if replies else None, answers=answers)
+    _store(path, about, records, records if replies else (), answers=answers)
     return path
 
 
@@ -111,8 +113,8 @@ def reference_to_extend(store: Path, model: str, variant: Mapping[str, Any], tas
     if is_rescored(recorded, now):
         changed = " and ".join(changed_parts(recorded, now))
         raise BadInput(f"{path}: {changed} changed since {reference.about.date or 'it was recorded'}; {fix}")
-    recorded_ids, ids = set(reference.scores.ids), {sample.id for sample in task.samples}
-    extra, lacking = sorted(ids - recorded_ids), sorted(recorded_ids - ids)
+    recorded_ids, ids = reference.scores.ids, task.samples.ids
+    extra, lacking = sorted(ids.without(recorded_ids)), sorted(recorded_ids.without(ids))
     faults = []
     if extra:
         faults.append(f"{len(extra)} are not in the reference: {some_of(extra)}")
@@ -183,10 +185,9 @@ def add_runs(
         anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
     )
-    stored_replies = [
-        (row["id"], row.get("repeat", 0), row["reply"]) for row in read_gzip_lines(reference.replies_path, "reply")
-    ]
-    _store(path, about, pooled, [*stored_replies, *(_replies(added) if replies else ())], answers=answers)
+    said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
+    earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]
+    _store(path, about, pooled, [*earlier, *(added if replies else ())], answers=answers)
     return path
 
 
@@ -229,31 +230,28 @@ def _both(old: str, new: str) -> str:
 
 def _scores(records: Sequence[Record], side: str) -> Scores:
     """The records' scores, of which none may be missing."""
-    failed = [record.id for record in records if record.score is None]
-    if failed:
+    figures = Figures.of(records)
+    if figures.failed.any():
+        failed = list(figures.take(np.flatnonzero(figures.failed)).ids)
         raise BadInput(
             f"{len(failed)} of {len(records)} samples have no score: {some_of(failed)}; a reference needs all"
         )
-    clusters = {record.key: record.cluster for record in records if record.cluster is not None}
-    return collect({record.key: record.score for record in records}, side, clusters)
-
-
-def _replies(records: Sequence[Record]) -> list[Answer]:
-    return [(record.id, record.repeat, record.reply) for record in records]
+    clusters = [record.cluster for record in records] if fills(records, "cluster") else ()
+    return scores_of_rows(figures.ids, figures.columns["score"], clusters, side)
 
 
 def _store(
-    path: Path, about: ReferenceFile, records: Sequence[Record], replies: list[Answer] | None, *, answers: bool
+    path: Path, about: ReferenceFile, records: Sequence[Record], replies: Sequence[Record], *, answers: bool
 ) -> None:
-    """Write a reference's scores, the sidecar of replies or none, and last the TOML that vouches for the scores."""
-    content = _csv(sorted(records, key=lambda record: record.key), answers=answers)
+    """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
+    content = _csv(records, answers=answers)
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path.with_suffix(".scores.csv"), content)
     sidecar = path.with_suffix(".replies.jsonl.gz")
-    if replies:
-        replies.sort(key=lambda answer: answer[:2])
-        write_gzip_lines(sidecar, ({"id": i, "repeat": repeat, "reply": reply} for i, repeat, reply in replies))
+    if len(replies):
+        each = records_at(replies, _by_key(replies))
+        write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
     else:
         sidecar.unlink(missing_ok=True)
     write_toml(path, row)
@@ -280,31 +278,44 @@ def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:
 
 def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     present = columns_of(records, answers=answers)
-    text = io.StringIO()
+    content = io.BytesIO()
+    text = io.TextIOWrapper(content, "utf-8", newline="", write_through=False)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "repeat", "score", *present])
-    for record in records:
+    for record in records_at(records, _by_key(records)):
         assert record.score is not None
         score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
         writer.writerow([record.id, record.repeat, score, *(cell(value_of(record, name)) for name in present)])
-    return text.getvalue().encode()
+    text.flush()
+    return content.getvalue()
+
+
+def _by_key(records: Sequence[Record]) -> Places:
+    """The places of records by id, and of the same id by repeat."""
+    figures = Figures.of(records)
+    by_repeat = np.argsort(figures.columns["repeat"], kind="stable")
+    return by_repeat[figures.ids.take(by_repeat).by_text]
 
 
 def _run_digests(records: Sequence[Record], runs: int) -> tuple[str, ...]:
     """A digest of the records of each run, which differs between runs of the same scores: seconds and replies count."""
-    repeats = (1 + max(record.repeat for record in records)) // runs
-    digests = []
-    for run in range(runs):
-        own = [record for record in records if record.repeat // repeats == run]
-        if run:
-            own = [replace(record, repeat=record.repeat - run * repeats) for record in own]
-        sha256 = hashlib.sha256()
-        for record in sorted(own, key=_line_order):  # as their lines would be, of which a million fill memory
-            sha256.update(to_line(record))
-        digests.append(sha256.hexdigest())
-    return tuple(digests)
+    repeat = Figures.of(records).columns["repeat"]
+    repeats = (1 + int(repeat.max())) // runs
+    return tuple(_digest_of(records, np.flatnonzero(repeat // repeats == run), run * repeats) for run in range(runs))
 
 
-def _line_order(record: Record) -> bytes:
-    """The beginning of a record's line, up to the comma after its repeat."""
-    return json_line({"id": record.id, "repeat": record.repeat})[:-2] + b","
+def _digest_of(records: Sequence[Record], places: Places, first: int) -> str:
+    """The digest of the records of one run, in the order of their lines, with their repeats counted from its first."""
+    figures, sha256 = Figures.of(records).take(places), hashlib.sha256()
+
+    def keys() -> Iterator[bytes]:  # the beginning of each line, up to the comma after its repeat
+        for id_, repeat in zip(figures.ids, map(int, figures.columns["repeat"]), strict=True):
+            yield json_line({"id": id_, "repeat": repeat - first})[:-2] + b","
+
+    longest = max(map(len, keys()))
+    own = records_at(records, places[np.argsort(np.fromiter(keys(), f"S{longest}", len(places)), kind="stable")])
+    if first:
+        own = [replace(record, repeat=record.repeat - first) for record in own]
+    for line in lines_of(own):
+        sha256.update(line)
+    return sha256.hexdigest()

@@ -110,8 +110,8 @@ def generator_names() -> tuple[str, ...]:
     return tuple(sorted(_GENERATORS))
 
 
-def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | None = None) -> list[Row]:
-    """The rows of a generated task; `seed` and `count` serve where the options do not set them.
+def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | None = None) -> Iterator[Row]:
+    """The rows, one by one, of a generated task; `seed` and `count` serve where the options do not set them.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def generate(name: str, options: Mapping[str, Any], *, seed: int, count: int | N
         When the options cannot give that many rows.
     """
     defaults = {"seed": seed} if count is None else {"seed": seed, "count": count}
-    return list(_GENERATORS[name](**{**defaults, **options}))
+    return _GENERATORS[name](**{**defaults, **options})
 
 
 def check_options(name: str, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

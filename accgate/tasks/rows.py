@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,11 @@ class Source:
         return self.dataset is not None or self.rows is not None
 
 
-def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence[Row]]:
-    """The dataset's rows and the solved examples.
+def rows_of(definition: Definition, source: Source) -> tuple[Iterable[Row], Sequence[Row]]:
+    """The dataset's rows, to be gone through once, and the solved examples.
+
+    Of several subsets all rows are there at once: what is asked depends on which they are of. Others are read one by
+    one, and what is wrong with one is raised where it is reached.
 
     Raises
     ------
@@ -68,10 +72,12 @@ def rows_of(definition: Definition, source: Source) -> tuple[list[Row], Sequence
     parameters = {**definition.content.dataset.parameters, **source.options}
     rows = rows if condition is None else _rows_where(definition, rows, condition, parameters)
     join = definition.content.dataset.join
-    return rows if join is None or source.is_given else _joined(definition, rows, join), examples
+    rows = rows if join is None or source.is_given else _joined(definition, rows, join)
+    by_subset = definition.content.dataset.subsets or definition.content.columns.group == SUBSET
+    return list(rows) if by_subset else rows, examples
 
 
-def _joined(definition: Definition, rows: Sequence[Row], join: Join) -> list[Row]:
+def _joined(definition: Definition, rows: Iterable[Row], join: Join) -> Iterator[Row]:
     """The rows with the columns of their partners in a second source; a column of both keeps the first's value."""
     if join.file is not None:
         others = read_rows(definition.folder / join.file)
@@ -81,13 +87,11 @@ def _joined(definition: Definition, rows: Sequence[Row], join: Join) -> list[Row
     for each in others:
         if partners.setdefault(_join_key(definition, each, join.on), each) is not each:
             raise definition.fault(("dataset", "join", "on"), f"is {join.on!r}; two rows of it have {each[join.on]!r}")
-    result = []
     for row in rows:
         partner = partners.get(_join_key(definition, row, join.on))
         if partner is None:
             raise definition.fault(("dataset", "join"), f"has no row whose {join.on} is {row[join.on]!r}")
-        result.append({**partner, **row})
-    return result
+        yield {**partner, **row}
 
 
 def _join_key(definition: Definition, row: Row, column: str) -> str:
@@ -122,7 +126,7 @@ def with_subset(definition: Definition, source: Source) -> Definition:
     return replace(definition, content=replace(definition.content, dataset=chosen))
 
 
-def examples_by_subset(definition: Definition, rows: Sequence[Row], examples: Sequence[Row]) -> ExamplesOf:
+def examples_by_subset(definition: Definition, rows: Iterable[Row], examples: Sequence[Row]) -> ExamplesOf:
     """The solved examples that a row's prompt sees: of several subsets those of its own, where they name theirs.
 
     Raises
@@ -162,32 +166,32 @@ def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any])
 
 
 def _rows_where(
-    definition: Definition, rows: Sequence[Row], condition: str, parameters: Mapping[str, Any]
-) -> list[Row]:
+    definition: Definition, rows: Iterable[Row], condition: str, parameters: Mapping[str, Any]
+) -> Iterator[Row]:
     """The rows for which the condition renders to anything but nothing, False or 0."""
-    selected = []
+    number = selected = 0
     for number, row in enumerate(rows, 1):
         try:
             holds = render(condition, row, (), parameters).strip() not in NOTHING
         except CannotRender as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
         if holds:
-            selected.append(row)
+            selected += 1
+            yield row
     if not selected:
         values = ", ".join(f"{key} = {value}" for key, value in parameters.items())
         window = f" with {values}" if values else ""
-        raise definition.fault(("dataset", "where"), f"leaves none of the {len(rows)} rows{window}")
-    return selected
+        raise definition.fault(("dataset", "where"), f"leaves none of the {number} rows{window}")
 
 
-def _rows(definition: Definition, source: Source, examples: Sequence[Row]) -> list[Row]:
+def _rows(definition: Definition, source: Source, examples: Sequence[Row]) -> Iterable[Row]:
     dataset = definition.content.dataset
     if source.rows is not None:
-        return list(source.rows)
+        return source.rows
     if source.dataset is not None:
-        return read_rows(source.dataset, dataset.path)
+        return _file_rows(source.dataset, dataset.path)
     if dataset.file is not None:
-        return read_rows(definition.folder / dataset.file, dataset.path)
+        return _file_rows(definition.folder / dataset.file, dataset.path)
     if dataset.hub is not None:
         return _hub_rows(definition, dataset.split)
     assert dataset.generator is not None
@@ -209,20 +213,20 @@ def _hub_rows(definition: Definition, split: str) -> list[Row]:
     return rows
 
 
-def _generated_rows(definition: Definition, generator: str, source: Source, examples: Sequence[Row]) -> list[Row]:
+def _generated_rows(definition: Definition, generator: str, source: Source, examples: Sequence[Row]) -> Iterable[Row]:
     merged = {**definition.content.dataset.options, **source.options}
     if source.count is not None:
         merged.setdefault("count", source.count)
     if examples and "count" in merged:  # a solved example must not be asked again
         wanted = merged["count"]
         rows = _generate(generator, {**merged, "count": wanted + len(examples)}, source)
-        return [row for row in rows if row not in examples][:wanted]
-    return [row for row in _generate(generator, merged, source) if row not in examples]
+        return islice((row for row in rows if row not in examples), wanted)
+    return (row for row in _generate(generator, merged, source) if row not in examples)
 
 
-def _generate(generator: str, options: Mapping[str, Any], source: Source) -> list[Row]:
+def _generate(generator: str, options: Mapping[str, Any], source: Source) -> Iterator[Row]:
     try:
-        return generate(generator, options, seed=source.seed)
+        yield from generate(generator, options, seed=source.seed)
     except CannotGenerate as error:
         key: Key = ("options",) if source.options else ()
         raise KeyFaults((key, str(error))) from error
@@ -262,7 +266,7 @@ def _example_rows(definition: Definition, source: Source) -> Sequence[Row]:
         return _hub_rows(definition, few_shot.split)
     if few_shot.count and dataset.generator is not None:
         options = {**dataset.options, **source.options, "count": few_shot.count, "seed": -1 - source.seed}
-        return _generate(dataset.generator, options, source)
+        return list(_generate(dataset.generator, options, source))
     if few_shot.count:
         raise definition.fault(("few_shot", "count"), "has no source; give examples, file or split")
     return ()
@@ -276,15 +280,22 @@ def read_rows(path: Path, key: str | None = None) -> list[Row]:
     BadInput
         With file and line, for a file that cannot be read or holds no rows.
     """
+    return list(_file_rows(path, key))
+
+
+def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
+    """The rows of a file, one by one."""
     ending = path.suffix.lower()
     plain_size(path, MOST)
+    row = None
     if ending == ".parquet":
-        rows = list(_parquet(path))
+        rows: Iterable[Row] = _parquet(path)
     else:
-        rows = _json(path, key) if ending == ".json" else [row for _, row in read_table(path)]
-    if not rows:
+        rows = _json(path, key) if ending == ".json" else (row for _, row in read_table(path))
+    for row in rows:
+        yield row
+    if row is None:
         raise BadInput(f"{path}: holds no rows; a task needs at least one")
-    return rows
 
 
 def _json(path: Path, key: str | None) -> list[Row]:

@@ -8,7 +8,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -78,19 +78,19 @@ def sample_id(task: str, prompt: str, target: str, occurrence: int) -> str:
 
 
 def samples_of(
-    name: str, definition: Definition, rows: Sequence[Row], examples_of: Callable[[Row], Sequence[Row]], folder: Path
-) -> list[Sample]:
+    name: str, definition: Definition, rows: Iterable[Row], examples_of: Callable[[Row], Sequence[Row]], folder: Path
+) -> Iterator[Sample]:
     """A sample for each row, in their order, with the solved examples for it; images are looked for in `folder`.
 
-    A task with `columns.group = "subset"` whose rows are of one subset alone has no groups.
+    A task with `columns.group = "subset"`, whose `rows` are a list, has no groups where they are of one subset alone.
 
     Raises
     ------
     BadInput
         With the row's number, for templates that fail on it.
     """
-    seen: Counter[str] = Counter()  # identical rows, by the id of the first
-    few_shot, samples, content = definition.content.few_shot, [], definition.content
+    seen = _Seen()
+    few_shot, content = definition.content.few_shot, definition.content
     draws: dict[str | None, Random] = {}  # of each subset, row by row, as lm-evaluation-harness draws
     if content.columns.group == SUBSET and not any(SUBSET in row for row in rows):
         content = replace(content, columns=replace(content.columns, group=None))
@@ -100,15 +100,29 @@ def samples_of(
             draw = draws.setdefault(row.get(SUBSET) if content.dataset.subsets else None, Random(few_shot.seed))
             shots = draw.sample(shots, few_shot.count or 0)
         try:
-            samples.append(_sample(name, content, row, shots, folder, seen))
+            sample = _sample(name, content, row, shots, folder, seen)
         except (CannotRender, UnicodeEncodeError) as error:
             raise BadInput(f"{definition.path}: row {number} of the dataset: {error}") from error
-    return samples
+        yield sample
 
 
-def _sample(
-    name: str, content: DefinitionFile, row: Row, examples: Sequence[Row], folder: Path, seen: Counter[str]
-) -> Sample:
+class _Seen:
+    """The rows so far, by the id of the first that is like it."""
+
+    def __init__(self) -> None:
+        self._first: set[int] = set()  # numbers, which take two thirds of the memory of texts
+        self._again: Counter[str] = Counter()
+
+    def count(self, id_: str) -> int:
+        """Count a row; how many like it came before."""
+        if (number := int(id_, 16)) not in self._first:
+            self._first.add(number)
+            return 0
+        self._again[id_] += 1
+        return self._again[id_]
+
+
+def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row], folder: Path, seen: _Seen) -> Sample:
     options = () if content.choices is None else options_of(content.choices, row, examples)
     names = _names(content, options)
     question = _question(content, row, examples, names)
@@ -130,10 +144,9 @@ def _sample(
     if options and target not in [option.label for option in options]:
         raise CannotRender(f"the target {target!r} is none of the labels {[option.label for option in options]}")
     prompt = (f"{system}\n\n{text}" if system else text) + _digests(images)
-    id_ = first = sample_id(name, prompt, target, 0)
-    if seen[first]:
-        id_ = sample_id(name, prompt, target, seen[first])
-    seen[first] += 1
+    id_ = sample_id(name, prompt, target, 0)
+    if occurrence := seen.count(id_):
+        id_ = sample_id(name, prompt, target, occurrence)
     variants = tuple(_attack(each, content, row, examples, names, question, id_) for each in content.attack)
     return Sample(
         id_, prompt, user, system, target, **columns, options=options, images=images, attacked=variants, rubric=rubric,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,14 @@ from typing import Any
 from accgate.errors import KeyFaults
 from accgate.inputs import Row
 from accgate.metrics import CALLS, READING, Metric, code_digest, helpers_digest, with_tools
-from accgate.records import order_key
+from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
 from accgate.tasks.library import former_task, library_file
 from accgate.tasks.parts import part_definitions, parts_of
 from accgate.tasks.rows import Source, examples_by_subset, rows_of, with_subset
 from accgate.tasks.sample import Sample, samples_of
+from accgate.tasks.samples import Samples
 from accgate.tasks.schema import (
     AttackFile,
     Choices,
@@ -34,6 +35,7 @@ from accgate.tasks.schema import (
 from accgate.tasks.tools import calls_answer, parse_reply
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
+NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Task:
     """
 
     name: str
-    samples: tuple[Sample, ...]
+    samples: Samples
     metric: Metric
     extract: Extract
     mode: Mode
@@ -57,7 +59,7 @@ class Task:
     max_tokens: int
     fingerprint: Mapping[str, str]
     chance: float | None = None
-    dataset_ids: frozenset[str] | None = None
+    dataset_ids: Ids | None = None
     several: bool = False
     has_tools: bool = False
     tool_choice: str | Mapping[str, Any] | None = None
@@ -72,10 +74,14 @@ class Task:
     reasoning: ReasoningUse = "strip"
     parts: Mapping[str, Task] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Pack samples that come as another sequence."""
+        object.__setattr__(self, "samples", Samples(self.samples))
+
     @property
     def is_unread(self) -> bool:
         """Whether only the number of samples is known (`stored_task`)."""
-        return any(not sample.id for sample in self.samples)
+        return "" in self.samples.ids
 
     @property
     def by_likelihood(self) -> bool:
@@ -97,8 +103,8 @@ class Task:
     @cached_property
     def groups(self) -> Mapping[str, str] | None:
         """The group of each sample by its id, empty where it has none; None where no sample has one."""
-        groups = {sample.id: sample.group or "" for sample in self.samples}
-        return groups if any(groups.values()) else None
+        names = self.samples.names("group") or ()
+        return {id_: name or "" for id_, name in zip(self.samples.ids, names, strict=True)} if any(names) else None
 
     def part_of(self, sample: Sample) -> Task:
         """The task that asks, reads and scores a sample: this one, unless it is joined."""
@@ -144,9 +150,9 @@ class Task:
         """The same task with the first n samples of the order: the random subset, the same everywhere."""
         return self.of(self.samples[:n])
 
-    def of(self, samples: Sequence[Sample]) -> Task:
+    def of(self, samples: Iterable[Sample]) -> Task:
         """The same task with only these samples."""
-        return replace(self, samples=tuple(samples))
+        return replace(self, samples=Samples(samples))
 
 
 def load_task(
@@ -190,37 +196,40 @@ def build_task(
     if content.dataset.parts:
         return _joined_task(name, definition, source, mode, loaded=loaded)
     rows, examples = rows_of(definition, source)
-    folder = definition.folder if source.dataset is None else source.dataset.parent
-    samples = samples_of(name, definition, rows, examples_by_subset(definition, rows, examples), folder)
+    folder, digest = definition.folder if source.dataset is None else source.dataset.parent, _Digest()
+    examples_of = examples_by_subset(definition, rows, examples)
+    shown = rows if isinstance(rows, list) else digest.of(rows)
+    samples = Samples(samples_of(name, definition, shown, examples_of, folder))
     mode = mode or content.mode
     _refuse_mode(content, mode)
     return _task(
         name,
         definition,
         definition.metric(loaded=loaded),
-        _ordered(samples, source.seed),
+        samples.in_order(source.seed),
         mode,
-        _fingerprint(definition, rows, examples, mode),
-        dataset_ids=None if content.dataset.generator else frozenset(sample.id for sample in samples),
+        _fingerprint(definition, _hash(rows) if isinstance(rows, list) else digest.value, examples, mode),
+        dataset_ids=None if content.dataset.generator else samples.ids,
     )
 
 
 def _joined_task(name: str, definition: Definition, source: Source, mode: Mode | None, *, loaded: bool) -> Task:
     if mode is not None:
         raise KeyFaults((("mode",), f"is {mode!r}, but each part of the task has its own; leave mode out"))
-    parts, samples = {}, []
-    for key, (own, rows) in parts_of(definition, source).items():
-        part = build_task(f"{name}/{key}", own, rows, loaded=loaded)
-        parts[key] = part.of(())
-        samples += [replace(sample, group=key, part=key) for sample in part.samples]
+    own = {
+        key: build_task(f"{name}/{key}", part, rows, loaded=loaded)
+        for key, (part, rows) in parts_of(definition, source).items()
+    }
+    parts = {key: part.of(()) for key, part in own.items()}
+    samples = Samples(replace(sample, group=key, part=key) for key, part in own.items() for sample in part.samples)
     task = _task(
         name,
         definition,
         definition.metric(),
-        _ordered(samples, source.seed),
+        samples.in_order(source.seed),
         definition.content.mode,
         _joined({**_part_fingerprints(definition), **{key: part.fingerprint for key, part in parts.items()}}),
-        dataset_ids=frozenset(sample.id for sample in samples),
+        dataset_ids=samples.ids,
     )
     return replace(task, parts=parts)
 
@@ -234,7 +243,7 @@ def _joined(fingerprints: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def _part_fingerprints(definition: Definition) -> dict[str, dict[str, str]]:
     """The fingerprints of all parts, as they are without rows."""
     own = part_definitions(definition)
-    return {key: _fingerprint(part, (), (), part.content.mode) for key, part in own.items()}
+    return {key: _fingerprint(part, NO_ROWS, (), part.content.mode) for key, part in own.items()}
 
 
 def _refuse_mode(content: DefinitionFile, mode: Mode) -> None:
@@ -243,7 +252,7 @@ def _refuse_mode(content: DefinitionFile, mode: Mode) -> None:
 
 
 def stored_task(
-    name: str, definition: Definition, samples: Sequence[Sample], recorded: Mapping[str, str], *, seed: int
+    name: str, definition: Definition, samples: Iterable[Sample], recorded: Mapping[str, str], *, seed: int
 ) -> Task:
     """The task of samples that a reference keeps: of each its id and columns, without prompt and target.
 
@@ -257,27 +266,23 @@ def stored_task(
         own.pop("dataset")
         fingerprint |= {WORDING: own.pop("prompt"), **own}
     metric = definition.metric(loaded=False)
-    return _task(name, definition, metric, _ordered(samples, seed), definition.content.mode, fingerprint)
+    return _task(name, definition, metric, Samples(samples).in_order(seed), definition.content.mode, fingerprint)
 
 
 def _stored_fingerprint(definition: Definition) -> dict[str, str]:
     if not definition.content.dataset.parts:
-        return _fingerprint(definition, (), (), definition.content.mode)
+        return _fingerprint(definition, NO_ROWS, (), definition.content.mode)
     return _joined(_part_fingerprints(definition))
-
-
-def _ordered(samples: Sequence[Sample], seed: int) -> tuple[Sample, ...]:
-    return tuple(sorted(samples, key=lambda sample: order_key(seed, sample.id, sample.cluster)))
 
 
 def _task(
     name: str,
     definition: Definition,
     metric: Metric,
-    samples: tuple[Sample, ...],
+    samples: Samples,
     mode: Mode,
     fingerprint: Mapping[str, str],
-    dataset_ids: frozenset[str] | None = None,
+    dataset_ids: Ids | None = None,
 ) -> Task:
     content = definition.content
     return Task(
@@ -306,8 +311,8 @@ def _task(
     )
 
 
-def _fingerprint(definition: Definition, rows: Sequence[Row], examples: Sequence[Row], mode: Mode) -> dict[str, str]:
-    """First 16 hex digits of SHA-256 for dataset, prompt, extract, metric and reply.
+def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], mode: Mode) -> dict[str, str]:
+    """First 16 hex digits of SHA-256 for prompt, extract, metric and reply, beside that of the `dataset`.
 
     A key that a definition does not set leaves the hashes as they are, so that references outlive new keys.
     """
@@ -325,7 +330,6 @@ def _fingerprint(definition: Definition, rows: Sequence[Row], examples: Sequence
     letters = _reads_letters(content) and "letters of 2026"  # a change of by_letter's rules gets another name here
     said = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
-        "dataset": rows,
         "prompt": [
             content.prompt,
             content.system,
@@ -351,11 +355,36 @@ def _fingerprint(definition: Definition, rows: Sequence[Row], examples: Sequence
     }
     if own is not None and (helpers := helpers_digest(content.metric, definition.folder)) is not None:
         parts["code"] = helpers
-    return {key: _hash(part) for key, part in parts.items()}
+    return {"dataset": dataset, **{key: _hash(part) for key, part in parts.items()}}
 
 
 def _hash(part: Any) -> str:
-    return hashlib.sha256(json.dumps(part, sort_keys=True, default=_plain).encode()).hexdigest()[:16]
+    return hashlib.sha256(_json(part).encode()).hexdigest()[:16]
+
+
+class _Digest:
+    """The hash of rows that are gone through one by one: that of their list."""
+
+    def __init__(self) -> None:
+        self._sha256, self._between = hashlib.sha256(b"["), b""
+
+    def of(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows; each counts once the next is asked for."""
+        for row in rows:
+            yield row
+            self._sha256.update(self._between + _json(row).encode())
+            self._between = b", "
+
+    @property
+    def value(self) -> str:
+        """The hash of those that were gone through."""
+        whole = self._sha256.copy()
+        whole.update(b"]")
+        return whole.hexdigest()[:16]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=_plain)
 
 
 def _form(extract: Extract) -> list[Any]:

@@ -171,7 +171,7 @@ class _Search:
 
     def _find_lost(self, place: int) -> list[str]:
         """Ask the bad commit in the fixed order until enough answers are lost."""
-        ids = [sample.id for sample in self.check.task.samples]
+        ids = list(self.check.task.samples.ids)
         before = reference_scores(self.check)
 
         def lost_ids(scores: Scored) -> list[str]:
@@ -308,4 +308,4 @@ def _lost_in(run: Path, check: Check) -> list[str]:
     result = read_result(run / NAME)
     lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == (check.model, check.task.name)
             for id_ in verdict.flips}  # fmt: skip
-    return [sample.id for sample in check.task.samples if sample.id in lost]
+    return [id_ for id_ in check.task.samples.ids if id_ in lost]

@@ -116,7 +116,7 @@ class _Task:
     def can_stop(self) -> bool:
         """Whether the task may be decided before all its samples are asked."""
         check, _ = self.pair
-        clusters = {sample.cluster for sample in check.task.samples if sample.cluster is not None}
+        clusters = set(check.task.samples.names("cluster") or ()) - {None}
         return check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
 
     def compare(self, out: Path, observer: Observer) -> Comparison:

@@ -46,7 +46,7 @@ def loss_of(
     check = _check_of(config, rules, verdict)
     _refuse_other_settings(check, run)
     lost = set(verdict.flips)
-    ids = tuple(sample.id for sample in check.task.samples if sample.id in lost)
+    ids = tuple(id_ for id_ in check.task.samples.ids if id_ in lost)
     return Loss(check, verdict, ids, result.engines.get(check.model))
 
 
@@ -76,7 +76,7 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
         )
     if check.recorded is None:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
-    known = {sample.id for sample in check.task.samples}
+    known = set(check.task.samples.ids)
     if unknown := [id_ for id_ in verdict.flips if id_ not in known]:
         raise BadInput(
             f"{verdict.model} / {verdict.task}: {len(unknown)} lost samples are not in the task any more; the dataset "

@@ -222,7 +222,7 @@ class _Search:
     def _parts(self) -> list[list[str]]:
         """The lost answers, and others for trials that these cannot decide; each in the fixed order."""
         those = set(self.lost)
-        others = [sample.id for sample in self.check.task.samples if sample.id not in those]
+        others = [id_ for id_ in self.check.task.samples.ids if id_ not in those]
         return [list(self.lost[:ENOUGH]), others[: max(BEYOND * len(self.lost), AT_LEAST)]]
 
     def _part(self, out: Path, ids: Sequence[str]) -> None:

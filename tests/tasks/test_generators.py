@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accgate.tasks import generators
 from accgate.tasks.filler import CannotGenerate
-from accgate.tasks.generators import OPERATIONS, check_options, generate, generator_names
+from accgate.tasks.generators import OPERATIONS, check_options, generator_names
 from tests.cases import each
 
 SEEDS = st.integers(-(2**63), 2**63 - 1)
+
+
+def generate(*arguments: Any, **options: Any) -> list[dict[str, Any]]:
+    return list(generators.generate(*arguments, **options))
 
 
 def words(text: str) -> int:

@@ -19,7 +19,7 @@ NAMES = ("ruler_niah", "ruler_vt", "ruler_cwe", "ruler_fwe")
 
 
 def rows_of(name: str, count: int = 5, **options: Any) -> list[dict[str, Any]]:
-    return generate(name, {"count": count, **options}, seed=7)
+    return list(generate(name, {"count": count, **options}, seed=7))
 
 
 def test_texts_are_as_long_as_asked_for_with_room_for_the_reply() -> None:

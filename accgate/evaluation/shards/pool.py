@@ -68,7 +68,7 @@ class Pool:
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         """(id, repeat) of every record of the finished check, in the fixed order."""
-        return tuple((sample.id, r) for sample in self.check.task.samples for r in range(self.check.repeats))
+        return tuple((id_, r) for id_ in self.check.task.samples.ids for r in range(self.check.repeats))
 
     @cached_property
     def records(self) -> Mapping[Key, Record]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.tasks import Sample, Task
+from accgate.tasks import Samples, Task
 
 
 @dataclass(frozen=True, order=True)
@@ -31,7 +31,7 @@ class Shard:
 
         The beginnings of all shards together are thus a beginning of the order.
         """
-        return task.of([s for s, unit in zip(task.samples, units(task.samples), strict=True) if self.holds(unit)])
+        return task.of(task.samples.take([n for n, unit in enumerate(units(task.samples)) if self.holds(unit)]))
 
     def holds(self, unit: int) -> bool:
         """Whether a sample or cluster, by its number in the order from 0, is in this shard."""
@@ -58,14 +58,17 @@ def parse_shard(text: str) -> Shard:
     return shard
 
 
-def units(samples: Sequence[Sample]) -> list[int]:
+def units(samples: Samples) -> Sequence[int]:
     """The number of each sample's cluster in the order, from 0; without clusters, of the sample."""
+    clusters = samples.names("cluster")
+    if clusters is None:
+        return range(len(samples))
     seen: dict[tuple[str, str], int] = {}
-    keys = [("id", s.id) if s.cluster is None else ("cluster", s.cluster) for s in samples]
-    return [seen.setdefault(key, len(seen)) for key in keys]
+    pairs = zip(samples.ids, clusters, strict=True)
+    return [seen.setdefault(("id", id_) if name is None else ("cluster", name), len(seen)) for id_, name in pairs]
 
 
 def samples_digest(task: Task) -> dict[str, Any]:
     """What tells the samples of two plans apart: how many, and a digest of their ids in the order."""
-    text = "\0".join(sample.id for sample in task.samples)
+    text = "\0".join(task.samples.ids)
     return {"samples": len(task.samples), "sha256": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from accgate.decision import Evidence
 from accgate.design import Design
-from accgate.records import Record, Scores, codes_of, is_binary, order_key, paths_of, read_gzip_lines, read_records
+from accgate.records import Ids, Record, Scores, codes_of, is_binary, order_key, paths_of, read_gzip_lines, read_records
 
 if TYPE_CHECKING:
     from accgate.stats import TestName
@@ -49,8 +49,8 @@ class Sides:
             return "samples failed"
         assert verdict.test is not None
         return Evidence(
-            candidate=Scores(self.ids, self.candidate[:, None]),
-            reference=Scores(self.ids, self.reference[:, None]),
+            candidate=Scores(Ids(self.ids), self.candidate[:, None]),
+            reference=Scores(Ids(self.ids), self.reference[:, None]),
             design=Design(
                 test=cast("TestName", verdict.test),
                 alpha=verdict.alpha,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from accgate.inputs import parse_table
 from accgate.metrics import Metric
-from accgate.records import order_key
 from accgate.tasks.definition import Definition
 from accgate.tasks.sample import Sample
+from accgate.tasks.samples import Samples
 from accgate.tasks.schema import Dataset, DefinitionFile, Extract, ReasoningUse
 from accgate.tasks.task import Task
 
@@ -80,11 +80,10 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     """The samples of a loaded task in the fixed order."""
     documents = {sample.id: sample for sample in task.samples}
     several = len({sample.task for sample in task.samples}) > 1
-    samples = [
+    samples = Samples(
         Sample(sample.id, sample.prompt, sample.prompt, "", sample.target, group=sample.task if several else None)
         for sample in task.samples
-    ]
-    samples.sort(key=lambda sample: order_key(seed, sample.id))
+    )
     bounded = task.scale == 100.0  # fractions of lm-eval's
     metric = Metric(
         f"{METRIC}{task.metric}",
@@ -96,14 +95,14 @@ def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse
     )
     return HarnessTask(
         name=name,
-        samples=tuple(samples),
+        samples=samples.in_order(seed),
         metric=metric,
         extract=Extract(),
         mode="completion",
         stop=(),
         max_tokens=max(request.max_tokens for sample in task.samples for request in sample.requests),
         fingerprint=task.fingerprint if reasoning == "strip" else {**task.fingerprint, "reasoning": reasoning},
-        dataset_ids=frozenset(documents),
+        dataset_ids=samples.ids,
         lm_eval=task,
         documents=documents,
         reasoning=reasoning,

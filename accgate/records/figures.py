@@ -1,0 +1,114 @@
+"""The figures of many records as arrays: what verdicts are made of, without answers and replies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.records.file import READINGS, Record
+from accgate.records.ids import Ids, Places
+
+CUT = frozenset(
+    {"length", "max_tokens", "model_length"}
+)  # finish reasons: OpenAI's API, and what Inspect makes of them
+KINDS = (None, *READINGS)
+MOST = 2**31 - 1  # tokens, in a column
+COLUMNS = np.dtype(
+    [
+        ("repeat", "i4"),
+        ("score", "f8"),  # points; NaN where the sample failed
+        ("seconds", "f8"),  # NaN where nobody measured them, as of a reply that was kept of an earlier run
+        ("prompt_tokens", "i4"),  # -1 where nobody counted them
+        ("completion_tokens", "i4"),
+        ("reading", "i1"),  # place in KINDS
+        ("cut", "?"),  # whether the reply was cut off at max_tokens
+        ("cached", "?"),
+        ("attacked_replies", "i2"),  # replies to attacked prompts of which a reading is known
+        ("attacked_unread", "i2"),
+        ("attacked_empty", "i2"),
+        ("attacked_cut", "i2"),
+    ]
+)
+
+
+def row_of(record: Record) -> tuple[float | int | bool, ...]:
+    """The figures of one record, as `COLUMNS` has them."""
+    attacked = [kind for kind in record.attacked_reading or () if kind]
+    return (
+        record.repeat,
+        math.nan if record.score is None else record.score,
+        record.seconds if record.seconds > 0.0 and not record.cached else math.nan,
+        -1 if record.prompt_tokens is None else min(record.prompt_tokens, MOST),
+        _completion_tokens(record),
+        KINDS.index(record.reading),
+        record.finish_reason in CUT,
+        bool(record.cached),
+        len(attacked),
+        len(attacked) - attacked.count("read"),
+        attacked.count("empty"),
+        attacked.count("cut"),
+    )
+
+
+def _completion_tokens(record: Record) -> int:
+    """-1 where nobody counted them: servers that do not say 0 for a text, too."""
+    count = record.completion_tokens
+    return -1 if count is None or (not count and record.reply) else min(count, MOST)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The ids of records and their figures, each of shape (n,); `columns` is structured, as `COLUMNS` says."""
+
+    ids: Ids
+    columns: npt.NDArray[np.void]
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Figures:
+        """Those of any records, which are gone through once."""
+        own = getattr(records, "figures", None)
+        if isinstance(own, Figures):
+            return own
+        ids: list[str] = []
+
+        def rows() -> Iterable[tuple[float | int | bool, ...]]:
+            for record in records:
+                ids.append(record.id)
+                yield row_of(record)
+
+        columns = np.fromiter(rows(), dtype=COLUMNS)
+        return cls(Ids(ids), columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def take(self, places: Places | slice) -> Figures:
+        """Those at these places."""
+        ids = self.ids[places] if isinstance(places, slice) else self.ids.take(places)
+        return Figures(ids, self.columns[places])
+
+    @property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """Which have no score."""
+        failed: npt.NDArray[np.bool_] = np.isnan(self.columns["score"])
+        return failed
+
+    @property
+    def unread(self) -> npt.NDArray[np.bool_]:
+        """Of which the reply held no answer."""
+        unread: npt.NDArray[np.bool_] = self.columns["reading"] > KINDS.index("read")
+        return unread
+
+    @property
+    def cached(self) -> int:
+        """How many replies were kept of an earlier run."""
+        return int(self.columns["cached"].sum())
+
+    def tokens(self, name: str) -> int:
+        """The tokens of this column that were paid for: those of replies that were not kept."""
+        column = self.columns[name]
+        return int(column[~self.columns["cached"] & (column > 0)].sum())

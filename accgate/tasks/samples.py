@@ -1,0 +1,183 @@
+"""The samples of a task in little memory: their texts packed, each made a `Sample` where it is needed."""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from accgate.records import Ids, order_of
+from accgate.tasks.sample import Sample
+
+Name = Literal["cluster", "group", "label", "part"]
+NAMES: tuple[Name, ...] = ("cluster", "group", "label", "part")
+OTHERS = ("options", "images", "attacked", "rubric", "program", "cases", "messages", "tools")
+
+
+class Samples(Sequence[Sample]):
+    """Samples in an order; a slice, or some of them in another order, shares the packed texts.
+
+    A sample of a short question takes 100 bytes and not 500. It comes as a new, equal object each time: columns of
+    all samples are read from `ids` and `names`.
+
+    Examples
+    --------
+    >>> samples = Samples([Sample("a", "1 + 1", "1 + 1", "", "2"), Sample("b", "Sum: 2 + 2", "2 + 2", "Sum:", "4")])
+    >>> samples[1].user, samples[:1].ids == ["a"], samples.names("group") is None
+    ('2 + 2', True, True)
+    """
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        own = samples if isinstance(samples, Samples) else None
+        self._packed: _Packed = _Packed(samples) if own is None else own._packed
+        self._numbers: npt.NDArray[np.int32] = (
+            np.arange(len(self._packed), dtype=np.int32) if own is None else own._numbers
+        )
+
+    def _of(self, numbers: npt.NDArray[np.int32]) -> Samples:
+        some = Samples.__new__(Samples)
+        some._packed, some._numbers = self._packed, numbers
+        return some
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+    @overload
+    def __getitem__(self, place: slice) -> Samples: ...
+    def __getitem__(self, place: int | slice) -> Sample | Samples:
+        """One sample, or those of a slice."""
+        if isinstance(place, slice):
+            return self._of(self._numbers[place])
+        return self._packed.sample(int(self._numbers[place]))
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._packed.sample, map(int, self._numbers))  # not tolist(): a million numbers are 40 MB
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Samples) and other._packed is self._packed and other._numbers is self._numbers:
+            return True
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} samples>"
+
+    def take(self, places: npt.ArrayLike) -> Samples:
+        """The samples at these places, in their order."""
+        return self._of(self._numbers[np.asarray(places, dtype=np.intp)])
+
+    def in_order(self, seed: int) -> Samples:
+        """The samples in the fixed order of this seed."""
+        return self.take(order_of(seed, self.ids, self.names("cluster")))
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The id of each."""
+        return self._packed.ids.take(self._numbers)
+
+    def names(self, name: Name) -> list[str | None] | None:
+        """The cluster, group, label or part of each; None where none of them has one."""
+        if (column := self._packed.names.get(name)) is None:
+            return None
+        names = [column[number] for number in map(int, self._numbers)]
+        return None if all(name is None for name in names) else names
+
+
+class _Packed:
+    """The samples as they came: their texts in one buffer, what few samples have beside it.
+
+    Of a prompt that begins as an earlier one does, as with the same solved examples, only the rest is there.
+    """
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._texts, self._ends = bytearray(), array("Q", [0])
+        self._others: dict[int, tuple[Any, ...]] = {}
+        self.names: dict[str, list[str | None]] = {}
+        self._whole = 0, ""  # the latest prompt that is there whole, and its number
+        self.ids = Ids(self._taken(samples))
+
+    def _taken(self, samples: Iterable[Sample]) -> Iterator[str]:
+        """Take in samples; their ids."""
+        one: dict[str, str] = {}  # text of each name
+        for number, sample in enumerate(samples):
+            self._texts += marshal.dumps((*self._prompt(number, sample.prompt), *_parts(sample), sample.target))
+            self._ends.append(len(self._texts))
+            for name in NAMES:
+                text = getattr(sample, name) if name != "part" else sample.part or None
+                if text is not None or name in self.names:
+                    column = self.names.setdefault(name, [None] * number)
+                    column.append(None if text is None else one.setdefault(text, text))
+            others = tuple(getattr(sample, name) for name in OTHERS)
+            if any(others):
+                self._others[number] = others
+            yield sample.id
+
+    def _prompt(self, number: int, prompt: str) -> tuple[int, int, str]:
+        """The number of a prompt that begins alike, so many letters of it, and the rest."""
+        whole, start = self._whole
+        shared = _shared(start, prompt)
+        if 2 * shared < len(prompt):
+            self._whole = number, prompt
+            return number, 0, prompt
+        return whole, shared, prompt[shared:]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def _read(self, number: int) -> Any:
+        return marshal.loads(self._texts[self._ends[number] : self._ends[number + 1]])
+
+    def sample(self, number: int) -> Sample:
+        """One sample, made anew."""
+        whole, shared, prompt, user, system, target = self._read(number)
+        if shared:
+            if whole != (latest := self._whole)[0]:
+                self._whole = latest = whole, self._read(whole)[2]
+            prompt = latest[1][:shared] + prompt
+        if type(system) is int:
+            system = prompt[:system]
+        if type(user) is int:
+            start = len(system) + 2 if system else 0
+            user = prompt[start : start + user]
+        names = [None if (column := self.names.get(name)) is None else column[number] for name in NAMES]
+        cluster, group, label, part = names if self.names else (None, None, None, None)
+        columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
+        if (others := self._others.get(number)) is None:
+            return Sample(*columns, part=part or "")
+        return Sample(*columns, *others, part=part or "")
+
+
+def _parts(sample: Sample) -> tuple[str | int, str | int]:
+    """User and system; their lengths, where they are parts of the prompt."""
+    prompt, user, system = sample.prompt, sample.user, sample.system
+    start = len(system) + 2 if system else 0
+    return (
+        len(user) if prompt.startswith(user, start) else user,
+        len(system) if prompt.startswith(system) else system,
+    )
+
+
+def _shared(left: str, right: str) -> int:
+    """Letters with which both begin.
+
+    >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
+    (10, 0, 2)
+    """
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left.startswith(right[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
