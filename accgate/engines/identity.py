@@ -47,6 +47,7 @@ class Identity:
         self._model: str | None = None
         self._fingerprints: dict[str, None] = {}  # in the order of their first reply
         self._listed: Mapping[str, str] = {}
+        self.revision = 0  # grows with all that is learned
 
     def check(self, served: Served, place: str) -> None:
         """Take a reply's word for who gave it; `place` names the server.
@@ -60,6 +61,7 @@ class Identity:
             if self._model is not None:
                 raise _change_fault(place, MODEL, self._model, served.model)
             self._model = served.model
+            self.revision += 1
         mark = served.fingerprint
         if mark is None or mark in self._fingerprints:
             return
@@ -70,6 +72,7 @@ class Identity:
             (before,) = self._fingerprints
             raise _change_fault(place, FINGERPRINT, before, mark, _balancer_note(before, mark))
         self._fingerprints[mark] = None
+        self.revision += 1
 
     def join(self, settings: Mapping[str, Any]) -> None:
         """Take what another process, which asks for the same model, was answered by, as its `settings` have it.
@@ -88,10 +91,12 @@ class Identity:
         self._model = self._model or model
         self._fingerprints.update(dict.fromkeys(new))
         self._listed = self._listed or dict(settings.get(LISTED, {}))
+        self.revision += 1
 
     def see(self, listed: Mapping[str, str]) -> None:
         """Take what the first server says of its model."""
         self._listed = dict(listed)
+        self.revision += 1
 
     def expect(self, earlier: Mapping[str, Any], where: str) -> None:
         """Start from what answered an earlier part of the run, as `settings` recorded it.
@@ -115,6 +120,7 @@ class Identity:
             self._fingerprints[mark] = None
         if not self._listed and isinstance(listed, Mapping):
             self._listed = dict(listed)
+        self.revision += 1
 
     def settings(self) -> dict[str, Any]:
         """What is known so far, as the settings beside records keep it; several fingerprints as a list."""

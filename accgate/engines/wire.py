@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from accgate.engines.base import Reply, Request
 from accgate.text import clip
 
@@ -21,17 +23,16 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
         body |= _chat(request)
     else:
         body["prompt"] = f"{request.system}\n\n{request.prompt}" if request.system else request.prompt
-    optional = {
-        "top_p": request.top_p,
-        "top_k": request.top_k,
-        "seed": request.seed,
-        "stop": list(request.stop) or None,
-    }
-    body.update((key, value) for key, value in optional.items() if value is not None)
+    for key, value in (("top_p", request.top_p), ("top_k", request.top_k), ("seed", request.seed)):
+        if value is not None:
+            body[key] = value
+    if request.stop:
+        body["stop"] = list(request.stop)
     if request.logprobs:
         body["logprobs"] = True if request.mode == "chat" else 1
-    body.update(request.extra)
-    if not request.prefix:
+    if request.extra:
+        body.update(request.extra)
+    if "continue_final_message" in body and not request.prefix:
         body.pop("continue_final_message", None)  # of a model's settings; there is nothing to continue
     return body
 
@@ -92,7 +93,9 @@ def reply_of(body: Any) -> Reply:
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
     """Name and arguments of each call; some servers give the arguments as an object."""
-    functions = [call["function"] for call in calls or ()]
+    if not calls:
+        return ()
+    functions = [call["function"] for call in calls]
     texts = [function.get("arguments", "") for function in functions]
     texts = [text if isinstance(text, str) else json.dumps(text) for text in texts]
     return tuple((str(function["name"]), text) for function, text in zip(functions, texts, strict=True))
@@ -149,8 +152,6 @@ def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
 
 def json_bytes(body: Any) -> bytes:
     """A body as JSON; the fast way, or the lenient one for text that no encoding has."""
-    import orjson
-
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -167,8 +168,6 @@ def json_value(raw: bytes) -> Any:
     RecursionError
         When it is nested too deeply.
     """
-    import orjson
-
     try:
         return orjson.loads(raw)
     except ValueError:

@@ -123,6 +123,7 @@ class SettingsFile:
     def __init__(self, engine: Engine, assignment: Assignment, paths: RecordPaths) -> None:
         self._identity, self._assignment, self._paths = identity_of(engine), assignment, paths
         self._served: dict[str, Any] = {}
+        self._revision: int | None = None
 
     def settings(self) -> dict[str, Any]:
         """The settings as they are now."""
@@ -143,9 +144,12 @@ class SettingsFile:
         CannotEvaluate
             When they cannot be written.
         """
-        if self._identity is not None and self._identity.settings() != self._served:
+        if self._identity is None or self._identity.revision == self._revision:
+            return
+        if self._identity.settings() != self._served:
             with writing(self._paths.settings):
                 self.write()
+        self._revision = self._identity.revision
 
 
 def settings_of(assignment: Assignment) -> dict[str, Any]:

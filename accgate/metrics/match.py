@@ -104,13 +104,16 @@ def json_fields(answer: str, target: str) -> float:
 def _json(text: str) -> tuple[Any] | None:
     """The JSON value in a tuple, since null is a value too; None where the text is not JSON."""
     try:
-        return (json.loads(text, parse_constant=_no_json),)
+        return (_DECODER.decode(text),)
     except (ValueError, RecursionError):
         return None
 
 
 def _no_json(constant: str) -> None:
     raise ValueError(f"{constant} is Python's, not JSON's")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_json)
 
 
 def same(left: Any, right: Any) -> bool:

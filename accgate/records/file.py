@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import FileIO
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -103,6 +104,9 @@ class Record:
         return self.id, self.repeat
 
 
+_VALUES = attrgetter(*Record.__slots__)
+
+
 @dataclass(frozen=True)
 class RecordPaths:
     """Where the files of one (model, task) are in a run's folder; `before` has the reference's replies of flips."""
@@ -131,8 +135,8 @@ def file_name(name: str) -> str:
 
 def to_line(record: Record) -> bytes:
     """One line of the file, with its newline."""
-    row = ((name, getattr(record, name)) for name in Record.__slots__)
-    return json_line({name: value for name, value in row if name not in OPTIONAL or value is not None})
+    row = zip(Record.__slots__, _VALUES(record), strict=True)
+    return json_line({name: value for name, value in row if value is not None or name not in OPTIONAL})
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
@@ -273,11 +277,11 @@ class RecordWriter:
         CannotEvaluate
             When the disk is full or the file cannot be written; what was written stays readable.
         """
-        line, end = to_line(record), self._file.seek(0, os.SEEK_END)
+        line = to_line(record)
         with writing(self._path):
             written = self._file.write(line)
             if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
-                self._file.truncate(end)
+                self._file.truncate(self._file.seek(0, os.SEEK_END) - (written or 0))
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return end
 

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
-from accgate.stats.power import quantile
+from accgate.stats.power import normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.signs import Floats
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
@@ -75,7 +74,7 @@ def weighted_bootstrap(
     high = min(high, 1e-12 * difference) if rejects else max(high, 0.0)  # rounding never parts it from the decision
     limits = Interval(high, (-upper_limit(-units, weights, level), high))
     reasons = _few(units) if rejects else ()
-    result = unit_result(difference, float(ndtr(-score)), difference - high, error, n, limits, alpha, beta, reasons)
+    result = unit_result(difference, normal_cdf(-score), difference - high, error, n, limits, alpha, beta, reasons)
     return replace(result, theta=high - difference - quantile(beta) * error)
 
 
@@ -94,7 +93,7 @@ def drop_score(totals: Floats, sizes: Floats, drop: float = 0.0) -> Floats:
     `sizes`, of shape (G,), are the samples in each unit.
 
     >>> d = np.repeat([-100.0, 0.0, 100.0], [12, 80, 4])
-    >>> float(ndtr(-drop_score(d, np.ones(96))).round(3)), float(ndtr(-drop_score(-d, np.ones(96))).round(3))
+    >>> round(normal_cdf(-drop_score(d, np.ones(96))), 3), round(normal_cdf(-drop_score(-d, np.ones(96))), 3)
     (0.027, 0.989)
     """
     added = unseen_gain(totals) - drop * float(np.mean(sizes))

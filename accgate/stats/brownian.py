@@ -6,8 +6,8 @@ import math
 from copy import copy
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from accgate.stats import special
 from accgate.stats.signs import Floats
 
 NONE = np.zeros(0)
@@ -26,7 +26,7 @@ def obrien_fleming_spending(fraction: Floats, alpha: float) -> Floats:
     >>> obrien_fleming_spending(np.array([0.5, 1.0]), 0.05).round(4)
     array([0.0056, 0.05  ])
     """
-    spent: Floats = 2.0 * ndtr(ndtri(alpha / 2.0) / np.sqrt(fraction))
+    spent: Floats = 2.0 * special.ndtr(special.ndtri(alpha / 2.0) / np.sqrt(fraction))
     return spent
 
 
@@ -151,14 +151,14 @@ class Walks:
         low, high = float(means.min()) - 12.0 * sd, float(means.max()) + 12.0 * sd
         for _ in range(60):
             middle = 0.5 * (low + high)
-            beyond = float(self._density @ ndtr((means - middle) / sd if upper else (middle - means) / sd))
+            beyond = float(self._density @ special.ndtr((means - middle) / sd if upper else (middle - means) / sd))
             low, high = (middle, high) if (beyond > wanted) == upper else (low, middle)
         return 0.5 * (low + high)
 
     def mass_above(self, fraction: float, score: float) -> float:
         """The walks' mass above a score at the next look."""
         sd, means = self._step(fraction)
-        return float(self._density @ ndtr((means - score) / sd))
+        return float(self._density @ special.ndtr((means - score) / sd))
 
     def pass_between(self, fraction: float, low: float, high: float) -> bool:
         """Keep the walks that are between two scores at this look; whether there are any."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
+from accgate.stats import special
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import Interval, TestResult
@@ -103,9 +103,9 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
     difference, error = float(totals.sum()) / n, robust_error(totals, sizes)
     if not error:
         return _with_clusters(alike_result(totals, sizes, alpha, beta), clusters)
-    margin = float(stdtrit(clusters - 1, 1.0 - alpha)) * error
+    margin = float(special.stdtrit(clusters - 1, 1.0 - alpha)) * error
     limits = Interval(difference + margin, (difference - margin, difference + margin))
-    p_value = float(stdtr(clusters - 1, difference / error))
+    p_value = float(special.stdtr(clusters - 1, difference / error))
     return _with_clusters(unit_result(difference, p_value, -margin, error, n, limits, alpha, beta), clusters)
 
 

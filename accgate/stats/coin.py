@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import betainc, betaln
+from accgate.stats import special
 
 
 def coin_evidence(heads: int, tails: int) -> float:
@@ -43,8 +43,8 @@ def share_evidence(hits: int, misses: int, share: float) -> float:
 def _mixed(heads: int, tails: int, chance: float) -> float:
     """The likelihood ratio against a chance of heads, mixed evenly over all chances above it."""
     a, b = heads + 1.0, tails + 1.0
-    above = float(betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance
+    above = float(special.betainc(b, a, 1.0 - chance))  # of the Beta(a, b) distribution, what lies above the chance
     if above == 0.0:
         return 0.0
-    log = float(betaln(a, b)) + math.log(above) - math.log1p(-chance)
+    log = float(special.betaln(a, b)) + math.log(above) - math.log1p(-chance)
     return math.exp(min(log - heads * math.log(chance) - tails * math.log1p(-chance), 700.0))

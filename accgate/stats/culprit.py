@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln
 
+from accgate.stats import special
 from accgate.stats.walk import Floats
 
 SLIP = 0.03  # chance that an answer which the culprit decides comes out the other way all the same
@@ -68,8 +68,8 @@ def culprit_posterior(samples: Sequence[Asked], commits: int) -> tuple[Floats, F
         rights = sum(sample.right)
         wrongs = len(sample.right) - rights
         # One right and one wrong answer are why the sample was chosen; they tell nothing of whether it flickers.
-        chosen = betaln(1.0 + min(rights, 1), 1.0 + min(wrongs, 1))
-        flickers[row] = float(betaln(rights + 1.0, wrongs + 1.0) - chosen)
+        chosen = special.betaln(1.0 + min(rights, 1), 1.0 + min(wrongs, 1))
+        flickers[row] = float(special.betaln(rights + 1.0, wrongs + 1.0) - chosen)
     share = FLICKERING[:, None]
     decided = decided + np.log1p(-share)  # by sample, share and commit
     either = np.logaddexp(decided, flickers + np.log(share))

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtrc, gammaln, ndtri, xlogy
 
+from accgate.stats import special
 from accgate.stats.mcnemar import Floats, Ints, least_losses, mcnemar_critical
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile
@@ -80,7 +80,7 @@ def _upper_limit(lost: int, gained: int, n: int, alpha: float, mid_p_limit: floa
         m = np.arange(first, last + 1.0)
         least = _least_losses(m, lost, gained, n, order, alpha, _critical(m.astype(np.int64), n, alpha, mid_p_limit))
         outcomes = _Outcomes(first, least, n, q_low, q_high)
-        aim, width = float(ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
+        aim, width = float(special.ndtri(alpha * (1.0 - NUISANCE - SLACK))), order - (gained - lost) / n
         limit = _crossing(outcomes.probit, aim, order, (-q_high, q_high), max(width, 1e-3 / n), 1e-5)
     # Exact still: the rejected outcomes come first and have probability at most alpha at each difference d >= 0, and by
     # their likelihood ratio at most alpha (1 - d) ** fewest, with the fewest losses that reject: past the least limit
@@ -151,7 +151,7 @@ def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
     """Signed root of the likelihood ratio."""
     share, same = _likeliest_lost(lost, gained, n, d), n - lost - gained
     pairs = ((lost, share), (gained, share + d), (same, 1.0 - d - 2.0 * share))
-    deviance = sum(xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
+    deviance = sum(special.xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
     root: Number = np.sign(gained - lost - n * d) * np.sqrt(2.0 * np.maximum(deviance, 0.0))
     return root
 
@@ -192,17 +192,21 @@ class _Outcomes:
         m = first + np.arange(len(least), dtype=np.float64)
         self.first, self.fewest, self.q_low, self.q_high = first, float(least[0]), q_low, q_high
         self.changed, self.same = m[:, np.newaxis], n - m[:, np.newaxis]
-        self.log_choose = (gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0))[:, np.newaxis]
+        self.log_choose = (special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0))[
+            :, np.newaxis
+        ]
         # From m to m + 1 pairs `least` stays or grows by one, and the binomial tail gains or loses one term.
         m, least, grows = m[:-1], least[:-1], np.diff(least) > 0.5
         term = least - ~grows
         self.sign = np.where(grows, -1.0, 1.0)[:, np.newaxis]
-        self.log_term = (gammaln(m + 1.0) - gammaln(term + 1.0) - gammaln(m - term + 1.0))[:, np.newaxis]
+        self.log_term = (special.gammaln(m + 1.0) - special.gammaln(term + 1.0) - special.gammaln(m - term + 1.0))[
+            :, np.newaxis
+        ]
         self.losses, self.gains = least[:, np.newaxis], (m + 1.0 - least)[:, np.newaxis]
 
     def probit(self, d: float) -> float:
         """Normal quantile of the largest probability, over the discordance, at difference d."""
-        return float(ndtri(min(max(self._probability(d), TINY), 1.0 - 1e-16)))
+        return float(special.ndtri(min(max(self._probability(d), TINY), 1.0 - 1e-16)))
 
     def _probability(self, d: float) -> float:
         size = abs(d)
@@ -224,7 +228,7 @@ class _Outcomes:
         np.exp(weight, out=weight)
         tail = np.empty_like(weight)
         certain, never = self.fewest <= 0.0, self.fewest > self.first
-        tail[0] = float(certain) if certain or never else bdtrc(self.fewest - 1.0, self.first, loss_share)
+        tail[0] = float(certain) if certain or never else special.bdtrc(self.fewest - 1.0, self.first, loss_share)
         np.multiply(self.losses, np.log(loss_share), out=tail[1:])
         tail[1:] += self.gains * np.log(gain_share)
         tail[1:] += self.log_term

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from accgate.stats.answers import repeats_of
+from accgate.stats.power import normal_cdf
 from accgate.stats.repeats import sum_masses
 from accgate.stats.walk import Floats
 
@@ -151,7 +151,7 @@ def normal_tails(difference: float, error: float) -> tuple[float, float]:
     ((0.023, 0.977), (1.0, 1.0))
     """
     if error > 0.0:
-        return float(ndtr(difference / error)), float(ndtr(-difference / error))
+        return normal_cdf(difference / error), normal_cdf(-difference / error)
     return float(difference >= 0.0), float(difference <= 0.0)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
+from accgate.stats import special
 from accgate.stats.bootstrap import ENOUGH, change_scales, drop_score, unseen_gain, upper_limit
 from accgate.stats.brownian import Walks, median_sum
 from accgate.stats.gsprt import unseen_n
@@ -262,7 +262,7 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
         efficacy_bounds(course.fractions, len(course.n) - 1 if first is None else first, halvings, course.alpha)[-1]
     )
     if not may_reject:
-        level = float(-ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
+        level = float(-special.ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
     limits = _limits(totals, sizes, level, course.alpha)
     if may_reject:  # rounding never parts the limit from the decision
         high = min(limits.one_sided, 1e-12 * difference) if stop == "regression" else max(limits.one_sided, 0.0)

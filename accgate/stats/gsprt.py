@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, xlogy
 
+from accgate.stats import special
 from accgate.stats.power import GSPRT_LEAST, quantile, quantile_sum
 from accgate.stats.sequential import (
     TYPICAL,
@@ -55,15 +55,15 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     """
     drop = theta / 100.0
     changed, same = lost + gained, n - lost - gained
-    null = xlogy(changed, changed / (2.0 * n)) + xlogy(same, same / n)
+    null = special.xlogy(changed, changed / (2.0 * n)) + special.xlogy(same, same / n)
     # the share gained, g, solves lost / (g + drop) + gained / g = 2 same / (1 - 2 g - drop)
     b = changed * (1.0 - drop) - 2.0 * drop * (gained + same)
     c = gained * drop * (1.0 - drop)
     g = np.maximum((b + np.sqrt(np.maximum(b * b + 8.0 * n * c, 0.0))) / (4.0 * n), 0.0)
     most = (
-        xlogy(lost, g + drop)
-        + xlogy(gained, np.where(gained > 0, g, 1.0))
-        + xlogy(same, np.maximum(1.0 - 2.0 * g - drop, 0.0))
+        special.xlogy(lost, g + drop)
+        + special.xlogy(gained, np.where(gained > 0, g, 1.0))
+        + special.xlogy(same, np.maximum(1.0 - 2.0 * g - drop, 0.0))
     )
     ratio: Floats = most - null
     return ratio
@@ -133,7 +133,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
 
 def _spent_by_wald(passed: Floats) -> Floats:
     """Share of the type I error that Wald's test, which stops soonest, has spent by then: about lognormal in time."""
-    spent: Floats = ndtr(np.log(END / 0.75 * passed) / 0.6) / ndtr(math.log(END / 0.75) / 0.6)
+    spent: Floats = special.ndtr(np.log(END / 0.75 * passed) / 0.6) / special.ndtr(math.log(END / 0.75) / 0.6)
     return spent
 
 

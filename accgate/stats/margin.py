@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
+from accgate.stats import special
 from accgate.stats.difference import (
     NUISANCE,
     REACH,
@@ -152,9 +152,15 @@ class _MarginTest:
         q, n = max(self.seen / self.n, drop), self.n
         spread = 10.0 * math.sqrt(n * q * (1.0 - q)) + 10.0
         m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
-        log_pmf = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0) + xlogy(m, q) + xlog1py(n - m, -q)
+        log_pmf = (
+            special.gammaln(n + 1.0)
+            - special.gammaln(m + 1.0)
+            - special.gammaln(n - m + 1.0)
+            + special.xlogy(m, q)
+            + special.xlog1py(n - m, -q)
+        )
         fewest = least[m]
-        tail = bdtrc(np.maximum(fewest - 1.0, 0.0), np.maximum(m, 1), min(0.5 * (1.0 + drop / q), 1.0))
+        tail = special.bdtrc(np.maximum(fewest - 1.0, 0.0), np.maximum(m, 1), min(0.5 * (1.0 + drop / q), 1.0))
         rejects = np.where(fewest > m, 0.0, np.where(fewest <= 0.0, 1.0, tail))
         return float(np.sum(np.exp(log_pmf) * rejects))
 
@@ -253,8 +259,8 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, b
 def _loss_masses(changed: int, share: float) -> Floats:
     """Chances of 0, 1, 2 and so on losses among so many changes."""
     lost = np.arange(changed + 1.0)
-    choose = gammaln(changed + 1.0) - gammaln(lost + 1.0) - gammaln(changed - lost + 1.0)
-    masses: Floats = np.exp(choose + xlogy(lost, share) + xlog1py(changed - lost, -share))
+    choose = special.gammaln(changed + 1.0) - special.gammaln(lost + 1.0) - special.gammaln(changed - lost + 1.0)
+    masses: Floats = np.exp(choose + special.xlogy(lost, share) + special.xlog1py(changed - lost, -share))
     return masses
 
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
+from accgate.stats import special
 from accgate.stats.power import N_LIMIT, ceiling, one_sample_n, paired_binary_effect, paired_sd, quantile
 
 Floats = npt.NDArray[np.float64]
@@ -94,7 +94,7 @@ def _least_searched(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats])
 
 def _at_least(k: Ints, m: Ints) -> Floats:
     """P(Bin(m, 1/2) >= k), elementwise, with k = 0 giving 1."""
-    tail = bdtrc(np.maximum(k - 1, 0).astype(float), m, 0.5)
+    tail = special.bdtrc(np.maximum(k - 1, 0).astype(float), m, 0.5)
     return np.where(k <= 0, 1.0, np.where(k > m, 0.0, tail))
 
 
@@ -111,10 +111,18 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
     q = min(max(discordance, drop), 1.0)
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
     m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
-    log_pmf = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0) + xlogy(m, q) + xlog1py(n - m, -q)
+    log_pmf = (
+        special.gammaln(n + 1.0)
+        - special.gammaln(m + 1.0)
+        - special.gammaln(n - m + 1.0)
+        + special.xlogy(m, q)
+        + special.xlog1py(n - m, -q)
+    )
     loss_share = min(0.5 * (1.0 + drop / q), 1.0) if q else 0.5
     least = least_losses(m)
-    rejects = np.where(least > m, 0.0, bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), loss_share))
+    rejects = np.where(
+        least > m, 0.0, special.bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), loss_share)
+    )
     return float(np.sum(np.exp(log_pmf) * rejects))
 
 

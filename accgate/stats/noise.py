@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, chdtri, stdtrit
 
+from accgate.stats import special
 from accgate.stats.mcnemar import Floats
 from accgate.stats.power import quantile
 
@@ -56,8 +56,8 @@ def clopper_pearson(count: float, n: float, *, confidence: float) -> tuple[float
     (0.0, 0.3085)
     """
     error = 0.5 * (1.0 - confidence)
-    low = float(betaincinv(count, n - count + 1.0, error)) if count > 0 else 0.0
-    high = float(betaincinv(count + 1.0, n - count, 1.0 - error)) if count < n else 1.0
+    low = float(special.betaincinv(count, n - count + 1.0, error)) if count > 0 else 0.0
+    high = float(special.betaincinv(count + 1.0, n - count, 1.0 - error)) if count < n else 1.0
     return low, high
 
 
@@ -133,7 +133,8 @@ def _sigma_limits(scores: Floats, confidence: float) -> tuple[float, float]:
     squares = float(np.sum((scores - scores.mean()) ** 2))
     if n < max(KURTOSIS_FROM, z + 1.0):
         low, high = (
-            math.sqrt(squares / float(chdtri(n - 1, p))) for p in (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
+            math.sqrt(squares / float(special.chdtri(n - 1, p)))
+            for p in (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
         )
         return low, high
     cut = int(n / (2.0 * math.sqrt(n - 4.0)))
@@ -209,7 +210,7 @@ def discordance_of_repeats(values: Floats, *, confidence: float = 0.95) -> Estim
     as_good_as = float(n)
     if n > 1 and 0.0 < share < 1.0:
         worst = share * (1.0 - share)  # the variance of a share that is 0 or 1: one pair a sample
-        few = (quantile(0.5 + 0.5 * confidence) / float(stdtrit(n - 1, 0.5 + 0.5 * confidence))) ** 2
+        few = (quantile(0.5 + 0.5 * confidence) / float(special.stdtrit(n - 1, 0.5 + 0.5 * confidence))) ** 2
         as_good_as = n * max(1.0, few * worst / max(float(shares.var()), worst / pairs))
     return Estimate(share, *clopper_pearson(share * as_good_as, as_good_as, confidence=confidence))
 

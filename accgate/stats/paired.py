@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtrc, stdtr, stdtrit
 
+from accgate.stats import special
 from accgate.stats.difference import exact_difference_interval
 from accgate.stats.mcnemar import Floats, mcnemar_critical, mcnemar_theta, mid_p
 from accgate.stats.power import detectable_effect, paired_binary_effect
@@ -72,7 +72,7 @@ def mcnemar_p(lost: int, discordant: int) -> float:
     >>> mcnemar_p(5, 5), mcnemar_p(0, 3)
     (0.03125, 1.0)
     """
-    return float(bdtrc(lost - 1, discordant, 0.5)) if lost > 0 else 1.0
+    return float(special.bdtrc(lost - 1, discordant, 0.5)) if lost > 0 else 1.0
 
 
 def exact_result(
@@ -143,10 +143,10 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
     if same or sd == 0.0:
         return _constant(float(differences[0]) if same else mean, n, alpha, beta)
     error = sd / math.sqrt(n)
-    margin = float(stdtrit(n - 1, 1.0 - alpha)) * error
+    margin = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
     return TestResult(
         difference=mean,
-        p_value=float(stdtr(n - 1, mean / error)),
+        p_value=float(special.stdtr(n - 1, mean / error)),
         threshold=-margin,
         theta=detectable_effect(sd, n, alpha=alpha, beta=beta),
         sigma=sd,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
 
+from accgate.stats import special
 from accgate.stats.answers import Repeats
 from accgate.stats.repeats import sum_masses
 from accgate.stats.sequential import TYPICAL
@@ -161,7 +161,7 @@ def _capital(draws: _Draws, levels: Floats) -> Floats:
     capital = levels
     scale = math.sqrt(2.0 / math.pi) / np.sqrt(draws.variance)
     for lost, most, least, factor in zip(draws.lost, draws.most, draws.least, scale, strict=True):
-        stake = factor * np.exp(-0.5 * ndtri(0.5 * capital) ** 2)
+        stake = factor * np.exp(-0.5 * special.ndtri(0.5 * capital) ** 2)
         stake = np.minimum(stake, np.minimum(capital / -least, (1.0 - capital) / most))
         capital = capital + stake * lost
         if capital[0] >= CERTAIN:  # the levels rise

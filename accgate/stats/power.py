@@ -37,6 +37,15 @@ def quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
+def normal_cdf(z: float) -> float:
+    """The probability of a standard normal value up to z, exact far below 0 too.
+
+    >>> round(normal_cdf(-1.6449), 4), f"{normal_cdf(-20.0):.4g}"
+    (0.05, '2.754e-89')
+    """
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
 def quantile_sum(alpha: float, beta: float) -> float:
     """z_{1-alpha} + z_{1-beta}, the standard errors that a detectable drop spans.
 

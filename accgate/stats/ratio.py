@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
+from accgate.stats import special
 from accgate.stats.clusters import cluster_totals, clustered_t
 from accgate.stats.paired import paired_t
 
@@ -69,7 +69,7 @@ def _fieller(before: Floats, now: Floats, alpha: float) -> tuple[float, float] |
     units = len(before)
     if units < 2 or not before.sum():
         return None
-    t2 = float(stdtrit(units - 1, 1.0 - alpha)) ** 2 / units
+    t2 = float(special.stdtrit(units - 1, 1.0 - alpha)) ** 2 / units
     x, y = float(before.mean()), float(now.mean())
     (xx, xy), (_, yy) = np.cov(before, now, ddof=1)
     a, b, c = x * x - t2 * xx, x * y - t2 * xy, y * y - t2 * yy

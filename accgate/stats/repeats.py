@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
+from accgate.stats import special
 from accgate.stats.answers import Kind, Repeats
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
@@ -186,11 +186,11 @@ def detectable_drop(
 def _drop_with_power(power: Floats, blocks: int, aim: float) -> float | None:
     """The drop at which Binomial losses among the blocks have this power, given that of each number of them."""
     losses = np.arange(len(power))
-    choose = gammaln(blocks + 1.0) - gammaln(losses + 1.0) - gammaln(blocks - losses + 1.0)
+    choose = special.gammaln(blocks + 1.0) - special.gammaln(losses + 1.0) - special.gammaln(blocks - losses + 1.0)
 
     def reached(share: float) -> float:
-        masses = np.exp(choose + xlogy(losses, share) + xlog1py(blocks - losses, -share))
-        beyond = float(bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
+        masses = np.exp(choose + special.xlogy(losses, share) + special.xlog1py(blocks - losses, -share))
+        beyond = float(special.bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
         return float(masses @ power) + beyond * float(power[-1])
 
     low, high = 0.0, 1.0

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import comb, gammaln
 
+from accgate.stats import special
 from accgate.stats.result import Interval
 
 Bools = npt.NDArray[np.bool_]
@@ -73,9 +73,14 @@ def _binomial(count: int) -> Floats:
     """Masses of Bin(count, 1/2); exact in floats where they are, so that a p of 1/32 is."""
     k = np.arange(count + 1)
     if count < 1000:
-        masses: Floats = np.asarray(comb(count, k), dtype=np.float64) * 0.5**count
+        masses: Floats = np.asarray(special.comb(count, k), dtype=np.float64) * 0.5**count
     else:
-        masses = np.exp(gammaln(count + 1.0) - gammaln(k + 1.0) - gammaln(count - k + 1.0) - count * math.log(2.0))
+        masses = np.exp(
+            special.gammaln(count + 1.0)
+            - special.gammaln(k + 1.0)
+            - special.gammaln(count - k + 1.0)
+            - count * math.log(2.0)
+        )
     masses[masses <= NEGLIGIBLE] = 0.0
     return masses
 

@@ -6,8 +6,8 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 
+from accgate.stats import special
 from accgate.stats.mcnemar import Floats, Ints, least_losses, mid_p, paired_n, paired_power, paired_theta
 from accgate.stats.paired import McNemarResult, exact_result
 
@@ -65,7 +65,7 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
 def _order(lost: int, discordant: int, n: int) -> float:
     if 2 * discordant <= n:
         return float(mid_p(lost, discordant))
-    return float(bdtrc(lost - 1, discordant, 0.5)) if lost else 1.0
+    return float(special.bdtrc(lost - 1, discordant, 0.5)) if lost else 1.0
 
 
 def unconditional_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
@@ -135,8 +135,8 @@ def _worst_size(limit: float, n: int) -> float:
         return 2.0 * limit
     m = np.arange(n + 1)
     least = least_losses(m, n, limit)
-    rejects = np.where(least > m, 0.0, bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), 0.5))
-    log_choose = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)
+    rejects = np.where(least > m, 0.0, special.bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), 0.5))
+    log_choose = special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
     # Even in the scale in which the count's standard deviation is the same for every discordance.
     angles = np.linspace(0.0, 0.5 * math.pi, max(16, math.ceil(math.pi * math.sqrt(n) / STEP)))
     worst = 0.0
@@ -153,5 +153,5 @@ def _size(q: float, n: int, rejects: Floats, log_choose: Floats) -> float:
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 2.0)
     first, last = max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1
     m = np.arange(first, last)
-    masses = np.exp(log_choose[first:last] + xlogy(m, q) + xlog1py(n - m, -q))
+    masses = np.exp(log_choose[first:last] + special.xlogy(m, q) + special.xlog1py(n - m, -q))
     return float(masses @ rejects[first:last])

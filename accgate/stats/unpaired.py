@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr, stdtr, stdtrit
-
-from accgate.stats.power import detectable_effect, quantile
+from accgate.stats import special
+from accgate.stats.power import detectable_effect, normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
 
 
@@ -54,7 +53,7 @@ def _z_test(difference: float, inverse_n: float, sigma: float, alpha: float, bet
     error = sigma * math.sqrt(inverse_n)
     margin = -quantile(alpha) * error
     if error > 0.0:
-        p_value = float(ndtr(difference / error))
+        p_value = normal_cdf(difference / error)
         reasons: tuple[str, ...] = ()
     else:
         p_value = 0.0 if difference < 0.0 else 1.0
@@ -170,7 +169,7 @@ def least_sd(value: float, n: int, *, alpha: float) -> float:
     17.77
     """
     margin = max(abs(value), 100.0 - value) * -math.expm1(math.log(alpha) / n)
-    return margin * math.sqrt(n) / float(stdtrit(n - 1, 1.0 - alpha))
+    return margin * math.sqrt(n) / float(special.stdtrit(n - 1, 1.0 - alpha))
 
 
 def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tuple[float, tuple[str, ...]]:
@@ -194,10 +193,10 @@ def _t_test(
     beta: float,
     reasons: tuple[str, ...],
 ) -> TestResult:
-    margin = float(stdtrit(df, 1.0 - alpha)) * error
+    margin = float(special.stdtrit(df, 1.0 - alpha)) * error
     return TestResult(
         difference=difference,
-        p_value=float(stdtr(df, difference / error)),
+        p_value=float(special.stdtr(df, difference / error)),
         threshold=-margin,
         theta=detectable_effect(error, 1, alpha=alpha, beta=beta),
         sigma=sigma,

@@ -17,6 +17,9 @@ from accgate.signals import limited_seconds
 from accgate.tasks.code import python_in
 from accgate.tasks.schema import Extract, Form
 
+WHOLE = "$"  # the path of the value itself, for which no library is loaded
+_DECODER, _ENCODER = json.JSONDecoder(), json.JSONEncoder(ensure_ascii=False)
+_BRACKET = re.compile(r"[{\[]")
 SECONDS = 10.0  # of processor time that a regular expression may take on a reply
 _DIGITS = r"-?\??(?:\\d|\[0-9\])\+"  # as in `-?\d+`
 
@@ -177,18 +180,25 @@ def by_json_path(reply: str, path: str) -> str | None:
     >>> by_json_path('Sure: {"answer": {"n": 4}}', "$.answer.n")
     '4'
     """
-    import jsonpath
-
     parsed = json_in(reply)
     if parsed is None:
         return None
     try:
-        values = _compile(path).findall(parsed[0])
+        values = [*parsed] if path == WHOLE else _values_at(path, parsed[0])
         if not values:
             return None
-        return values[0] if isinstance(values[0], str) else json.dumps(values[0], ensure_ascii=False)
-    except (jsonpath.JSONPathError, RecursionError):  # a reply nested too deeply holds no answer
+        return values[0] if isinstance(values[0], str) else _ENCODER.encode(values[0])
+    except RecursionError:  # a reply nested too deeply holds no answer
         return None
+
+
+def _values_at(path: str, value: Any) -> list[Any]:
+    import jsonpath
+
+    try:
+        return list(_compile(path).findall(value))
+    except jsonpath.JSONPathError:
+        return []
 
 
 @functools.cache
@@ -200,12 +210,11 @@ def _compile(path: str) -> Any:
 
 def json_in(reply: str) -> tuple[Any] | None:
     """The first JSON object or array in a text, with prose or a code fence around it; None without one."""
-    decoder = json.JSONDecoder()
     left = 10 * len(reply) + 100_000  # characters that are read, or a thousand unclosed brackets would each read all
-    for match in re.finditer(r"[{\[]", reply):
+    for match in _BRACKET.finditer(reply):
         start = match.start()
         try:
-            return (decoder.raw_decode(reply, start)[0],)
+            return (_DECODER.raw_decode(reply, start)[0],)
         except json.JSONDecodeError as error:
             left -= (len(reply) if error.msg.startswith("Unterminated") else error.pos) - start
             left -= error.pos // 100  # the error counts the lines before it
@@ -218,6 +227,8 @@ def json_in(reply: str) -> tuple[Any] | None:
 
 def check_json_path(path: str) -> str | None:
     """The fault of a JSON path; None where it can be used."""
+    if path == WHOLE:
+        return None
     import jsonpath
 
     try:

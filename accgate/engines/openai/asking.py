@@ -80,13 +80,11 @@ class Asker:
             When no server would answer any, or another model answers than before.
         """
         payload, effort = json_bytes(body), _Effort()
-        fault = Fault(
-            f"no server of {', '.join(e.url for e in self._endpoints.all)} takes a connection", 0.0, "refused"
-        )
+        fault: Fault | None = None
         while True:
             endpoint = await self._endpoints.admit()
             if endpoint is None:
-                await self._outlast(fault, effort)
+                await self._outlast(fault or self._refused(), effort)
                 continue
             faults: list[Fault] = []
             tried: list[Endpoint] = []
@@ -99,6 +97,11 @@ class Asker:
                 tried.append(endpoint)
                 endpoint = self._endpoints.other(tried)
             fault = await self._weigh(faults, effort)
+
+    def _refused(self) -> Fault:
+        """What a request that was never sent is told."""
+        urls = ", ".join(endpoint.url for endpoint in self._endpoints.all)
+        return Fault(f"no server of {urls} takes a connection", 0.0, "refused")
 
     async def _attempt(
         self, endpoint: Endpoint, path: str, payload: bytes, read: Callable[[Any], T], tokens: int

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -34,6 +35,7 @@ CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 5.0
 LARGEST = 64 * 2**20  # bytes of an answer
 LISTING_SECONDS = 30.0
+CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,22 @@ class Client:
     def __init__(self, *, connections: int, timeout: float, key: str = "") -> None:
         import aiohttp
 
+        class Connector(aiohttp.TCPConnector):
+            """Says when a POST has a connection made: aiohttp's own tracing costs each request a quarter more."""
+
+            async def _create_connection(self, req: aiohttp.ClientRequest, *rest: Any, **more: Any) -> Any:
+                made = await super()._create_connection(req, *rest, **more)
+                if req.method == "POST" and (connected := CONNECTED.get()) is not None:
+                    connected()
+                return made
+
         self._timeout = timeout
         self._key = key
         self._proxies: dict[str, str | None] = {}
         headers = {"content-type": "application/json"}
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_create_end.append(_connected)
         self._session = aiohttp.ClientSession(
-            trace_configs=[trace],
             headers=headers | ({"authorization": f"Bearer {key}"} if key else {}),
-            connector=aiohttp.TCPConnector(limit=connections),  # over all servers: which is asked is not its business
+            connector=Connector(limit=connections),  # over all servers: which is asked is not its business
             timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
@@ -95,10 +103,11 @@ class Client:
         """
         import aiohttp
 
+        CONNECTED.set(connected)
         url, sent = base + path, payload if isinstance(payload, bytes) else json_bytes(payload)
         try:
             async with self._session.post(
-                url, data=sent, allow_redirects=False, proxy=self._proxy_of(base), trace_request_ctx=connected
+                url, data=sent, allow_redirects=False, proxy=self._proxy_of(base)
             ) as response:
                 raw = await body_of(response, base)
                 status, headers = response.status, response.headers
@@ -231,11 +240,6 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
     except asyncio.IncompleteReadError as error:
         return error.partial
     raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
-
-
-async def _connected(_session: Any, context: Any, _parameters: Any) -> None:
-    if context.trace_request_ctx is not None:
-        context.trace_request_ctx()
 
 
 def body_fault(raw: bytes) -> str:
