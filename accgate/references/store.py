@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -346,12 +345,13 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
     repeats = count // len(samples) if samples else 0
     if not repeats or count != repeats * len(samples):
         return None
-    for number, record in enumerate(records):
-        at, repeat = divmod(number, repeats)
-        if record.id != samples[at].id or record.repeat != repeat or record.cluster:
+    ids = [sample.id for sample in samples]
+    for repeat in range(repeats):
+        own = records[repeat::repeats]
+        if [r.id for r in own] != ids or any(r.repeat != repeat or r.cluster for r in own):
             return None
-    values = np.fromiter((math.nan if r.score is None else r.score for r in records), dtype=np.float64, count=count)
-    return Scores(tuple(sample.id for sample in samples), values.reshape(len(samples), repeats))
+    values = np.array([r.score for r in records], dtype=np.float64)  # None becomes NaN
+    return Scores(tuple(ids), values.reshape(len(samples), repeats))
 
 
 def write_toml(path: Path, row: Mapping[str, Any]) -> None:
