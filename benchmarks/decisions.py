@@ -205,9 +205,9 @@ def stopped(test: TestName, differences: Floats, q: float, theta: float) -> tupl
         path = betting_path(units.totals, units.sizes, bound=100.0, theta=theta, alpha=ALPHA, beta=BETA)
         return path.stop, path.decision == "regression"
     if test == "gsprt":
-        result = gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=q)
+        result = gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=q, figures=False)
     else:
-        result = group_sequential_test(units, theta=theta, alpha=ALPHA, beta=BETA)
+        result = group_sequential_test(units, theta=theta, alpha=ALPHA, beta=BETA, figures=False)
     return result.n, result.stop == "regression"
 
 
@@ -267,7 +267,7 @@ def told_rows(runs: int, n: int = 1319) -> list[list[str]]:
             for _ in range(runs):
                 u = rng.random(n)
                 units = units_of(np.where(u < (q + drop) / 2.0, -100.0, np.where(u < q, 100.0, 0.0)))
-                ended[gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=told).stop] += 1
+                ended[gsprt_test(units, theta=theta, alpha=ALPHA, beta=BETA, discordance=told, figures=False).stop] += 1
             ends.append(f"{share(ended['regression'] / runs)}; {share(ended['futility'] / runs)}")
         rows.append([f"{q:.1%}", f"{theta:.2f}", *ends])
     return rows

@@ -82,7 +82,9 @@ def stopped(task: Repeats, alpha: float) -> Repeats:
     """The answers that a task's sequential test uses."""
     rates = {"theta": THETA, "alpha": alpha, "beta": BETA}
     single = task.before.shape[1] == task.now.shape[1] == 1
-    return task.first((gsprt_test(units_of(task.totals), **rates) if single else repeats_sequential(task, **rates)).n)
+    if single:
+        return task.first(gsprt_test(units_of(task.totals), figures=False, **rates).n)
+    return task.first(repeats_sequential(task, figures=False, **rates).n)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

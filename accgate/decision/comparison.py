@@ -12,7 +12,7 @@ import numpy as np
 from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
 from accgate.decision.groups import add_groups
-from accgate.decision.sequential import order_by_cluster, sequential_check
+from accgate.decision.sequential import are_decided, order_by_cluster, sequential_cases
 from accgate.design import Design, Mean, allowed_points, choose_test, sequential_test
 from accgate.errors import BadInput
 from accgate.records import (
@@ -185,11 +185,7 @@ def decide(
 
 def is_decided(evidence: Evidence, alpha: float) -> bool:
     """Whether the beginning of a run decides a check at this alpha, whatever its failed samples would score."""
-    cases = [evidence.fill(score) for score in (evidence.worst, evidence.best)]
-    if any(np.isnan(case.candidate.values).any() for case in cases):
-        return False
-    tests = [sequential_check(order_by_cluster(case), alpha) for case in cases[: 2 if evidence.candidate.failed else 1]]
-    return all(test is not None and not test.result().open for test in tests)
+    return are_decided(sequential_cases(evidence, alpha))
 
 
 def check_design(design: Design) -> None:

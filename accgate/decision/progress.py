@@ -9,47 +9,72 @@ from functools import cached_property
 
 import numpy as np
 
-from accgate.decision.comparison import is_decided
 from accgate.decision.evidence import Evidence, evidence_of, whole_clusters
-from accgate.decision.sequential import Rates, difference_of, order_by_cluster, sequential_check
+from accgate.decision.sequential import (
+    SequentialCheck,
+    are_decided,
+    order_by_cluster,
+    sequential_cases,
+    sequential_check,
+)
 from accgate.design import FEWEST_CLUSTERS, oriented, sequential_test
 from accgate.evaluation import Comparison, Limits, Watch
 from accgate.planning import Check
 from accgate.records import Record, Scores
-from accgate.stats import SEQUENTIAL_TESTS, Repeats, Units
+from accgate.stats import SEQUENTIAL_TESTS
 
 
 class EarlyStop:
-    """Whether the beginning of a check decides it; it remembers the latest records it was given."""
+    """Whether the beginning of a check decides it; it remembers what the latest records say."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
-        self._latest: Sequence[Record] = ()
+        self._latest = _Look(check, ())
 
     def __call__(self, records: Sequence[Record]) -> bool:
         """Whether it is decided, whatever its failed samples would score."""
-        self._latest = records
-        evidence = self._evidence()
-        return evidence is not None and is_decided(evidence, self._check.alpha_planned)
+        self._latest = _Look(self._check, records)
+        return self._latest.evidence is not None and are_decided(self._latest.cases)
 
     def limits(self) -> Limits | None:
         """How near the latest records are to a decision; None where nothing tells."""
-        evidence = self._evidence()
-        return None if evidence is None else limits_of(evidence, self._check.alpha_planned)
+        return self._latest.limits
 
     def expected(self) -> int | None:
         """Samples by which a decision is likely: as planned, or as far as the evidence so far points; None unknown."""
         planned = self._check.expected_n_healthy
-        limits = self.limits() if self._latest else None
+        limits = self.limits()
         if limits is None:
-            used = len(self._latest) // self._check.repeats
+            used = self._latest.samples
             return None if planned is None or planned <= used else math.ceil(planned)
         return expected_samples(limits, self._check.alpha_planned)
 
-    def _evidence(self) -> Evidence | None:
-        if not whole_clusters(self._check.task.samples, len(self._latest) // self._check.repeats):
+
+class _Look:
+    """What the finished beginning of a check's order says, each part computed once."""
+
+    def __init__(self, check: Check, records: Sequence[Record]) -> None:
+        self._check, self._records = check, records
+        self.samples = len(records) // check.repeats
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """That of its whole clusters; None where none is whole."""
+        if not whole_clusters(self._check.task.samples, self.samples):
             return None
-        return evidence_of(self._check, self._latest, stopped=True)
+        return evidence_of(self._check, self._records, stopped=True)
+
+    @cached_property
+    def cases(self) -> Sequence[SequentialCheck | None]:
+        """The tests that decide it."""
+        return () if self.evidence is None else sequential_cases(self.evidence, self._check.alpha_planned)
+
+    @cached_property
+    def limits(self) -> Limits | None:
+        """How near it is to a decision."""
+        if self.evidence is None or not _has_limits(self.evidence):
+            return None
+        return _limits_at(self.evidence.design.higher_is_better, self.cases[0])
 
 
 def early_stop(check: Check) -> EarlyStop | None:
@@ -108,31 +133,38 @@ def limits_of(evidence: Evidence, alpha: float) -> Limits | None:
     >>> limits.n, limits.difference, round(limits.p_value, 4), limits.passes
     (100, -4.0, 0.0625, 4.0)
     """
-    design = evidence.design
-    is_sequential = sequential_test(design, evidence.reference) is not None and isinstance(evidence.reference, Scores)
-    if not is_sequential or design.theta is None or design.has_looks or not evidence.candidate.n:
+    if not _has_limits(evidence):
         return None
-    evidence = order_by_cluster(evidence)
-    if np.isnan(difference_of(evidence)).any():
-        return None
-    check = sequential_check(evidence, alpha)
+    return _limits_at(evidence.design.higher_is_better, sequential_check(order_by_cluster(evidence), alpha))
+
+
+def _has_limits(evidence: Evidence) -> bool:
+    """Whether a sequential test of a target decides the evidence, all of whose samples have a score."""
+    design, reference = evidence.design, evidence.reference
+    if sequential_test(design, reference) is None or not isinstance(reference, Scores):
+        return False
+    is_whole = evidence.candidate.n > 0 and not evidence.candidate.failed
+    return design.theta is not None and not design.has_looks and is_whole
+
+
+def _limits_at(higher: bool, check: SequentialCheck | None) -> Limits | None:
     if check is None or not len(check.units.totals):
         return None
     units = check.units
     if check.test == "group-sequential":
-        near = _group_sequential(units, check.rates)
+        near = _group_sequential(check)
     elif check.test == "e-process":
-        near = _e_process(units, check.rates, check.bound)
+        near = _e_process(check)
     elif check.repeats is not None:
-        near = _repeats(check.repeats, check.rates, check.discordance)
+        near = _repeats(check)
     else:
-        near = _gsprt(units, check.rates, check.discordance)
-    n, higher = int(units.sizes.sum()), design.higher_is_better
+        near = _gsprt(check)
+    n = int(units.sizes.sum())
     return Limits(
         n=n,
         n_max=units.n_max,
         difference=oriented(float(units.totals.sum() / n), higher),
-        p_value=near.p_value,
+        p_value=check.standing.p_value,
         allowed=max(near.allowed, 0.0),
         passes=None if math.isnan(near.passes) else oriented(near.passes / n, higher),
         share=near.share,
@@ -163,55 +195,56 @@ def expected_samples(limits: Limits, alpha: float) -> int:
 class _Near:
     """As in `Limits`; `passes` is a sum of differences, higher better, NaN where none passes."""
 
-    p_value: float
     allowed: float
     passes: float
     share: float
     next_n: int | None = None
 
 
-def _gsprt(units: Units, rates: Rates, discordance: float | None) -> _Near:
-    from accgate.stats import Passing, gsprt_test, schedule
+def _gsprt(check: SequentialCheck) -> _Near:
+    from accgate.stats import Passing, schedule
 
-    result = gsprt_test(units, discordance=discordance, **rates)
-    plan = schedule(units, discordance=discordance, **rates)
+    units, rates = check.units, check.rates
+    plan = schedule(units, discordance=check.discordance, **rates)
     passing, events = Passing(units, plan, rates["theta"], rates["beta"]), units.events[units.events <= plan.last]
     allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
-    return _Near(result.p_value, allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last))
+    return _Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last))
 
 
-def _repeats(repeats: Repeats, rates: Rates, discordance: float | None) -> _Near:
-    from accgate.stats import repeats_schedule, repeats_sequential
+def _repeats(check: SequentialCheck) -> _Near:
+    from accgate.stats import repeats_schedule
 
-    result = repeats_sequential(repeats, discordance=discordance, **rates)
-    plan = repeats_schedule(repeats, discordance=discordance, **rates)
+    repeats, rates = check.repeats, check.rates
+    assert repeats is not None
+    plan = repeats_schedule(repeats, discordance=check.discordance, **rates)
     events = repeats.events[repeats.events <= plan.last]
     allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
     total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
     half = 0.5 * rates["theta"] * float(repeats.samples[plan.last])  # at half a drop nothing speaks for either side
-    return _Near(result.p_value, allowed, passes, min(max((total + half) / (passes + half), 0.0), 1.0))
+    return _Near(allowed, passes, min(max((total + half) / (passes + half), 0.0), 1.0))
 
 
-def _group_sequential(units: Units, rates: Rates) -> _Near:
-    from accgate.stats import LOOKS, graded_next, group_design, group_sequential_test, next_look
+def _group_sequential(check: SequentialCheck) -> _Near:
+    from accgate.stats import LOOKS, graded_next, group_design, next_look
 
+    units, rates = check.units, check.rates
     theta, alpha = rates["theta"], rates["alpha"]
-    result = group_sequential_test(units, **rates)
     if not units.exact:
         graded = graded_next(units, **rates)
-        return _Near(result.p_value, graded.allowed, graded.passes, graded.share, graded.n)
+        return _Near(graded.allowed, graded.passes, graded.share, graded.n)
     look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, rates["beta"]), theta=theta, alpha=alpha)
     changed, total = int(look.changed[0]), float(units.totals.sum())
     passes = total + math.ceil((-float(look.most[0]) - total) / 200.0) * 200.0
     drop = theta * int(units.sizes.sum())
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0)
-    return _Near(result.p_value, float(look.spent[0]) if changed else 0.0, passes, share, int(look.n[0]))
+    return _Near(float(look.spent[0]) if changed else 0.0, passes, share, int(look.n[0]))
 
 
-def _e_process(units: Units, rates: Rates, bound: float) -> _Near:
+def _e_process(check: SequentialCheck) -> _Near:
     from accgate.stats import betting_path
 
-    path = betting_path(units.totals, units.planned, bound=bound, earliest=units.earliest, **rates)
+    units, rates = check.units, check.rates
+    path = betting_path(units.totals, units.planned, bound=check.bound, earliest=units.earliest, **rates)
     assert path.log_sound is not None
     share = min(max(float(path.log_sound[-1]) / -math.log(rates["beta"]), 0.0), 1.0)
-    return _Near(path.p_value, rates["alpha"], math.nan, share)
+    return _Near(rates["alpha"], math.nan, share)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
@@ -57,27 +59,32 @@ class SequentialCheck:
     repeats: Repeats | None = None
     looks: Looks | None = None
 
-    def result(self) -> SequentialResult:
-        """What the test says of these units."""
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """What the test says of these units; without `figures` only where it stops and its p-value."""
         if self.looks is not None:
             from accgate.stats import margin_looks
 
-            return margin_looks(self.units, **self.rates, **self.looks)
+            return margin_looks(self.units, figures=figures, **self.rates, **self.looks)
         if self.test == "group-sequential":
             from accgate.stats import group_sequential_test
 
-            return group_sequential_test(self.units, **self.rates)
+            return group_sequential_test(self.units, figures=figures, **self.rates)
         if self.test == "e-process":
             from accgate.stats import e_process_test
 
-            return e_process_test(self.units, bound=self.bound, **self.rates)
+            return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
         if self.repeats is not None:
             from accgate.stats import repeats_sequential
 
-            return repeats_sequential(self.repeats, discordance=self.discordance, **self.rates)
+            return repeats_sequential(self.repeats, discordance=self.discordance, figures=figures, **self.rates)
         from accgate.stats import gsprt_test
 
-        return gsprt_test(self.units, discordance=self.discordance, **self.rates)
+        return gsprt_test(self.units, discordance=self.discordance, figures=figures, **self.rates)
+
+    @cached_property
+    def standing(self) -> SequentialResult:
+        """Where the run stands: `result` without its figures, which cost most of the time and decide nothing."""
+        return self.result(figures=False)
 
 
 def sequential_check(evidence: Evidence, alpha: float) -> SequentialCheck | None:
@@ -119,6 +126,23 @@ def sequential_check(evidence: Evidence, alpha: float) -> SequentialCheck | None
     if test == "e-process":
         raise BadInput("the e-process test needs scores between known bounds (0 and 100); use gsprt")
     return SequentialCheck(test, units, rates, design.discordance)
+
+
+def sequential_cases(evidence: Evidence, alpha: float) -> tuple[SequentialCheck | None, ...]:
+    """The sequential test of a run's beginning; where samples failed two, with all of them at worst and at best.
+
+    None stands for a case that no sequential test decides, so where nothing bounds what failed samples could score.
+    """
+    scores = (evidence.worst, evidence.best) if evidence.candidate.failed else (None,)
+    cases = [order_by_cluster(evidence.fill(score)) for score in scores]
+    if any(case.candidate.failed for case in cases):
+        return (None,)
+    return tuple(sequential_check(case, alpha) for case in cases)
+
+
+def are_decided(cases: Sequence[SequentialCheck | None]) -> bool:
+    """Whether each of these tests has decided."""
+    return all(case is not None and not case.standing.open for case in cases)
 
 
 def _repeats_check(repeats: Repeats, design: Design, alpha: float) -> SequentialCheck:

@@ -122,7 +122,8 @@ def change_scales(totals: Floats) -> tuple[Floats, Floats, Floats]:
     """
     largest = np.abs(totals).max(axis=-1)
     x = totals / np.where(largest > 0.0, largest, 1.0)[..., None]  # so that no power underflows
-    one, two, three = np.abs(x).sum(axis=-1), np.sum(x * x, axis=-1), np.sum(x**3, axis=-1)
+    square = x * x
+    one, two, three = np.abs(x).sum(axis=-1), square.sum(axis=-1), np.sum(square * x, axis=-1)
     typical = largest * two / np.where(one > 0.0, one, 1.0)
     return typical, largest * np.maximum(three, 0.0) / np.where(two > 0.0, two, 1.0), largest
 

@@ -8,11 +8,13 @@ import numpy as np
 
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
-from accgate.stats.sequential import SequentialResult, Units, include, open_result, visible_effect
+from accgate.stats.sequential import SequentialResult, Units, include, open_result, stand_at, visible_effect
 from accgate.stats.walk import Stop
 
 
-def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, beta: float) -> SequentialResult:
+def e_process_test(
+    units: Units, *, bound: float, theta: float, alpha: float, beta: float, figures: bool = True
+) -> SequentialResult:
     """Test that the mean difference is below 0 by betting, after every unit.
 
     Parameters
@@ -25,6 +27,8 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
         Drop in points to detect.
     alpha, beta : float
         Bounds on the type I error, and on the chance that a run with a drop of theta is passed for futility.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Notes
     -----
@@ -48,6 +52,9 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
     stop = stops[path.decision]
+    is_open = stop == "end" and int(units.sizes.sum()) < units.n_max
+    if not figures:
+        return stand_at(units, used - 1, path.p_value, stop, is_open=is_open)
     n = int(units.samples[used - 1])
     difference = float(units.totals[:used].sum()) / n
     interval = confidence_sequence(units.totals, units.planned, bound=bound, alpha=alpha, stop=used, theta=theta)
@@ -71,5 +78,5 @@ def e_process_test(units: Units, *, bound: float, theta: float, alpha: float, be
         n=n,
         n_max=units.n_max,
         stop=stop,
-        open=stop == "end" and int(units.sizes.sum()) < units.n_max,
+        open=is_open,
     )

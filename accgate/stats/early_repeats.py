@@ -18,7 +18,7 @@ from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
 from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
 from accgate.stats.result import Interval
-from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult
+from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, stand_at
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
@@ -72,7 +72,7 @@ def repeats_schedule(
 
 
 def repeats_sequential(
-    repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None
+    repeats: Repeats, *, theta: float, alpha: float, beta: float, discordance: float | None = None, figures: bool = True
 ) -> SequentialResult:
     """Sequential test that R answers of the candidate are worse than K of the reference, stopped early.
 
@@ -86,6 +86,8 @@ def repeats_sequential(
         Type I and type II error rates.
     discordance : float, optional
         Share of samples expected to differ between two single runs: it shapes how error is spent, no error rate.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Notes
     -----
@@ -113,6 +115,10 @@ def repeats_sequential(
         )
     plan = repeats_schedule(repeats, theta=theta, discordance=discordance, **rates)
     outcome, unit = _walk(repeats, plan, alpha)
+    is_open = outcome.at_end and not _is_over(repeats, plan)
+    if not figures:
+        units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
+        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=is_open)
     beginning = repeats.first(unit + 1)
     n, rejected = int(beginning.sizes.sum()), outcome.stop == "regression"
     difference = float(beginning.totals.sum()) / n
@@ -135,7 +141,7 @@ def repeats_sequential(
         n=n,
         n_max=repeats.n_max,
         stop=outcome.stop,
-        open=outcome.at_end and not _is_over(repeats, plan),
+        open=is_open,
         estimate=estimate,
     )
 

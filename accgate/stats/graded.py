@@ -7,8 +7,12 @@ evidence against a drop of theta is the same score of the opposite; its likeliho
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from hashlib import blake2b
 
 import numpy as np
 
@@ -18,7 +22,7 @@ from accgate.stats.brownian import Walks, median_sum
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import paired_binary_effect, quantile, quantile_sum
 from accgate.stats.result import Interval
-from accgate.stats.sequential import Boundaries, SequentialResult, Units, open_result
+from accgate.stats.sequential import Boundaries, SequentialResult, Units, open_result, stand_at
 from accgate.stats.signs import Floats, Ints
 from accgate.stats.totals import robust_error
 from accgate.stats.walk import Stop
@@ -30,6 +34,7 @@ POWER = 1.5  # of the share of samples, to which the error that may be spent is 
 NEAR_SHARE = 0.8  # of the error is spent by the samples that a drop of theta needs, the rest by the end
 PASSING = 1.5  # over beta: how many times likelier no drop is than one of theta where a run passes early
 NEEDED = 1.6  # samples that count as those, times what a fixed n takes
+REMEMBERED = 1024  # looks whose evidence is kept: a run that goes on is asked of the same ones again and again
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,14 @@ class Evidence:
     changed: Ints
     tail: Floats
 
-    def then(self, more: Evidence) -> Evidence:
+    def then(self, *more: Evidence) -> Evidence:
         """The evidence with that of more looks."""
-        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
-        return Evidence(*(np.concatenate(pair, axis=-1) for pair in pairs))
+        columns = zip(*(vars(each).values() for each in (self, *more)), strict=True)
+        return Evidence(*(np.concatenate(column, axis=-1) for column in columns))
+
+    def first(self, count: int) -> Evidence:
+        """The evidence of so many looks."""
+        return Evidence(*(values[..., :count] for values in vars(self).values()))
 
 
 def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evidence:
@@ -68,6 +77,32 @@ def evidence_at(totals: Floats, sizes: Ints, unit: Ints, *, theta: float) -> Evi
     return Evidence(unit, np.cumsum(sizes)[unit], *stacked)
 
 
+class _Remembered:
+    """The evidence at looks, by a digest of all that they saw; the least recently used goes."""
+
+    def __init__(self) -> None:
+        self._by_key: OrderedDict[tuple[float, int, bytes, bytes], Evidence] = OrderedDict()
+
+    def at_each(self, units: Units, unit: Ints, theta: float) -> Iterator[tuple[Evidence, bool]]:
+        """The evidence after each of these units in turn, and whether it is remembered."""
+        digests, start = (blake2b(digest_size=16), blake2b(digest_size=16)), 0
+        for last in map(int, unit):
+            for digest, values in zip(digests, (units.totals, units.sizes), strict=True):
+                digest.update(values[start : last + 1].tobytes())
+            key, start = (theta, last, digests[0].digest(), digests[1].digest()), last + 1
+            evidence = self._by_key.pop(key, None)
+            is_remembered = evidence is not None
+            if evidence is None:
+                evidence = evidence_at(units.totals, units.sizes, np.array([last]), theta=theta)
+            self._by_key[key] = evidence
+            if len(self._by_key) > REMEMBERED:
+                self._by_key.popitem(last=False)
+            yield evidence, is_remembered
+
+
+_REMEMBERED = _Remembered()
+
+
 @dataclass(frozen=True)
 class Course:
     """The looks that a run of `n_max` samples is to come to, and its rates; `bounded` and `earliest` as in `Units`."""
@@ -79,13 +114,13 @@ class Course:
     bounded: bool = True
     earliest: int = 0
 
-    @property
+    @cached_property
     def n(self) -> Ints:
         """Samples at each look: so many times fewer at each one before, down to the first."""
         count = 1 + max(0, math.floor(math.log(max(self.n_max, 1) / FIRST) / math.log(RATIO)))
         return np.unique(np.ceil(self.n_max / RATIO ** np.arange(count) - 1e-9).astype(np.int64))
 
-    @property
+    @cached_property
     def fractions(self) -> tuple[float, ...]:
         """Share of the samples at each look."""
         return tuple((self.n / self.n_max).tolist())
@@ -171,15 +206,26 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
     """The chance without a drop that an earlier look rejects, or this one sees a z at least as large."""
-    walks, spent = Walks(), 0.0
-    for before in np.flatnonzero(np.isfinite(bounds[:look])):
-        score = float(bounds[before]) * math.sqrt(fractions[before])
-        spent += walks.mass_above(fractions[before], score)
-        walks.pass_between(fractions[before], -math.inf, score)
+    before = np.flatnonzero(np.isfinite(bounds[:look]))
+    scores = tuple((fractions[i], float(bounds[i]) * math.sqrt(fractions[i])) for i in before)
+    walks, spent = _walks_past(scores)
     return min(spent + walks.mass_above(fractions[look], z * math.sqrt(fractions[look])), 1.0)
 
 
-def graded_test(units: Units, *, theta: float, alpha: float, beta: float) -> SequentialResult:
+@lru_cache(maxsize=512)
+def _walks_past(scores: tuple[tuple[float, float], ...]) -> tuple[Walks, float]:
+    """The walks that no look with these fractions and scores stopped, and the mass of those that one did."""
+    if not scores:
+        return Walks(), 0.0
+    before, spent = _walks_past(scores[:-1])
+    fraction, score = scores[-1]
+    walks = copy(before)
+    spent += walks.mass_above(fraction, score)
+    walks.pass_between(fraction, -math.inf, score)
+    return walks, spent
+
+
+def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:
     """Group-sequential test that the mean difference is below 0, for scores of any shape and for clusters.
 
     Parameters
@@ -190,6 +236,8 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float) -> Seq
         Drop in points to detect with probability 1 - beta.
     alpha, beta : float
         Type I and type II error rates.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Notes
     -----
@@ -219,17 +267,19 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float) -> Seq
     if not len(units.totals):
         return open_result(units)
     course, over = _course(units, theta, alpha, beta), int(units.samples[-1]) >= units.n_max
-    unit, evidence = looked_at(units, course), None
-    for look in range(len(unit)):
-        now = evidence_at(units.totals, units.sizes, unit[[look]], theta=theta)
-        evidence = now if evidence is None else evidence.then(now)
-        is_last = over and look == len(unit) - 1
-        stop = course.stop(evidence, over=is_last)[1]
+    unit, seen = _with_next(units, course), list[Evidence]()
+    looks, result = len(looked_at(units, course)), _result if figures else _stand
+    for look, (now, is_remembered) in enumerate(_REMEMBERED.at_each(units, unit, theta)):
+        seen.append(now)
+        if look == looks or (is_remembered and look < looks - 1):  # asked of with later ones a look says the same
+            continue
+        is_last, evidence = over and look == looks - 1, seen[0].then(*seen[1:])
+        at, stop = course.stop(evidence, over=is_last)
         if is_last or stop != "end":
-            return _result(units, course, evidence, look, stop)
-    now = evidence_at(units.totals, units.sizes, np.array([len(units.totals) - 1]), theta=theta)
-    evidence = now if evidence is None else evidence.then(now)  # as though the next look were now
-    return replace(_result(units, course, evidence, len(unit), "end"), open=True)
+            return result(units, course, evidence.first(at + 1), at, stop)
+        seen = [evidence]
+    evidence = seen[0].then(*seen[1:])  # as though the next look were now
+    return replace(result(units, course, evidence, looks, "end"), open=True)
 
 
 def _course(units: Units, theta: float, alpha: float, beta: float) -> Course:
@@ -242,10 +292,22 @@ def looked_at(units: Units, course: Course) -> Ints:
     return unit[unit < len(units.totals)]
 
 
+def _with_next(units: Units, course: Course) -> Ints:
+    """Index of the last unit before each look of a run, as though the next one were now."""
+    return np.append(looked_at(units, course), len(units.totals) - 1)
+
+
 def next_look(units: Units, course: Course) -> Evidence:
     """The evidence at the looks of a run, as though the next one were now."""
-    unit = np.append(looked_at(units, course), len(units.totals) - 1)
-    return evidence_at(units.totals, units.sizes, unit, theta=course.theta)
+    first, *others = (now for now, _ in _REMEMBERED.at_each(units, _with_next(units, course), course.theta))
+    return first.then(*others)
+
+
+def _stand(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:
+    """Where a run stands at this look: the same as `_result`, without what only a report needs."""
+    bounds = course.bounds(evidence, over=look == len(course.n) - 1)
+    p_value = stagewise_p(course.fractions, bounds, look, float(evidence.drop[look]))
+    return stand_at(units, int(evidence.unit[look]), p_value, stop, is_open=False)
 
 
 def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: Stop) -> SequentialResult:

@@ -21,6 +21,7 @@ from accgate.stats.sequential import (
     boundaries_at,
     open_result,
     result_at,
+    stand_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk, without_passes
 
@@ -86,7 +87,7 @@ def expected_shares(looks: int, alpha: float, beta: float) -> tuple[float, float
 
 
 def group_sequential_test(
-    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS
+    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS, figures: bool = True
 ) -> SequentialResult:
     """Group-sequential test that the mean difference is below 0, at `looks` equally spaced looks.
 
@@ -100,6 +101,8 @@ def group_sequential_test(
         Type I and type II error rates.
     looks : int
         Number of looks, the last at the end; other scores than 0/100 have those of `graded_test`.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Notes
     -----
@@ -120,9 +123,14 @@ def group_sequential_test(
     if not len(units.totals):
         return open_result(units)
     if not units.exact:
-        return graded_test(units, theta=theta, alpha=alpha, beta=beta)
-    design = group_design(min(looks, units.n_max), alpha, beta)
-    return _result(units, design, theta, alpha, beta)
+        return graded_test(units, theta=theta, alpha=alpha, beta=beta, figures=figures)
+    design, over = group_design(min(looks, units.n_max), alpha, beta), _is_over(units)
+    walk = _walk(units, design, theta, alpha)
+    outcome, unit = walk.outcome, walk.unit
+    if not figures:
+        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not over)
+    cost = DISCRETENESS * design.inflation
+    return result_at(units, unit, walk.without_passes(), alpha=alpha, beta=beta, theta=theta, cost=cost, ended=over)
 
 
 def group_sequential_boundaries(
@@ -144,8 +152,8 @@ def group_sequential_boundaries(
     if not units.exact:
         return graded_boundaries(units, theta=theta, alpha=alpha, beta=beta)
     design = group_design(min(looks, units.n_max), alpha, beta)
-    outcome, _, come_to = _walk(units, design, theta, alpha)
-    return boundaries_at(units, outcome, (come_to.n, -come_to.most))
+    walk = _walk(units, design, theta, alpha)
+    return boundaries_at(units, walk.without_passes(), (walk.looks.n, -walk.looks.most))
 
 
 @dataclass(frozen=True)
@@ -196,8 +204,23 @@ def _most_lost(futility: Floats, n: Floats, changed: Ints, theta: float) -> Floa
     return most
 
 
-def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> tuple[Outcome, int, Looks]:
+@dataclass(frozen=True)
+class _Walk:
     """The walk of a run's changes, the unit at which it ends, and the looks that the run came to."""
+
+    outcome: Outcome
+    unit: int
+    looks: Looks
+    steps: Ints
+    lost: Ints
+    cuts: Ints
+
+    def without_passes(self) -> Outcome:
+        """The outcome with the masses of walks that no pass stopped."""
+        return without_passes(self.outcome, self.steps, self.lost, self.cuts)
+
+
+def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Walk:
     looks = looks_of(units, design, theta=theta, alpha=alpha)
     changed, spent = looks.changed, looks.spent
     at = units.events
@@ -222,15 +245,8 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> tupl
         look = int(np.argmax((changed == outcome.event) & allows))
         unit = int(looks.unit[look])
         outcome, cuts = outcome_of(look + 1)  # as if later looks with no further change were not there
-    return without_passes(outcome, steps, lost, cuts), unit, looks
+    return _Walk(outcome, unit, looks, steps, lost, cuts)
 
 
 def _is_over(units: Units) -> bool:
     return int(units.samples[-1]) >= units.n_max
-
-
-def _result(units: Units, design: GroupDesign, theta: float, alpha: float, beta: float) -> SequentialResult:
-    """The result of the walk of a run's changes."""
-    outcome, unit, _ = _walk(units, design, theta, alpha)
-    cost, over = DISCRETENESS * design.inflation, _is_over(units)
-    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=cost, ended=over)

@@ -23,6 +23,7 @@ from accgate.stats.sequential import (
     boundaries_at,
     open_result,
     result_at,
+    stand_at,
 )
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
@@ -138,7 +139,7 @@ def _spent_by_wald(passed: Floats) -> Floats:
 
 
 def gsprt_test(
-    units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None
+    units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None, figures: bool = True
 ) -> SequentialResult:
     """Generalised sequential probability ratio test that the mean difference is below 0, stopped early.
 
@@ -153,6 +154,8 @@ def gsprt_test(
     discordance : float, optional
         Share of samples expected to change: it shapes the bounds. The type I error does not depend on it, and of runs
         with a drop of theta at most beta pass early whatever it is; a wrong one costs samples.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Raises
     ------
@@ -190,6 +193,8 @@ def gsprt_test(
     else:
         unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
     ended = _is_over(units, plan)
+    if not figures:
+        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
 
 

@@ -22,7 +22,7 @@ from accgate.stats.mcnemar import Floats
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result
+from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result, stand_at
 from accgate.stats.walk import Stop, walk_at
 
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
@@ -166,7 +166,14 @@ class _MarginTest:
 
 
 def margin_looks(
-    units: Units, *, margin: float, theta: float, alpha: float, beta: float, certify: bool = False
+    units: Units,
+    *,
+    margin: float,
+    theta: float,
+    alpha: float,
+    beta: float,
+    certify: bool = False,
+    figures: bool = True,
 ) -> SequentialResult:
     """The exact test of `margin_test` at a few looks, whose levels sum to alpha: type I error at most alpha.
 
@@ -181,6 +188,8 @@ def margin_looks(
     certify : bool
         Pass only where the bound at confidence 1 - alpha excludes a drop of margin + theta; else where that at
         1 - beta does, or at the end.
+    figures : bool
+        Without, only where the run stops, its difference and its p-value, and whether it is open: the rest is None.
 
     Notes
     -----
@@ -207,9 +216,11 @@ def margin_looks(
         is_last, rejects = n >= units.n_max, p_look <= level
         passes = excludes_drop(lost, gained, n, margin + theta, level if certify else beta * beta_share)
         if rejects or passes or is_last:
+            stop: Stop = "regression" if rejects else "end" if is_last else "futility"
+            if not figures:
+                return stand_at(units, n - 1, min(p_value, 1.0), stop, is_open=False)
             last_beta = beta if certify else LAST_BETA * beta
             result = margin_test(lost, gained, n, margin=margin, alpha=level, beta=last_beta)
-            stop: Stop = "regression" if rejects else "end" if is_last else "futility"
             reached = max(theta, result.theta or 100.0) if is_last else theta
             assert result.interval is not None
             return SequentialResult(

@@ -134,6 +134,12 @@ def open_result(units: Units) -> SequentialResult:
     return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
 
 
+def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
+    """The result of a run that stopped, or stands, after the unit of this index, without what only a report needs."""
+    n, total = int(units.sizes[: unit + 1].sum()), float(units.totals[: unit + 1].sum())
+    return SequentialResult(total / n, p_value, None, None, None, None, n=n, n_max=units.n_max, stop=stop, open=is_open)
+
+
 def result_at(
     units: Units, unit: int, outcome: Outcome, *, alpha: float, beta: float, theta: float, cost: float, ended: bool
 ) -> SequentialResult:

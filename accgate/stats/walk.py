@@ -166,7 +166,10 @@ def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
 
 def _rejection_count(mass: Floats, room: float) -> int:
     """How many of the largest sums may reject without spending more than `room`."""
-    return int(np.searchsorted(np.cumsum(mass[::-1]), room * (1.0 + 1e-12), side="right"))
+    most = room * (1.0 + 1e-12)
+    if not len(mass) or mass[-1] > most:  # by far the most often
+        return 0
+    return int(mass[::-1].cumsum().searchsorted(most, side="right"))
 
 
 def _least(base: int, mass: Floats, count: int, position: int) -> int:

@@ -1,5 +1,6 @@
 """Limits for a paired difference, against published intervals and full enumeration of the outcomes."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 from scipy.stats import binom, binomtest, multinomial, norm
 
 from accgate.stats import difference
@@ -34,8 +35,17 @@ def outcomes(n: int) -> list[tuple[int, int]]:
 def chances(pairs: list[tuple[int, int]], n: int, d: float, q: np.ndarray) -> np.ndarray:
     """Probability of each outcome (columns) at difference d and each discordance q (rows); shares, not points."""
     counts = np.array([(lost, gained, n - lost - gained) for lost, gained in pairs])
-    shares = np.clip(np.column_stack([(q - d) / 2.0, (q + d) / 2.0, 1.0 - q]), 0.0, 1.0)
-    return np.array([multinomial.pmf(counts, n, p / p.sum()) for p in shares])
+    shares = np.clip(np.column_stack([(q - d) / 2.0, (q + d) / 2.0, 1.0 - q]), 1e-300, 1.0)
+    ways = gammaln(n + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+    return np.exp(ways + np.log(shares) @ counts.T)
+
+
+def test_the_chances_here_are_scipys_multinomial_ones() -> None:
+    pairs, q = outcomes(7), np.array([0.3, 0.6, 1.0])
+    for d, row in zip([-0.3, 0.1, 0.6], [0, 1, 2], strict=True):
+        shares = [(q[row] - d) / 2.0, (q[row] + d) / 2.0, 1.0 - q[row]]
+        counts = [(lost, gained, 7 - lost - gained) for lost, gained in pairs]
+        assert chances(pairs, 7, d, q)[row] == pytest.approx(multinomial.pmf(counts, 7, shares), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -103,12 +113,15 @@ def test_each_limit_covers_for_every_share_of_samples_lost_and_gained(n: int, al
 def test_both_limits_cover_large_effects_at_three_hundred_samples(p_lost: float, p_gained: float) -> None:
     n, alpha, missed_low, missed_high = 300, 0.05, 0.0, 0.0
     truth = 100.0 * (p_gained - p_lost)
-    for lost in range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p_lost) + np.array([0, 1]))):
-        for gained in range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p_gained) + np.array([0, 1]))):
-            chance = multinomial.pmf([lost, gained, n - lost - gained], n, [p_lost, p_gained, 1.0 - p_lost - p_gained])
-            low, high = exact_difference_interval(lost, gained, n, alpha=alpha).two_sided
-            missed_low += chance * (low > truth)
-            missed_high += chance * (high < truth)
+    ranges = (range(*(int(x) for x in binom.interval(1.0 - 1e-4, n, p) + np.array([0, 1]))) for p in (p_lost, p_gained))
+    pairs = list(itertools.product(*ranges))
+    counts = [(lost, gained, n - lost - gained) for lost, gained in pairs]
+    for pair, chance in zip(
+        pairs, multinomial.pmf(counts, n, [p_lost, p_gained, 1.0 - p_lost - p_gained]), strict=True
+    ):
+        low, high = exact_difference_interval(*pair, n, alpha=alpha).two_sided
+        missed_low += chance * (low > truth)
+        missed_high += chance * (high < truth)
     assert max(missed_low, missed_high) <= alpha - 2e-4  # what was left out of the sum
 
 

@@ -34,7 +34,8 @@ def test_every_level_holds_over_all_draws(repeats: int, runs: int, n: int, alpha
     for picks in itertools.product(itertools.combinations(range(repeats + runs), runs), repeat=n):
         now = np.array([row[list(pick)] for row, pick in zip(both, picks, strict=True)])
         before = np.array([np.delete(row, list(pick)) for row, pick in zip(both, picks, strict=True)])
-        result = repeats_sequential(repeats_of(100.0 * before, 100.0 * now), theta=30.0, alpha=alpha, beta=0.2)
+        answers = repeats_of(100.0 * before, 100.0 * now)
+        result = repeats_sequential(answers, theta=30.0, alpha=alpha, beta=0.2, figures=False)
         p_values.append(result.p_value)
         assert (result.stop == "regression") == (result.p_value <= alpha)
     for level in np.unique(p_values):
@@ -46,14 +47,14 @@ def test_every_level_holds_over_all_draws(repeats: int, runs: int, n: int, alpha
     noise=st.sampled_from([0.0, 0.1, 0.6]), drop=st.sampled_from([0.0, 10.0, 40.0]),
     theta=st.sampled_from([2.0, 8.0, 30.0]),
 )  # fmt: skip
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_a_run_decides_on_its_beginning(seed: int, repeats, runs, noise: float, drop: float, theta: float) -> None:
     whole = run_of(seed, 150, repeats, runs, noise=noise, drop=drop)
     result = repeats_sequential(whole, theta=theta, **RATES)
     assert not result.open
     assert repeats_sequential(whole.first(result.n), theta=theta, **RATES) == result
     if result.n > 1:
-        before = repeats_sequential(whole.first(result.n - 1), theta=theta, **RATES)
+        before = repeats_sequential(whole.first(result.n - 1), theta=theta, figures=False, **RATES)
         assert before.open
     assert (result.stop == "regression") == (result.p_value <= 0.05)
     assert (result.stop == "regression") == (result.threshold is not None and result.difference < result.threshold)
@@ -98,7 +99,7 @@ def ends(world: str, drop: float) -> tuple[int, int, float, int]:
     n, repeats, runs, noise, theta, _ = WORLDS[world]
     count = 80
     results = [
-        repeats_sequential(run_of(seed, n, repeats, runs, noise=noise, drop=drop), theta=theta, **RATES)
+        repeats_sequential(run_of(seed, n, repeats, runs, noise=noise, drop=drop), theta=theta, figures=False, **RATES)
         for seed in range(count)
     ]
     stops = [result.stop for result in results]

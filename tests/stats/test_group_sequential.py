@@ -201,7 +201,7 @@ def test_a_run_passes_at_the_first_look_that_is_under_the_futility_bound(q: floa
     passed = set()
     for seed in range(25):
         sample = drawn(np.random.default_rng(seed), 1500, q, 0.0)
-        found = group_sequential_test(units_of(sample), theta=4.0, alpha=0.05, beta=0.2)
+        found = group_sequential_test(units_of(sample), theta=4.0, alpha=0.05, beta=0.2, figures=False)
         first = first_pass(sample, 4.0)
         before = sample[:first]
         if first is None or binom.sf(np.sum(before < 0.0) - 1, np.count_nonzero(before), 0.5) <= 0.05:
@@ -214,9 +214,10 @@ def test_a_run_passes_at_the_first_look_that_is_under_the_futility_bound(q: floa
 @pytest.mark.parametrize("name", PATTERNS)
 def test_p_of_a_run_that_does_not_pass_is_the_same_without_futility(name: str) -> None:
     _, _, _, alpha, looks = PATTERNS[name]
+    rates = {"theta": 1e-3, "alpha": alpha, "beta": 0.2}
     for signs, found in enumerated(name).items():
         if found.stop != "futility":
-            past = group_sequential_test(units_of(values(name, signs)), theta=1e-3, alpha=alpha, beta=0.2, looks=looks)
+            past = group_sequential_test(units_of(values(name, signs)), looks=looks, figures=False, **rates)
             assert (found.stop, found.n, found.p_value) == (past.stop, past.n, past.p_value)
 
 
@@ -226,11 +227,10 @@ def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: st
     for signs, whole in list(enumerated(name).items())[::23]:
         for k in range(1, n, 3):
             units = units_of(values(name, signs)[:k], n_max=n)
-            beginning = group_sequential_test(units, theta=theta, alpha=alpha, beta=0.2, looks=looks)
-            if k < whole.n:
-                assert beginning.open
-            else:
-                assert_same(beginning, whole)
+            rates = {"theta": theta, "alpha": alpha, "beta": 0.2}
+            assert group_sequential_test(units, looks=looks, figures=False, **rates).open == (k < whole.n)
+            if k >= whole.n:
+                assert_same(group_sequential_test(units, looks=looks, **rates), whole)
 
 
 @given(found=sequences(exact=True), theta=st.floats(0.5, 60.0), alpha=st.sampled_from([0.02, 0.1, 0.3]), data=st.data())
