@@ -16,6 +16,8 @@ from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
 FULL = 16  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
+ENOUGH = 8  # replies, from which it is learned whether a quarter saturates the engine
+NEARLY = 0.75  # of the tokens a second that all in flight give: as much from a quarter saturates it
 
 
 class Others(Protocol):
@@ -93,10 +95,11 @@ class Prefix:
         """Number of this part's records in the beginning that the stop rule saw last."""
         return bisect_left(self._numbers, self._used) * self._repeats
 
-    def is_near(self, place: int) -> bool:
-        """Whether what is asked at a place of this part is likely to be needed."""
+    def is_needed(self, place: int, *, surely: bool) -> bool:
+        """Whether what is asked at a place of this part is likely to be needed, or all but certain to be."""
         number, repeat = divmod(place, self._repeats)
-        return self._numbers[number] * self._repeats + repeat < self.limit
+        sure, likely = self.limits
+        return self._numbers[number] * self._repeats + repeat < (sure if surely else likely)
 
     def _at(self, place: int) -> Record | None:
         """The record at a place of the whole order."""
@@ -112,17 +115,19 @@ class Prefix:
         return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
-    def limit(self) -> float:
-        """The place before which what is asked is likely to be needed; infinite where nothing tells.
+    def limits(self) -> tuple[float, float]:
+        """The places before which what is asked is sure, and likely, to be needed; infinite where nothing tells.
 
         The evidence is a walk whose variance grows with its drift (Wald): the samples that the rest of its way takes
-        have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin.
+        have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
+        to both sides.
         """
         if self._expected is None:
-            return math.inf
+            return math.inf, math.inf
         whole = self._expected * self._repeats
         left = max(whole - self._finished, 1)
-        return self._finished + left + 0.5 * math.sqrt(left * whole)
+        margin = 0.5 * math.sqrt(left * whole)
+        return self._finished + left - margin, self._finished + left + margin
 
     def decides(self) -> bool:
         """Whether what is finished now decides."""
@@ -157,31 +162,98 @@ class Prefix:
         return self._stop_rule.expected() if isinstance(self._stop_rule, ForeseeingStopRule) else None
 
 
-class Places:
-    """The places of the order that have no record, each once, as far ahead as the beginning's limit allows.
+class Saturation:
+    """Whether `few` requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
 
-    Never so few are in flight that the engine is idle: the fewest is `FULL`, or a quarter of its `concurrency`.
+    An engine decodes in steps. A step takes `fixed` seconds and `each` for every request in flight, and gives every one
+    a token: of `k` in flight a token costs `fixed / k + each`. That line is fitted to the replies, with weights that
+    bound what a single slow one can do.
     """
 
-    def __init__(self, records: RecordLog, prefix: Prefix | None, concurrency: int) -> None:
-        self._fewest, self._in_flight = max(FULL, concurrency // 4), 0
+    def __init__(self, few: int, many: int, clock: Callable[[], float]) -> None:
+        self._few, self._many = few, many
+        self._clock, self._at = clock, clock()
+        self._shares = 0.0  # seconds, each divided by the requests in flight
+        self._sums = [0.0] * 5  # of weights, 1 / in flight, cost, and their products
+        self.in_flight = self.replies = 0
+
+    def begin(self) -> tuple[float, float]:
+        """Note that a request begins; returns what its end needs."""
+        self._pass()
+        self.in_flight += 1
+        return self._at, self._shares
+
+    def end(self, began: tuple[float, float], tokens: int | None) -> None:
+        """Note that it has ended, with a reply of so many tokens; None where the engine had nothing to do."""
+        self._pass()
+        self.in_flight -= 1
+        seconds, share = self._at - began[0], self._shares - began[1]
+        if tokens is None or seconds <= 0.0:
+            return
+        self.replies += 1
+        x, cost = share / seconds, share / tokens
+        weight, products = tokens / cost, (1.0, x, cost, x * x, x * cost)
+        self._sums = [total + weight * each for total, each in zip(self._sums, products, strict=True)]
+
+    def is_reached(self) -> bool:
+        """Whether few give at least `NEARLY` of what many give; not before it shows."""
+        weights, x, cost, xx, xcost = self._sums
+        if self.replies < ENOUGH or xx * weights - x * x <= 1e-6 * x * x:
+            return False
+        fixed = (xcost * weights - x * cost) / (xx * weights - x * x)
+        each = (cost - fixed * x) / weights
+        return fixed / self._many + each >= NEARLY * (fixed / self._few + each)
+
+    def _pass(self) -> None:
+        now = self._clock()
+        self._shares += (now - self._at) / max(self.in_flight, 1)
+        self._at = now
+
+
+class Places:
+    """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
+
+    A quarter of what the engine takes begins, `FULL` at least, and all may follow the first reply. Where these show
+    that a quarter saturates it, more are in flight only as far as they are sure to be needed: they would slow each
+    other, and a decision waits for the first of them. Past what is likely to be needed, a quarter keeps the engine
+    busy.
+    """
+
+    def __init__(
+        self,
+        records: RecordLog,
+        prefix: Prefix | None,
+        concurrency: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self._quarter = max(FULL, concurrency // 4)
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
+        self._saturation = Saturation(self._quarter, concurrency, clock)
+        self._began: dict[int, tuple[float, float]] = {}
         self._freed = asyncio.Event()
 
     async def next(self, is_over: Callable[[], bool]) -> int | None:
-        """The next place; None where there is no more to ask. Waits while only places past the limit are left."""
+        """The next place; None where there is no more to ask. Waits while only places past the limits are left."""
         while not is_over() and self._next is not None:
-            if self._prefix is None or self._in_flight < self._fewest or self._prefix.is_near(self._next):
+            if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)
-                self._in_flight += 1
+                self._began[place] = self._saturation.begin()
                 return place
             self._freed.clear()
             await self._freed.wait()
         return None
 
-    def free(self) -> None:
-        """Let those that wait look again: a record has finished."""
-        self._in_flight -= 1
+    def free(self, place: int, record: Record) -> None:
+        """Let those that wait look again: the record of a place has finished."""
+        tokens = None if record.cached else record.completion_tokens or 1
+        self._saturation.end(self._began.pop(place), tokens)
         self._freed.set()
+
+    def _may_begin(self, place: int) -> bool:
+        if self._prefix is None or self._saturation.in_flight < self._quarter:
+            return True
+        if not self._saturation.replies:
+            return False
+        return self._prefix.is_needed(place, surely=self._saturation.is_reached())

@@ -65,7 +65,7 @@ async def evaluate(
     failed, unread, attacked = 0, sum(each.is_unread for each in earlier), sum(e.attacked_unread for e in earlier)
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
-    places = Places(records, prefix, in_flight)
+    places = Places(records, prefix, in_flight, clock)
     thoughts = Thoughts()
     decided, stop, scoring = asyncio.Event(), stop or Stop(), scoring or ByFunction()
 
@@ -90,7 +90,7 @@ async def evaluate(
             observer.finished(record)
             if prefix is not None and not decided.is_set() and prefix.decides():
                 decided.set()
-            places.free()
+            places.free(place, record)
 
     observer.started(assignment.model, task.name, assignment.total, earlier)
     began = clock()

@@ -17,6 +17,7 @@ import pytest
 
 from accgate.decision.progress import EarlyStop, expected_samples
 from accgate.engines import Reply, Request, RequestFailed
+from accgate.evaluation.ahead import Saturation
 from accgate.evaluation.assignment import Assignment, Evaluation, Limits, Sampling, StopRule
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop
@@ -28,6 +29,8 @@ from accgate.tasks.task import Task, load_task
 from tests.evaluation.test_early import check
 
 N, DISCORDANCE, THETA = 1000, 0.03, 4.0
+GPU: dict[str, float] = {}
+PROCESSOR = {"step": 0.002, "each": 0.002, "tokens": 12.0}  # 16 in flight give 96% of the tokens a second of 64
 
 
 class Clock(selectors.SelectSelector):
@@ -73,7 +76,7 @@ class Decoder:
     async def complete(self, request: Request) -> Reply:
         draw = random.Random(request.id).gauss(-0.18, 0.6)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting[future] = max(1, round(self.tokens * math.exp(draw)))
+        self.waiting[future] = tokens = max(1, round(self.tokens * math.exp(draw)))
         self.most_in_flight = max(self.most_in_flight, len(self.waiting))
         self.running = self.running or asyncio.create_task(self._run())
         try:
@@ -82,7 +85,7 @@ class Decoder:
             self.waiting.pop(future, None)
         self.replies += 1
         a, sign, b = re.findall(r"(\d+) ([-+]) (\d+)", request.prompt)[-1]
-        return Reply(str(int(a) + int(sign + b) + (request.id in self.wrong)))
+        return Reply(str(int(a) + int(sign + b) + (request.id in self.wrong)), completion_tokens=tokens)
 
     async def _run(self) -> None:
         while self.waiting:
@@ -101,7 +104,9 @@ def evaluated(
     """The evaluation, and its seconds on the engine's clock."""
     loop = Loop()
     assignment = Assignment("m", task, 1, Sampling(), {}, max_failed)
-    work = evaluate(engine, assignment, paths_of(out, "m", "t"), observer=Silent(), stop_rule=rule, stop=stop)
+    work = evaluate(
+        engine, assignment, paths_of(out, "m", "t"), observer=Silent(), stop_rule=rule, stop=stop, clock=loop.time
+    )
     try:
         return loop.run_until_complete(work), loop.time()
     finally:
@@ -127,18 +132,20 @@ def healthy_run(seed: int) -> tuple[EarlyStop, Task, frozenset[str]]:
     )
 
 
-@pytest.mark.parametrize(("concurrency", "paid"), [(16, 1.15), (64, 1.5), (320, 2.2)])
+@pytest.mark.parametrize(
+    ("concurrency", "paid", "speed"), [(16, 1.15, GPU), (64, 1.5, GPU), (320, 2.4, GPU), (64, 1.2, PROCESSOR)]
+)
 def test_a_healthy_run_is_nearly_as_fast_as_one_that_knew_its_end_and_pays_little_more(
-    tmp_path: Path, concurrency: int, paid: float
+    tmp_path: Path, concurrency: int, paid: float, speed: dict[str, float]
 ) -> None:
     times, replies = [], []
     for seed in range(4):
         rule, task, wrong = healthy_run(seed)
-        engine = Decoder(wrong, concurrency)
+        engine = Decoder(wrong, concurrency, **speed)
         done, seconds = evaluated(engine, task, tmp_path / f"{seed}", rule)
         assert done.stopped
         first = task.of(task.samples[: len(done.records)])
-        _, ideal = evaluated(Decoder(wrong, concurrency), first, tmp_path / f"ideal-{seed}", None)
+        _, ideal = evaluated(Decoder(wrong, concurrency, **speed), first, tmp_path / f"ideal-{seed}", None)
         times.append(seconds / ideal)
         replies.append(engine.replies / len(done.records))
     assert statistics.mean(times) < 1.15
@@ -167,6 +174,40 @@ def test_where_the_decision_comes_later_than_expected_the_engine_is_neither_idle
     assert engine.most_in_flight == 128 // 4
     whole, _ = evaluated(Decoder(frozenset(), 128), task, tmp_path, Foresees(expects=20, decides=math.inf))
     assert len(whole.records) == 400
+
+
+def test_a_run_that_needs_all_its_samples_is_as_fast_as_one_that_cannot_stop(tmp_path: Path) -> None:
+    task = load_task("arithmetic", options={"high": 300}, count=N)
+    for number, speed in enumerate((GPU, PROCESSOR)):
+        rule = Foresees(N, math.inf)
+        _, seconds = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"{number}", rule)
+        _, whole = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"whole-{number}", None)
+        assert seconds < 1.02 * whole
+
+
+def is_saturated(fixed: float, each: float, late: float) -> bool:
+    """Whether 16 in flight are as good as 64, with such steps, and a share of replies that come late."""
+    rng, now = random.Random(1), 0.0
+    saturation = Saturation(16, 64, lambda: now)
+    running: list[tuple[tuple[float, float], int, int]] = []  # began, tokens, steps left
+    for _ in range(400):
+        while len(running) < (64 if saturation.replies else 16):
+            tokens = max(1, round(rng.lognormvariate(2.4, 0.6)))
+            steps = tokens if rng.random() >= late else tokens + 200
+            running.append((saturation.begin(), tokens, steps))
+        now += fixed + each * len(running)
+        running = [(began, tokens, left - 1) for began, tokens, left in running]
+        for began, tokens, left in running:
+            if not left:
+                saturation.end(began, tokens)
+        running = [request for request in running if request[2]]
+    return saturation.is_reached()
+
+
+def test_whether_an_engine_is_saturated_is_learned_whatever_disturbs_a_few_replies() -> None:
+    for (fixed, each), saturated in {(10, 0.02): False, (10, 1): False, (2, 2): True, (0, 1): True}.items():
+        for late in (0.0, 0.05):
+            assert is_saturated(fixed, each, late) == saturated, (fixed, each, late)
 
 
 def test_samples_that_wait_for_the_limit_end_with_the_run(tmp_path: Path) -> None:
