@@ -187,3 +187,17 @@ def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
     pair.head.tasks["sums"]["options"] = {"include_path": "own", "num_fewshot": 3}
     pair.head.write()
     assert "tasks.sums.options" in effects(pair.changes())
+
+
+def test_a_picture_that_a_row_names_in_a_table_is_a_rule_and_stays_in_the_repository(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        (project.folder / "shown.png").write_bytes(b"\x89PNG")
+        rows = [{**row, "picture": {"bytes": None, "path": "shown.png"}} for row in questions(20)]
+        write_task(project.folder, rows=rows, images=["picture"])
+    assert pair.changes() == ()
+    (pair.head.folder / "shown.png").write_bytes(b"\x89PNG another")
+    assert effects(pair.changes()) == {"tasks.sums: pictures": "loosening"}
+    rows = [{**row, "picture": {"path": "../base/shown.png"}} for row in questions(20)]
+    write_task(pair.head.folder, rows=rows, images=["picture"])
+    with pytest.raises(BadInput, match=r"row 1: the picture '\.\./base/shown\.png' leads out of the repository"):
+        rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
