@@ -238,3 +238,17 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
         rescore(attacked, attacked.samples[0], done)
     assert rescore(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
     assert ByRunning  # its own tests run real programs
+
+
+def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_path: Path) -> None:
+    weather = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+    tools = {"prompt": "{{ q }}", "target": '[{"weather": {}}]', "metric": "tool_calls", "tools": [weather]}
+    calling = task_of(tmp_path, SUMS, **tools)
+    called = asked(calling, Oracle({"": Reply("", "tool_calls", tool_calls=(("weather", "{}"),))}))
+    assert (called.score, rescore(calling, calling.samples[0], called)) == (100.0, called)
+    thought = Reply("<think>1 or 2</think>2", "stop")
+    task = task_of(tmp_path, SUMS, prompt="{{ q }}", target="{{ a }}", metric="exact_match")
+    record = asked(task, Oracle({"": thought}))
+    assert (record.score, rescore(task, task.samples[0], record)) == (100.0, record)
+    with pytest.raises(BadInput, match="the whole reasoning, which records do not keep"):
+        rescore(replace(task, reasoning="keep"), task.samples[0], record)
