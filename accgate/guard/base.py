@@ -145,15 +145,7 @@ def _without_missing_models(task: TaskSettings, head: Config) -> TaskSettings:
 
 
 def _part(config: Config, pairs: Sequence[Pair]) -> Config | None:
-    if not pairs:
-        return None
-    models, tasks = {model for model, _ in pairs}, {task for _, task in pairs}
-    return replace(
-        config,
-        only=frozenset(pairs),
-        models={name: model for name, model in config.models.items() if name in models},
-        tasks={name: task for name, task in config.tasks.items() if name in tasks},
-    )
+    return replace(config, only=frozenset(pairs)) if pairs else None
 
 
 def _refuse_unknown(selection: Selection, head: Config, base: Config) -> None:

@@ -155,16 +155,24 @@ def _leads_out(value: str) -> bool:
 
 
 def _hub_faults(definition: Definition) -> Iterator[str]:
-    """The files here that the loader of hub datasets would read: a folder of the dataset's name, a builder's files."""
+    """What the loader of hub datasets would read here: a folder of the dataset's name, and files that options name."""
     dataset, fix = definition.content.dataset, "name files of the repository with dataset.file"
     for key, source in ((("dataset", "hub"), dataset), (("dataset", "join", "hub"), dataset.join)):
         if source is None or source.hub is None:
             continue
         local = [source.hub] if Path(source.hub).exists() else []
-        if "/" not in source.hub:  # json, csv and their like
-            local += [name for text in _texts(source.options) for name in glob.glob(text)]  # noqa: PTH207
+        is_builder = "/" not in source.hub  # json, csv and their like
+        local += [text for text in _texts(source.options) if _is_read_here(text, is_builder=is_builder)]
         for name in local:
             yield from definition.fault(key, f"leads to {name!r}, a file or folder here; {fix}").messages
+
+
+def _is_read_here(text: str, *, is_builder: bool) -> bool:
+    """Whether a loader would take a text of its options for a path of this machine, whatever lies there now."""
+    place = text.rpartition("::")[2]  # where an archive lies
+    if _leads_out(place) or place.casefold().startswith(("file:", "local:")):
+        return True
+    return is_builder and bool(glob.glob(place, recursive=True))  # noqa: PTH207
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -42,11 +42,8 @@ def _rank_of_allowance(value: float | str | None) -> float:
 
 
 def _rank_of_share(value: str | None) -> float:
-    """A percentage that may be added; without one anything may. What is no percentage has no rank."""
-    try:
-        return -math.inf if value is None else down(allowed_share(value))
-    except BadInput:
-        return math.nan
+    """A percentage that may be added; without one anything may."""
+    return -math.inf if value is None else down(allowed_share(value))
 
 
 def _rank_of_unread(share: float | None) -> float:

@@ -122,3 +122,12 @@ def test_a_proof_without_a_theta_is_a_fault_of_the_file(tmp_path: Path, capsys: 
     said = capsys.readouterr().err
     line = next(i for i, text in enumerate(project.config.read_text().splitlines(), 1) if text.startswith("certify"))
     assert f"accuracy.toml:{line}: tasks.sums.certify: needs theta" in said
+
+
+def test_a_run_that_stops_early_accepts_what_is_allowed_and_goes_on_until_a_pass_is_proven() -> None:
+    within = compare(REFERENCE, lost(15), theta=2.0, allowed_drop=1.0, early_stopping=True)
+    proven = compare(REFERENCE, lost(15), theta=2.0, allowed_drop=1.0, early_stopping=True, certify=True)
+    assert (within.verdict, proven.verdict) == ("pass", "pass")
+    assert within.interval is not None
+    assert proven.interval is not None
+    assert within.interval.two_sided[0] < -3.0 < proven.interval.two_sided[0]

@@ -69,3 +69,9 @@ def test_gsprt_leaves_other_scores_and_clusters_to_the_group_sequential_test(clu
     verdict = compare(before, after, test="gsprt", theta=4.0, clusters=codes)
     assert (verdict.test, verdict.verdict, verdict.stop) == ("group-sequential", "pass", "futility")
     assert verdict.n < 800
+
+
+def test_a_test_that_is_named_decides_whatever_the_number_of_samples() -> None:
+    for n, test in ((20, "bootstrap"), (80, "permutation"), (80, "paired")):
+        before = np.random.default_rng(1).uniform(20.0, 80.0, n)
+        assert compare(before, before - np.linspace(0.0, 9.0, n), test=test).test == test  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.base import LogProbs
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Sampling
+from accgate.evaluation.reading import LONGEST, shorten
 from accgate.evaluation.sample import ask, rescore
 from accgate.evaluation.scoring import ByFunction, ByJudge, ByRunning
 from accgate.records.file import Record
@@ -243,3 +244,34 @@ def test_records_are_scored_again_only_where_the_reply_is_all_it_takes(tmp_path:
         rescore(attacked, attacked.samples[0], done)
     assert rescore(replace(attacked, attacks=()), attacked.samples[0], done).score == 100.0
     assert ByRunning  # its own tests run real programs
+
+
+def test_recorded_calls_and_reasoning_are_scored_again_as_they_were_read(tmp_path: Path) -> None:
+    weather = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
+    tools = {"prompt": "{{ q }}", "target": '[{"weather": {}}]', "metric": "tool_calls", "tools": [weather]}
+    calling = task_of(tmp_path, SUMS, **tools)
+    called = asked(calling, Oracle({"": Reply("", "tool_calls", tool_calls=(("weather", "{}"),))}))
+    assert (called.score, rescore(calling, calling.samples[0], called)) == (100.0, called)
+    thought = Reply("<think>1 or 2</think>2", "stop")
+    task = task_of(tmp_path, SUMS, prompt="{{ q }}", target="{{ a }}", metric="exact_match")
+    record = asked(task, Oracle({"": thought}))
+    assert (record.score, rescore(task, task.samples[0], record)) == (100.0, record)
+    with pytest.raises(BadInput, match="the whole reasoning, which records do not keep"):
+        rescore(replace(task, reasoning="keep"), task.samples[0], record)
+
+
+def test_a_reply_without_answer_and_confidence_is_wrong_and_sure(tmp_path: Path) -> None:
+    """Else a model that says nothing would be well calibrated, or leave the statistic undecided."""
+    settings = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "exact_match", "extract": {"regex": r"(\d+)"}}
+    task = task_of(tmp_path, SUMS, **settings, confidence={"by": "reply"})
+    for silent in ("", "I cannot say."):
+        record = asked(task, Oracle({"": Reply(silent, "stop")}))
+        assert (record.score, record.confidence, record.error) == (0.0, 1.0, None)
+
+
+def test_of_a_long_thought_the_beginning_and_the_end_stay() -> None:
+    thought = "".join(map(str, range(10_000)))
+    short = shorten(thought)
+    assert short is not None
+    first, last = short.split("\n[... ")[0], short.split(" left out ...]\n")[1]
+    assert (thought.startswith(first), thought.endswith(last), len(first) + len(last)) == (True, True, LONGEST)

@@ -210,3 +210,11 @@ def test_another_prompt_with_a_reference_of_its_own_was_not_evaluated(pull_reque
     (beside,) = head.result["beside"]
     assert beside["verdict"] == "inconclusive"
     assert beside["reasons"] == ["not evaluated: the prompts or the settings of the reply differ from the base's"]
+
+
+def test_each_check_is_planned_at_its_share_of_alpha_beside_too(tmp_path: Path) -> None:
+    """Alone each would have all of it, plan fewer samples, and look as if the pull request had changed its rules."""
+    pull_request = PullRequest(tmp_path, tasks=("sums", "more"), theta=8.0)
+    pull_request.head.answer(right_but(0), right_but(0))
+    assert pull_request.run() == 0
+    assert pull_request.head.result["beside"] == []

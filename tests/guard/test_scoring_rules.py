@@ -9,8 +9,8 @@ import pytest
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
-from accgate.guard.base import Selection, rule_sets_of
-from tests.gates import Project, questions, table, write_lines, write_task
+from accgate.guard.base import Selection, rule_sets_of, within_tree
+from tests.gates import Project, questions, table, toml, write_lines, write_task
 from tests.trees import Trees, effects, trees
 
 RUBRIC = {"metric": "judge", "judge.rubric": "{{ prompt }} {{ reply }}"}
@@ -187,3 +187,52 @@ def test_task_files_that_lm_eval_includes_are_rules(pair: Trees) -> None:
     pair.head.tasks["sums"]["options"] = {"include_path": "own", "num_fewshot": 3}
     pair.head.write()
     assert "tasks.sums.options" in effects(pair.changes())
+
+
+def test_a_picture_that_a_row_names_in_a_table_is_a_rule_and_stays_in_the_repository(pair: Trees) -> None:
+    for project in (pair.base, pair.head):
+        (project.folder / "shown.png").write_bytes(b"\x89PNG")
+        rows = [{**row, "picture": {"bytes": None, "path": "shown.png"}} for row in questions(20)]
+        write_task(project.folder, rows=rows, images=["picture"])
+    assert pair.changes() == ()
+    (pair.head.folder / "shown.png").write_bytes(b"\x89PNG another")
+    assert effects(pair.changes()) == {"tasks.sums: pictures": "loosening"}
+    rows = [{**row, "picture": {"path": "../base/shown.png"}} for row in questions(20)]
+    write_task(pair.head.folder, rows=rows, images=["picture"])
+    with pytest.raises(BadInput, match=r"row 1: the picture '\.\./base/shown\.png' leads out of the repository"):
+        rule_sets_of(load_config(pair.head.config), pair.base.config, Selection())
+
+
+@pytest.mark.parametrize("key", ["dataset", "dataset.join"])
+def test_a_dataset_of_the_hub_reads_no_file_of_this_machine(
+    pair: Trees, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loader takes folders of a dataset's name, and paths in its options, whose content nobody compares."""
+    project, here = pair.head, str(pair.head.folder / "sums.jsonl")
+    plain = {"prompt": "{{ q }}", "target": "{{ a }}", "metric": "numeric_match"}
+    own = {} if key == "dataset" else {"dataset.hub": "org/own", "dataset.join.on": "q", "dataset.join.split": "test"}
+    monkeypatch.chdir(project.folder)
+    (project.folder / "org/here").mkdir(parents=True)
+
+    def check(hub: str, files: Any) -> None:
+        options = {} if files is None else {f"{key}.options": {"data_files": files}}
+        keys = {**plain, **own, f"{key}.hub": hub, **options}
+        (project.folder / "sums.toml").write_text("".join(f"{name} = {toml(value)}\n" for name, value in keys.items()))
+        within_tree(load_config(project.config), project.folder)
+
+    check("org/sums", None)
+    check("org/sums", {"test": ["data/*.jsonl"]})
+    check("json", "https://example.com/rows.jsonl")
+    check("json", "hf://datasets/org/sums/rows.jsonl")
+    paths = (here, f"file://{here}", f"LOCAL://{here}", f"zip://rows.jsonl::{here}", "../rows.jsonl", "~/rows.jsonl")
+    for hub, files in (
+        ("org/here", None),
+        ("json", "sums.jsonl"),
+        ("json", {"test": ["*.jsonl"]}),
+        *((hub, path) for hub in ("json", "org/sums") for path in paths),
+    ):
+        with pytest.raises(BadInput, match="a file or folder here; name files of the repository"):
+            check(hub, files)
+    project.tasks["sums"]["dataset"] = "sums.jsonl"  # then nothing is read from the hub
+    project.write()
+    within_tree(load_config(project.config), project.folder)
