@@ -283,7 +283,7 @@ class RecordWriter:
             if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
                 self._file.truncate(self._file.seek(0, os.SEEK_END) - (written or 0))
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return end
+            return self._file.tell() - written
 
     def __enter__(self) -> RecordWriter:
         return self
