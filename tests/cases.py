@@ -15,7 +15,8 @@ SHOWN = 200  # characters of a case in the message
 def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for each case, as `pytest.mark.parametrize` does, but as one test that names the cases that fail.
 
-    It is for loops over data. Fixtures are shared by all cases, so none may change what a fixture gave it.
+    It is for loops over data. Each case has a `tmp_path` of its own; other fixtures are shared by all, so none may
+    change what a fixture gave it. Where a case skips, the others are run, and then the test is skipped.
 
     >>> @each(("kind", "seed"), [("typos", 1), ("case", 2)])
     ... def test(kind: str, seed: int) -> None:
@@ -33,16 +34,34 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
 
         @wraps(test, updated=())
         def run(**fixtures: Any) -> None:
-            failures = [failure for case in table if (failure := failure_of(test, case, fixtures))]
+            failures, skips = [], []
+            for number, case in enumerate(table):
+                try:
+                    failure = failure_of(test, case, fixtures | own_folder(fixtures, number))
+                except pytest.skip.Exception as skip:
+                    skips.append(str(skip))
+                else:
+                    failures += [failure] if failure else []
             if failures:
                 said = "\n".join(f"{text}: {type(error).__name__}: {error}" for text, error in failures)
                 raise AssertionError(f"{len(failures)} of {len(table)} cases failed\n{said}") from failures[0][1]
+            if skips:
+                pytest.skip(f"{len(skips)} of {len(table)} cases: {', '.join(dict.fromkeys(skips))}")
 
         others = [parameter for name, parameter in signature.parameters.items() if name not in keys]
         run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         return run
 
     return of
+
+
+def own_folder(fixtures: dict[str, Any], number: int) -> dict[str, Any]:
+    """The folder of one case, where the test has one."""
+    if "tmp_path" not in fixtures:
+        return {}
+    folder = fixtures["tmp_path"] / f"case{number}"
+    folder.mkdir()
+    return {"tmp_path": folder}
 
 
 def failure_of(

@@ -5,19 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import SEVERITY, AccgateError, BadInput, CannotEvaluate, VerdictName, exit_code, worst
+from tests.cases import each
 
 verdicts = st.sampled_from(SEVERITY)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "code"), [("pass", 0), ("regression", 1), ("error", 3), ("inconclusive", 4), ("no-reference", 4)]
-)
+@each(("verdict", "code"), [("pass", 0), ("regression", 1), ("error", 3), ("inconclusive", 4), ("no-reference", 4)])
 def test_each_verdict_has_the_exit_code_of_the_design(verdict: VerdictName, code: int) -> None:
     assert exit_code([verdict]) == code
     assert exit_code(["pass", verdict]) == code
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdicts", "code"),
     [
         (["inconclusive"], 0),

@@ -12,6 +12,7 @@ import pytest
 from accgate import metrics
 from accgate.cli.main import main
 from accgate.records.file import read_records
+from tests.cases import each
 from tests.gates import Project, questions, said, write_lines, write_task
 
 N = 400
@@ -164,7 +165,7 @@ def test_settings_that_speak_of_means_are_refused(
     assert message in said(capsys)
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "message"),
     [
         ({"aggregate": "ece"}, "aggregate: is 'ece', which needs a table [confidence]"),

@@ -15,6 +15,7 @@ from accgate.errors import BadInput
 from accgate.report.result_file import read_result, result_schema, write_result
 from accgate.result import Result, result_of_verdict, to_json
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but
 
 N = 100
@@ -37,9 +38,7 @@ def strict_json(text: str) -> Any:
     return json.loads(text, parse_constant=refuse_constant)
 
 
-@pytest.mark.parametrize(
-    "case", ["pass", "regression", "error", "no-reference", "nothing changed", "target", "two-sample"]
-)
+@each("case", ["pass", "regression", "error", "no-reference", "nothing changed", "target", "two-sample"])
 def test_every_result_fits_the_schema_and_holds_no_nan(tmp_path: Path, capsys, case: str) -> None:
     keys: dict[str, dict[str, Any]] = {
         "target": {"target": 50.0, "sigma": 0.0},
@@ -134,7 +133,7 @@ def test_one_verdict_of_compare_is_read_as_a_result_of_one_check(tmp_path: Path)
     assert (result.verdict, result.exit_code, result.checks) == ("regression", 1, (verdict,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", "cannot be read as JSON"),

@@ -1,6 +1,5 @@
 """Figures and texts in messages."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +25,7 @@ def test_numbers_have_two_digits_and_no_sign_on_zero(value: float | None, plain:
     assert (number(value), signed_number(value)) == (plain, with_sign)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [(0.03123, "0.0312"), (0.0001, "0.0001"), (0.00009, "<0.0001"), (0.0, "<0.0001"), (1.0, "1.0000")],
 )

@@ -91,7 +91,7 @@ def test_alpha_names_the_correction_and_what_it_left() -> None:
     assert "2 checks" not in parts(one, verdict_of(task="u"), correction="none")["Alpha"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("stop", "keys", "words"),
     [
         ("regression", {}, "the loss was clear"),
@@ -163,7 +163,7 @@ def test_a_sentence_turns_round_for_lower_is_better() -> None:
     assert "sees a rise of" in text
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "part"),
     [
         ({"test": "target"}, "lower than the target's by a test of the mean against the target"),

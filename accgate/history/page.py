@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
@@ -12,6 +13,9 @@ from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
 from accgate.report import SIGNS
 from accgate.text import p_relation, signed_number, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -44,19 +48,9 @@ def html_page(history: History, check: str | None = None) -> str:
     BadInput
         Where there is no run, or no check of that name.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     runs = history.runs
     views = [_view(one) for one in series_of(runs, check)]
-    environment = Environment(
-        loader=PackageLoader("accgate.history"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        finalize=_one_line,
-    )
-    page = environment.get_template("history.html.j2").render(
+    page = _template().render(
         headline=_headline(views),
         views=views,
         headings=HEADINGS,
@@ -70,6 +64,21 @@ def html_page(history: History, check: str | None = None) -> str:
         version=runs[-1].accgate,
     )
     return page + "\n"
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("accgate.history"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+        finalize=_one_line,
+    )
+    return environment.get_template("history.html.j2")
 
 
 def _view(series: Series) -> View:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,6 @@ from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
     from accgate.config import Config
     from accgate.result import Result
 
@@ -158,17 +155,12 @@ def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
 def _run(row: dict[str, Any]) -> Run | None:
     from pydantic import ValidationError
 
+    from accgate.inputs import adapter_of
+
     try:
-        return _adapter().validate_python(row)
+        return adapter_of(Run).validate_python(row)
     except ValidationError:
         return None
-
-
-@cache
-def _adapter() -> TypeAdapter[Run]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Run)
 
 
 def run_of(result: Result, content: bytes, *, commit: str, config: Config | None, now: Callable[[], datetime]) -> Run:

@@ -1,7 +1,7 @@
 from .paths import has_file, missing_file, path_in, plain_size, read_plain
 from .rows import Row, cluster_of, group_of, holds_only, id_of, read_table, repeat_of, score_of
 from .toml import TomlFile, locate_faults, parsed_toml, read_toml
-from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table, parse_table_of
+from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, adapter_of, parse_table, parse_table_of
 
 __all__ = [
     "CLOSED",
@@ -13,6 +13,7 @@ __all__ = [
     "Texts",
     "TomlFile",
     "Whole",
+    "adapter_of",
     "cluster_of",
     "group_of",
     "has_file",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import AllowInfNan, ConfigDict, Field, Strict, TypeAdapter, ValidationError
@@ -67,10 +68,20 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
         With one fault for each value that cannot be used, all at once; their keys begin with `key`.
     """
     try:
-        return TypeAdapter(shape).validate_python(dict(table))
+        return adapter_of(shape).validate_python(dict(table))
     except ValidationError as error:
         faults = _causes([dict(f) for f in error.errors(include_url=False, include_context=True)], shape)
         raise KeyFaults(*((key + tuple(f["loc"]), _fault_text(f, shape)) for f in faults)) from error
+
+
+def adapter_of(shape: type[T]) -> TypeAdapter[T]:
+    """What reads a dataclass of this type; made once, which takes longer than to read with it."""
+    return _adapter(shape)
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
 
 
 def _causes(faults: Sequence[Mapping[str, Any]], shape: Any) -> list[Mapping[str, Any]]:

@@ -49,7 +49,9 @@ def read_cause(path: Path) -> CauseFile | None:
     BadInput
         When it is no plain file, is too large, holds anything else, or contradicts itself.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
+
+    from accgate.inputs import adapter_of
 
     if path.is_symlink():
         raise BadInput(f"{path}: is a link, not a file; {FIX}")
@@ -57,7 +59,7 @@ def read_cause(path: Path) -> CauseFile | None:
         return None
     try:
         data = json.loads(read_plain(path, LARGEST).decode())
-        cause = TypeAdapter(CauseFile).validate_python(data)
+        cause = adapter_of(CauseFile).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the whole"

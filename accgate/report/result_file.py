@@ -62,7 +62,9 @@ def read_result(path: Path) -> Result:
     BadInput
         When the file cannot be read, is not a result, or contradicts its own checks.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
+
+    from accgate.inputs import adapter_of
 
     try:
         if not path.exists():
@@ -73,8 +75,8 @@ def read_result(path: Path) -> Result:
     single = isinstance(data, dict) and "checks" not in data
     try:
         if not single:
-            return _consistent(TypeAdapter(Result).validate_python(data), path)
-        verdict = TypeAdapter(Verdict).validate_python(data)
+            return _consistent(adapter_of(Result).validate_python(data), path)
+        verdict = adapter_of(Verdict).validate_python(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the whole"
@@ -141,9 +143,9 @@ def _short(value: Any) -> str:
 
 def result_schema() -> dict[str, Any]:
     """JSON schema of accgate.json."""
-    from pydantic import TypeAdapter
+    from accgate.inputs import adapter_of
 
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(Result).json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(Result).json_schema()}
 
 
 def junit_xml(result: Result) -> str:

@@ -15,6 +15,7 @@ import pytest
 
 from accgate._version import REPOSITORY, __version__
 from accgate.cli.starter.workflow import workflow_text
+from tests.cases import each
 from tests.runner import ROOT, load_yaml, posix_tools
 
 ACTION, REPORT = load_yaml(ROOT / "action.yml"), load_yaml(ROOT / "report/action.yml")
@@ -168,7 +169,7 @@ def uses(workflow: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, A
             yield job, step
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@each("path", EXAMPLES)
 def test_an_example_uses_known_inputs_and_outputs_alone(path: Path) -> None:
     workflow = load_yaml(path)
     found = 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.runner import ROOT, FakeDocker, Runner, after, commit, git, posix_tools
 
 pytestmark = posix_tools
@@ -136,7 +137,7 @@ LEFT: list[Callable[[Clone], object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("leave", LEFT, ids=lambda leave: leave.__name__)
+@each("leave", LEFT)
 def test_what_is_configured_in_the_clone_or_on_the_machine_changes_no_rule_and_runs_nothing(
     tmp_path: Path, leave: Callable[[Clone], object]
 ) -> None:
@@ -211,7 +212,7 @@ def test_an_evaluation_that_takes_too_long_is_stopped_and_is_an_error(tmp_path: 
     assert any(argv[:2] == ["rm", "--force"] for argv, _ in clone.docker.calls)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("MEMORY", "lots"), ("MEMORY", "0"), ("MEMORY", "-1"), ("MEMORY", "1g --privileged"), ("PIDS_LIMIT", "-1"),

@@ -28,7 +28,7 @@ from tests.interop.inspect_logs import archive
 from tests.servers import Server
 
 
-@pytest.mark.parametrize(
+@each(
     "prompt",
     [
         "{{ 10 ** 300000000 }}",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, said
 
 N = 60
@@ -104,7 +105,7 @@ def test_a_report_is_written_beside_the_result(project: Project, capsys) -> None
     assert "cannot be written: Is a directory; name another file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "checks"),
     [
         ((), ["m/one", "m/two", "n/one", "n/two"]),
@@ -163,7 +164,7 @@ def test_validate_checks_the_engines_files_too(project: Project, capsys) -> None
     assert len(err.splitlines()) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "message"),
     [
         ("", "accgate: give COMMAND; see accgate --help"),

@@ -19,6 +19,7 @@ from accgate.cli.main import main
 from accgate.cli.starter.questions import Answers, ask_answers
 from accgate.tasks.library import library_names
 from accgate.tasks.task import load_task
+from tests.cases import each
 from tests.gates import RIGHT, WRONG, said, write_lines
 
 ACCGATE = [sys.executable, "-m", "accgate"]
@@ -280,7 +281,7 @@ def completed(script: Path, folder: Path, *words: str) -> list[str]:
     return sorted(done.stdout.split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "offered"),
     [
         (("accgate", "va"), ["validate"]),

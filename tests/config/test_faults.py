@@ -8,6 +8,7 @@ from accgate.config.config import load_config
 from accgate.errors import BadInput
 from accgate.tasks.library import library_names
 from accgate.text import nearest
+from tests.cases import each
 
 SIGMA = "is -1; write a number from 0 (standard deviation of one score in points, 0 or more)"
 OWN = '; or name a task file: file = "my_task.toml"'
@@ -29,7 +30,7 @@ def refusals(folder: Path, text: str | bytes) -> list[str]:
     return [message.removeprefix(f"{path}:") for message in caught.value.messages]
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "bad", "mend"),
     [
         *(("alpha", bad, "above 0 and below 0.5") for bad in ("0", "0.5", "0.7", "-1", "nan", "inf", "-inf")),
@@ -51,7 +52,7 @@ def test_a_bad_gate_value_names_line_key_and_fix(tmp_path: Path, key: str, bad: 
     assert message.endswith((mend, f"({mend})", f"rate, {mend})", f"score, {mend})"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "message"),
     [
         ("sigma = -1", f"sigma: {SIGMA}"),
@@ -90,7 +91,7 @@ def test_a_bad_task_value_names_line_key_and_fix(tmp_path: Path, line: str, mess
     assert refusals(tmp_path, document(task=line)) == [expected]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "messages"),
     [
         ("# nothing", [
@@ -138,7 +139,7 @@ def test_several_faults_come_at_once_in_the_order_of_the_file(tmp_path: Path, te
     assert refusals(tmp_path, text) == messages
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     ['""', '" "', '" a"', '"a\\u001b[31m"', '"a\\nb"', '"a\\u2028b"', '"\\u202ea"', '"a@b"', "a" * 101, "a" * 100_000],
 )
@@ -149,7 +150,7 @@ def test_a_name_that_cannot_be_shown_or_stored_is_refused_on_one_line(tmp_path: 
     assert message.isprintable()
 
 
-@pytest.mark.parametrize("name", ["a" * 100, '"a b/c:d"', '"Qwen/Qwen3-8B"', '"é 模型"', "1"])
+@each("name", ["a" * 100, '"a b/c:d"', '"Qwen/Qwen3-8B"', '"é 模型"', "1"])
 def test_names_of_other_tools_are_usable(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.toml").write_text(document().replace("models.m", f"models.{name}"))
     assert list(load_config(tmp_path / "a.toml").models) == [name.strip('"')]

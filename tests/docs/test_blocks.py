@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tomli_w
 import yaml
 
@@ -17,6 +16,7 @@ from accgate.config.config import load_config
 from accgate.inputs.toml import tomllib
 from accgate.questionnaire.wording import read_wording
 from accgate.tasks.definition import read_definition
+from tests.cases import each
 from tests.docs.blocks import ROOT, Block, blocks
 
 CONFIG = {"gate", "models", "tasks", "judges", "report"}
@@ -78,17 +78,17 @@ def check_toml(block: Block, folder: Path) -> None:
         read_definition(path)
 
 
-@pytest.mark.parametrize("block", blocks("toml"), ids=str)
+@each("block", blocks("toml"))
 def test_toml_validates(block: Block, tmp_path: Path) -> None:
     check_toml(block, tmp_path)
 
 
-@pytest.mark.parametrize("block", blocks("json"), ids=str)
+@each("block", blocks("json"))
 def test_json_parses(block: Block) -> None:
     json.loads(block.text)
 
 
-@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+@each("block", blocks("yaml"))
 def test_yaml_parses_and_gives_the_action_inputs_that_it_has(block: Block) -> None:
     found = yaml.safe_load(block.text)
     inputs = {

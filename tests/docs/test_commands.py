@@ -15,6 +15,7 @@ import pytest
 
 from accgate.cli.main import build_parser, main
 from accgate.inputs.toml import tomllib
+from tests.cases import each
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, Block, blocks, commands, read
 from tests.docs.python_blocks import check_python
 from tests.docs.scenes import SCENES
@@ -62,7 +63,7 @@ def check_unrun(words: list[str], block: Block) -> None:
             assert set(extras[1].split(",")) <= set(known), f"{block}: {word}"
 
 
-@pytest.mark.parametrize("block", blocks(), ids=str)
+@each("block", blocks())
 def test_every_block_says_its_language(block: Block) -> None:
     assert block.language in LANGUAGES, f"{block}: say the language of the block, one of {', '.join(sorted(LANGUAGES))}"
     if block.language != "sh":
@@ -70,7 +71,7 @@ def test_every_block_says_its_language(block: Block) -> None:
         assert not found, f"{block}: a command belongs into a block of sh: {found[0]}"
 
 
-@pytest.mark.parametrize("block", blocks("sh"), ids=str)
+@each("block", blocks("sh"))
 def test_every_command_of_accgate_parses(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
     for line in commands(block):
         words = shlex.split(line, comments=True)
@@ -114,7 +115,7 @@ def test_commands_and_python_run_in_the_page_s_order(
         (check_shell if block.language == "sh" else check_python)(block)
 
 
-@pytest.mark.parametrize("block", [block for block in blocks("sh", "python") if not block.runs], ids=str)
+@each("block", [block for block in blocks("sh", "python") if not block.runs])
 def test_commands_that_are_not_run_say_why_and_name_what_exists(block: Block) -> None:
     assert len(block.notes["runs"].removeprefix("no").strip(" ,")) > 4, f"{block}: say why it is not run"
     if block.language == "python":
@@ -133,7 +134,7 @@ def options_of(command: argparse.ArgumentParser) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each("page", PAGES)
 def test_commands_named_in_sentences_exist_with_their_options(page: Path) -> None:
     (subparsers,) = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     for span in read(page).spans:

@@ -13,6 +13,7 @@ import pytest
 from accgate._version import REPOSITORY
 from accgate.inputs.toml import tomllib
 from benchmarks.pictures import PICTURES
+from tests.cases import each
 from tests.docs.blocks import OPTIONS, PAGES, ROOT, SITE
 from tests.docs.site import build
 
@@ -110,7 +111,7 @@ def test_every_function_of_the_package_is_in_the_reference(pages: dict[Path, Htm
         assert {f"accgate.{name}", path} & ids or inside, f"docs/api.md has no {name}"
 
 
-@pytest.mark.parametrize("page", [page for page in SITE if page.name != "api.md"], ids=lambda page: page.name)
+@each("page", [page for page in SITE if page.name != "api.md"])
 def test_a_page_has_the_same_parts_in_the_site_as_on_github(page: Path, site: Path) -> None:
     html = (site / page.with_suffix(".html").name).read_text(encoding="utf-8")
     article = re.search("<article.*?</article>", html, re.DOTALL)

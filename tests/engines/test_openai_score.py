@@ -14,6 +14,7 @@ from accgate.engines.openai import asking
 from accgate.engines.openai.echo import Echoed, first_token
 from accgate.engines.openai.engine import OpenAIEngine, Options
 from accgate.errors import CannotEvaluate
+from tests.cases import each
 from tests.servers import Fault, Server, echoed
 
 PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed=3)
@@ -135,7 +136,7 @@ def test_without_the_best_tokens_it_is_not_known_whether_a_continuation_is_greed
     assert scored(server, " Paris") == LogProbs((" Paris",), (-1.5,), greedy=None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("tokens", "continuation", "index"),
     [
         (("<s>", "a", " b", " c"), " b c", 2),

@@ -10,6 +10,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines.openai.options import Options, faults_of, url_fault
+from tests.cases import each
 
 URL = "http://127.0.0.1:8000/v1"
 TASK = "[tasks.arithmetic]\nnum_samples = 9\n"
@@ -116,14 +117,14 @@ def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray
     assert "is vllm, which is not installed here, so that its options were not checked" in printed(capsys)
 
 
-@pytest.mark.parametrize(
+@each(
     "url", [URL, "https://api.example/v1/", "HTTP://h", "http://[::1]:8000/v1", "http://user:pw@h:1/v1", "http://ü.de"]
 )
 def test_a_url_of_a_server_is_taken(url: str) -> None:
     assert url_fault(url) is None
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     ["", "h", "localhost:8000", "//h/v1", "ftp://h/v1", "nonsense url", "http://", "http:///v1", "http://:80/v1",
      "http://h:port/v1", "http://h:99999/v1", "http://h:0/v1", "http://[::1/v1", "http://a b/v1", "http://h/v1\n"],

@@ -25,6 +25,7 @@ from accgate.engines.recording import RecordedEngine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.result import EngineInfo
+from tests.cases import each
 from tests.engines.planned import engine_of, planned_model
 from tests.servers import Server
 
@@ -39,7 +40,7 @@ def made(folder: Path, options: str, model: str = "toy") -> Engine:
     return engine_of(read_toml(path, fix=""))
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ("", '4: models.m.options.engine: is missing; add it: engine = "vllm", "openai", "llamacpp"'),

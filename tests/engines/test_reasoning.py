@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.engines.reasoning import Split, opened_by, split_reasoning
+from tests.cases import each
 
 # (reply, reasoning, answer) of vLLM's own tests: tests/reasoning/test_deepseekr1_reasoning_parser.py,
 # test_mistral_reasoning_parser.py, test_granite_reasoning_parser.py, test_hunyuan_reasoning_parser.py,
@@ -45,7 +45,7 @@ PROSE = (
 )
 
 
-@pytest.mark.parametrize("case", OF_VLLM, ids=lambda case: case[0][:30])
+@each("case", OF_VLLM)
 def test_a_reply_is_divided_as_vllms_parsers_divide_it(case: tuple[str, str | None, str | None]) -> None:
     text, reasoning, answer = case
     split = split_reasoning(text)

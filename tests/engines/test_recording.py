@@ -12,6 +12,7 @@ import pytest
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.recording import Options, RecordedEngine
 from accgate.errors import BadInput
+from tests.cases import each
 
 
 def engine(folder: Path, content: str | bytes, **options: Any) -> RecordedEngine:
@@ -102,7 +103,7 @@ def test_scores_that_can_only_be_points_need_no_scale(tmp_path: Path, scores: li
 GOOD = '{"id": "a", "score": 100}\n'
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "message"),
     [
         (GOOD + GOOD, ":2: id 'a' (repeat 0) comes twice; keep one line"),

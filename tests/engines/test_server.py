@@ -16,6 +16,7 @@ from accgate.cli.main import main
 from accgate.engines.openai import server
 from accgate.engines.openai.client import Client
 from accgate.errors import BadInput, CannotEvaluate
+from tests.cases import each
 from tests.engines.serving import ANSWER, FAMILY, ROOT, TOY, asked, listens, lives, made, pids, script, waited, written
 from tests.servers import Fault, Server
 
@@ -147,7 +148,7 @@ def test_a_server_may_clean_up_before_it_ends(tmp_path: Path) -> None:
     assert (tmp_path / "cleaned").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("health", "models", "up"),
     [
         (200, Fault(500), True),
@@ -175,7 +176,7 @@ def test_a_server_is_up_when_its_health_says_so_or_without_one_its_models(health
     assert asyncio.run(work(server.url)) is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("serve", "options", "message"),
     [
         (["no-such-command", "{port}"], {}, "serve: 'no-such-command': No such file or directory; is it installed"),

@@ -24,6 +24,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
+from tests.cases import each
 from tests.engines import planned
 
 URL = "http://127.0.0.1:8000/v1"
@@ -63,7 +64,7 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
     assert made(tmp_path, "llamacpp", "weights.gguf", options).concurrency == concurrency
 
 
-@pytest.mark.parametrize(
+@each(
     ("engine", "model", "options", "message"),
     [
         ("openai", "x", "", '4: models.m.options.base_url: is missing; add it: base_url = "http://127.0.0.1:8000/v1"'),
@@ -210,7 +211,7 @@ def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.M
         asyncio.run(made(tmp_path, "llamacpp", "weights.gguf").start())
 
 
-@pytest.mark.parametrize(
+@each(
     ("engine", "options", "kept"),
     [
         ("openai", {"base_url": "http://h/v1", "serve": ["s"], "max_outage": 1}, {"serve": ["s"]}),

@@ -29,6 +29,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
 from accgate.planning.validation import validate
+from tests.cases import each
 
 
 class Backend(enum.Enum):
@@ -144,7 +145,7 @@ def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
     assert arguments(tmp_path, "concurrency = 7") == {"disable_log_stats": True}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("enforce_eagre = true", "5: enforce_eagre: vLLM has no such engine argument; did you mean 'enforce_eager'?"),
@@ -181,7 +182,7 @@ def test_all_faults_of_arguments_come_at_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rank", "reserved"), [(8, 16), (16, 16), (17, 32), (256, 256), (400, 512)])
+@each(("rank", "reserved"), [(8, 16), (16, 16), (17, 32), (256, 256), (400, 512)])
 def test_an_adapter_is_found_beside_the_file_and_its_rank_reserved(tmp_path: Path, rank: int, reserved: int) -> None:
     (tmp_path / "adapter").mkdir()
     (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps({"r": rank}))
@@ -206,7 +207,7 @@ def test_weights_beside_the_file_go_before_a_hub_id(tmp_path: Path) -> None:
     assert weights("org/name", tmp_path, ("model",)) == str(tmp_path / "org" / "name")
 
 
-@pytest.mark.parametrize(
+@each(
     ("extra", "message"),
     [
         ("min_pp = 0.1", "min_pp: vLLM has no such sampling parameter; did you mean 'min_p'?"),
@@ -287,7 +288,7 @@ CHILD = "(EngineCore pid=7) ERROR 11-21 14:00:00 [core.py:1500] "
 GENERIC = "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "fact", "mend"),
     [
         ("ValueError: To serve at least one request with the models's max seq len (9), 4.3 GiB KV cache is needed, "

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
+from tests.cases import each
 
 
 def test_a_chat_body_has_messages_and_only_what_is_set() -> None:
@@ -36,7 +37,7 @@ def test_extra_fields_have_the_last_word() -> None:
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "reply"),
     [
         (
@@ -77,7 +78,7 @@ def test_a_completion_is_read(body: Any, reply: Reply) -> None:
     assert reply_of(body) == reply
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         None, "", [], {}, {"choices": None}, {"choices": []}, {"choices": [None]}, {"choices": [{}]},
@@ -113,7 +114,7 @@ def test_any_body_is_a_reply_or_malformed_and_has_a_short_error_text(body: Any) 
     assert "\n" not in error_text(body)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "text"),
     [
         ({"error": {"message": "too\n long", "code": 400}}, "too long"),

@@ -18,6 +18,7 @@ from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
 from accgate.planning.checks import planned_model
 from accgate.result import EngineInfo
+from tests.cases import each
 
 INFO = EngineInfo("llamacpp", "xllamacpp 1", "a processor")
 VLLM = EngineInfo("vllm", "vllm 0.33.0", "NVIDIA H200")
@@ -63,7 +64,7 @@ def test_version_and_hardware_are_part_of_the_key(tmp_path: Path, change: dict[s
     assert digest(config(tmp_path), replace(INFO, **change)) != digest(config(tmp_path))
 
 
-@pytest.mark.parametrize(
+@each(
     "variable",
     [
         "VLLM_ATTENTION_BACKEND",
@@ -80,7 +81,7 @@ def test_settings_in_the_environment_are_part_of_the_key(tmp_path: Path, variabl
     assert digest(config(tmp_path), environ={**ENVIRON, variable: "1"}) != digest(config(tmp_path))
 
 
-@pytest.mark.parametrize("variable", ["VLLM_API_KEY", "HF_TOKEN", "CUDA_VISIBLE_DEVICES", "PATH", "VLLM_PORT"])
+@each("variable", ["VLLM_API_KEY", "HF_TOKEN", "CUDA_VISIBLE_DEVICES", "PATH", "VLLM_PORT"])
 def test_variables_that_change_no_answer_are_not(tmp_path: Path, variable: str) -> None:
     assert digest(config(tmp_path), environ={**ENVIRON, variable: "1"}) == digest(config(tmp_path))
 
@@ -128,7 +129,7 @@ def test_files_that_options_name_count_by_their_content(tmp_path: Path, option: 
     assert digest(made) != before
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "why"),
     [
         ("", "org/model may change on the hub; pin it"),
@@ -235,7 +236,7 @@ def test_an_engine_whose_files_are_not_known_turns_the_cache_off(tmp_path: Path,
 REQUEST = Request("id", 0, "1 + 1 =")
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"prompt": "1 + 2 ="},
@@ -269,7 +270,7 @@ def test_the_id_of_a_sample_is_not_since_no_model_sees_it() -> None:
     assert request_key(replace(REQUEST, id="other")) == request_key(REQUEST) != None  # noqa: E711
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"temperature": 0.5},

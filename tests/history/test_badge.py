@@ -19,7 +19,7 @@ from tests.report.hostile import hostile
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("verdict", "message"),
     [
         ("pass", "no regression"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from accgate.errors import BadInput
 from accgate.inputs.rows import read_table
+from tests.cases import each
 
 ENDS = st.sampled_from(["", " ", "\t", "\r", "\ufeff"])
 whole = st.integers() | st.integers(2**63 - 3, 2**63 + 3) | st.integers(2**64 - 3, 2**64 + 3) | st.just(-(2**63) - 1)
@@ -106,7 +107,7 @@ def test_deep_nesting_is_read_or_refused_with_its_line(tmp_path: Path, depth: in
     assert value == float(inner)
 
 
-@pytest.mark.parametrize("cut", range(1, 27))
+@each("cut", range(1, 27))
 def test_a_torn_last_line_is_refused_wherever_it_is_torn(tmp_path: Path, cut: int) -> None:
     line = '{"id": "\u00e9", "score": 10.5}'.encode()
     path = written(tmp_path, line + b"\n" + line[:cut])

@@ -33,7 +33,7 @@ def parsed(text: str) -> TomlFile:
     return TomlFile(Path("a.toml"), text, tomllib.loads(text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "expected"),
     [
         (b"", ":1: is empty; do this"),
@@ -73,7 +73,7 @@ def test_a_file_that_cannot_be_used_is_one_message_with_line_and_mend(
     assert "\n" not in caught.value.messages[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("[a]\nb = 1\n[a]\n", 3),

@@ -15,6 +15,7 @@ from accgate.interop.inspect_file import message_text, prompt_text
 from accgate.interop.inspect_logs import import_inspect
 from accgate.interop.task_log import TaskLog
 from accgate.tasks.sample import sample_id
+from tests.cases import each
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
 
 LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
@@ -227,7 +228,7 @@ def no_epoch(log: dict[str, Any]) -> None:
     del log["samples"][0]["epoch"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "fault"),
     [
         (missing, r"1 of 5 samples are missing: 5 \(epoch 1\)"),

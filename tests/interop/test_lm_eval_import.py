@@ -12,6 +12,7 @@ from accgate.errors import BadInput
 from accgate.interop.lm_eval import Choice, import_lm_eval
 from accgate.interop.task_log import TaskLog
 from accgate.tasks.sample import sample_id
+from tests.cases import each
 from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
 
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
@@ -167,7 +168,7 @@ def no_results(results: dict[str, Any]) -> None:
     results["results"] = 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "fault"),
     [
         (changed_mean, r"mean of exact_match,none is 0\.75, but results_.* reports 0\.7501"),
@@ -191,7 +192,7 @@ def edited(path: Path, edit: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each(
     ("edit", "fault"),
     [
         (lambda lines: [*lines[:-1], lines[-1][:40]], r"jsonl:4: is not a JSON object .*cut off"),

@@ -14,6 +14,7 @@ from accgate.inputs.toml import parsed_toml
 from accgate.interop.trtllm import SuiteReference, keep_means, read_suite, suite_files, task_tables
 from accgate.references.store import find_reference
 from accgate.stats.unpaired import two_sample_z
+from tests.cases import each
 
 GSM8K = """
 meta-llama/Llama-3.1-8B-Instruct:
@@ -58,7 +59,7 @@ def test_specifications_become_variants_with_the_suite_s_defaults(tmp_path: Path
     assert (fp8.task, fp8.mean, fp8.n, fp8.sigma, fp8.alpha, fp8.beta) == ("gsm8k", 72.85, 1319, 50.0, 0.05, 0.2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "task", "n", "sigma", "alpha"),
     [  # accuracy_core.py of the suite
         ("mmlu", "mmlu", 4096, 50.0, 0.05),
@@ -129,7 +130,7 @@ def test_a_data_set_that_is_not_known_needs_its_figures(tmp_path: Path) -> None:
     assert (one.task, one.n, one.sigma) == ("own", 9, 50.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "fault"),
     [
         ("m:\n  - accuracy: 30\n  - accuracy: 31", "m comes twice, with a mean of 30 and of 31"),

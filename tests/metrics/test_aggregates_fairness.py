@@ -94,7 +94,7 @@ def test_signed_differences_by_hand_and_their_gate_on_the_absolute_value() -> No
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "groups", "reason"),
     [
         ("demographic_parity_difference", {"a": "tp", "b": "fn tn"}, "group 'b' is never predicted positive"),
@@ -169,7 +169,7 @@ def test_the_positive_label_is_the_last_of_two_in_order() -> None:
     assert metrics.aggregate("equalised_odds_difference", positive="no")(records) != named(records)
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(metrics.aggregate_entries()) if "odds" in n or "parity" in n])
+@each("name", [n for n in sorted(metrics.aggregate_entries()) if "odds" in n or "parity" in n])
 def test_label_and_score_stand_in_for_answer_and_target(name: str) -> None:
     """A wrong answer is the other of two labels."""
     records = labelled(np.random.default_rng(5), 90, 2)

@@ -76,7 +76,7 @@ def test_a_group_that_fares_worse_regresses_whichever_it_is(name: str, group: st
     assert decided(name, before, before).verdict == "pass"
 
 
-@pytest.mark.parametrize("name", [n for n in sorted(metrics.aggregate_entries()) if n.startswith(("class", "matth"))])
+@each("name", [n for n in sorted(metrics.aggregate_entries()) if n.startswith(("class", "matth"))])
 def test_labels_answered_worse_regress(name: str) -> None:
     rng = np.random.default_rng(4)
     before = labelled(rng, 400, 1)

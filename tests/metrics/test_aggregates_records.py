@@ -130,7 +130,7 @@ def test_the_message_counts_who_lacks_a_confidence_and_says_the_mend() -> None:
     )
 
 
-@pytest.mark.parametrize("wrong", [1.2, -0.1, float("nan"), "0.5", True])
+@each("wrong", [1.2, -0.1, float("nan"), "0.5", True])
 def test_a_confidence_that_is_no_share_is_refused(wrong: object) -> None:
     with pytest.raises(metrics.UnusableRecords, match=r"confidence of sample 's0' is .*; it must be from 0 to 1"):
         metrics.aggregate("ece")([GOOD[0] | {"confidence": wrong}])

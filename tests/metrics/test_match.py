@@ -253,9 +253,7 @@ def test_other_answers_do_not_name_the_choice(answer: str) -> None:
     assert multiple_choice(answer, "B") == 0
 
 
-@pytest.mark.parametrize(
-    ("answer", "target"), [("3", "3"), ("(10)", "10"), ("2. Paris", "2"), ("д", "Д"), ("ア", "ア")]
-)
+@each(("answer", "target"), [("3", "3"), ("(10)", "10"), ("2. Paris", "2"), ("д", "Д"), ("ア", "ア")])
 def test_labels_may_be_numbers_and_letters_of_any_script(answer: str, target: str) -> None:
     assert multiple_choice(answer, target) == 100
 
@@ -305,6 +303,6 @@ def test_every_label_is_its_own_class_whatever_stands_around(label: str) -> None
     assert classification(f' "{label}".', label) == 100 or not any(map(str.isalnum, label))
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_texts_are_right_or_wrong(answer: str, target: str) -> None:
     assert {multiple_choice(answer, target), classification(answer, target)} <= {0, 100}

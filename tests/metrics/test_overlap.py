@@ -150,7 +150,7 @@ def test_tokens_may_be_stems_words_or_characters() -> None:
     assert metric(overlap, "token_recall")("北京大学", "北京") == 0
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_texts_have_a_score_within_bounds(answer: str, target: str) -> None:
     for entry in overlap.ENTRIES:
         assert 0 <= entry.build()(answer, target) <= 100

@@ -85,7 +85,7 @@ def test_where_lower_is_better_the_worst_score_is_the_highest() -> None:
     assert (errors("a", "b"), errors("a", "a")) == (100.0, 0.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "hint"),
     [
         ("exact_mach", "did you mean 'exact_match'?"),

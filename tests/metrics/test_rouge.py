@@ -12,6 +12,7 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from accgate.metrics import rouge
 from accgate.metrics.rouge import lcs_length, lcs_positions, skip_bigrams, weighted_lcs
+from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
 
 THEIRS = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
@@ -34,7 +35,7 @@ def test_f_measures_are_those_of_rouge_score_to_the_last_bit(stem: bool, answer:
         assert metric(rouge, f"{ours}_recall", stem=stem)(answer, target) == 100 * scores[THEIRS[ours]].recall
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_texts_score_as_rouge_score_has_them(answer: str, target: str) -> None:
     if len(answer) > 4000:  # rouge-score fills a table of a cell for each pair of words
         answer, target = answer[:1500], target[-1500:]
@@ -43,7 +44,7 @@ def test_awkward_texts_score_as_rouge_score_has_them(answer: str, target: str) -
         assert metric(rouge, ours)(answer, target) == 100 * scores[theirs].fmeasure, ours
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\u2028", "\n\n"])
+@each("end", ["\n", "\r", "\x0b", "\u2028", "\n\n"])
 def test_only_line_feeds_end_a_line_of_rouge_lsum(end: str) -> None:
     answer, target = f"b c{end}a x", f"a b{end}x c"
     assert metric(rouge, "rouge_lsum")(answer, target) == 100 * PLAIN.score(target, answer)["rougeLsum"].fmeasure
@@ -126,7 +127,7 @@ def test_rouge_w_is_lins_table_where_words_of_the_answer_are_not_in_the_target()
         assert weighted_lcs(answer, target, 2.0).shared == pytest.approx(plain_weighted(answer, target, 2.0), abs=1e-8)
 
 
-@pytest.mark.parametrize("weight", [1.0, 1.2, 1.7, 2.0, 10.0])
+@each("weight", [1.0, 1.2, 1.7, 2.0, 10.0])
 def test_a_text_has_all_of_itself_whatever_its_length(weight: float) -> None:
     for length in [*range(1, 30), 300]:
         assert weighted_lcs(["x"] * length, ["x"] * length, weight).f == 1
@@ -192,7 +193,7 @@ def test_options_out_of_range_are_refused(name: str, option: dict[str, object], 
         metric(rouge, name, **option)
 
 
-@pytest.mark.parametrize("entry", rouge.ENTRIES, ids=lambda entry: entry.name)
+@each("entry", rouge.ENTRIES)
 def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: rouge.Entry) -> None:
     built = entry.build()
     assert (built.name, built.lowest, built.highest, built.higher_is_better) == (entry.name, 0, 100, True)

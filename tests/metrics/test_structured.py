@@ -141,7 +141,7 @@ def test_a_schema_elsewhere_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> N
         SCHEMA("1", '{"$ref": "http://127.0.0.1:9/schema"}')
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_answers_are_no_json(answer: str, target: str) -> None:
     assert VALID(answer, target) == VALID(target, answer) == SCHEMA(answer, "{}") == 0
 

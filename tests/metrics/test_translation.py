@@ -24,7 +24,7 @@ def test_defaults_are_those_of_sacrebleus_sentence_functions(answer: str, target
     assert CHRF(answer, targets[0]) == CHRF.against(answer, targets[:1])
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_texts_score_within_bounds(answer: str, target: str) -> None:
     assert BLEU(answer, target) == min(sacrebleu.sentence_bleu(answer, [target]).score, 100)
     assert 0 <= BLEU(answer, target) <= 100
@@ -62,9 +62,7 @@ def test_options_of_bleu_reach_sacrebleu(options: dict[str, object], theirs: dic
     assert score != BLEU(answer, target)
 
 
-@pytest.mark.parametrize(
-    "options", [{"char_order": 2}, {"word_order": 2}, {"beta": 1}, {"lowercase": True}, {"whitespace": True}]
-)
+@each("options", [{"char_order": 2}, {"word_order": 2}, {"beta": 1}, {"lowercase": True}, {"whitespace": True}])
 def test_options_of_chrf_reach_sacrebleu(options: dict[str, int]) -> None:
     answer, target = "The Cat sat on a mat", "the cat sat on the mat today"
     score = metric(translation, "chrf", **options)(answer, target)
@@ -141,7 +139,7 @@ def test_rates_are_those_of_jiwer(answer: str, target: str) -> None:
     assert CHARACTERS(answer, target) == 100 * jiwer.cer(target, answer)
 
 
-@pytest.mark.parametrize(("answer", "target"), AWKWARD, ids=range(len(AWKWARD)))
+@each(("answer", "target"), AWKWARD)
 def test_awkward_texts_have_a_rate(answer: str, target: str) -> None:
     assert WORDS(answer, target) == 100 * jiwer.wer(target, answer)
     assert CHARACTERS(answer, target) >= 0

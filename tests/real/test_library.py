@@ -20,7 +20,8 @@ OWN_TIME = ("seconds",)
 def config_of(folder: Path) -> Path:
     if not DATASETS.is_dir():
         pytest.skip(f"no {DATASETS}: real datasets lie beside the checkout and are not part of it")
-    options = {"n_parallel": 1, "n_ctx": 4096, "deterministic": False}  # one slot takes turns anyway
+    # One slot takes turns anyway.
+    options = {"n_parallel": 1, "n_ctx": 4096, "deterministic": False, "cpuparams": {"n_threads": 1}}
     tasks: dict[str, dict[str, Any]] = {
         "bbh": {"dataset": str(DATASETS / "bbh" / "boolean_expressions.json"), "num_samples": 2, "max_unread": 1},
         "arithmetic": {"num_samples": 4},

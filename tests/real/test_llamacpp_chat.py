@@ -58,10 +58,8 @@ def outcomes(*requests: Request, **options: Any) -> tuple[list[Reply], list[Repl
     """What the model answers, asked in process and then through its server: it is loaded once."""
 
     async def work() -> tuple[list[Reply], list[Reply]]:
-        table = ModelTable(
-            WEIGHTS, {"n_parallel": 1, "n_ctx": 2048, "deterministic": False, "api_keys": [KEY], **options}, Path()
-        )
-        loaded = LlamaCppEngine(table)
+        own_options = {"n_parallel": 1, "n_ctx": 2048, "deterministic": False, "api_keys": [KEY]} | options
+        loaded = LlamaCppEngine(ModelTable(WEIGHTS, own_options | {"cpuparams": {"n_threads": 1}}, Path()))
         try:
             await loaded.start()
             own = [await loaded.complete(request) for request in requests]
@@ -101,7 +99,7 @@ def test_tools_that_the_template_leaves_out_are_refused() -> None:
 def test_calls_are_read_where_the_template_has_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLAMA_KEY", KEY)
     turns: list[dict[str, Any]] = []
-    for number, city in enumerate(["Rome", "Berlin", "Madrid", "London"]):
+    for number, city in enumerate(["Rome", "Berlin"]):
         function = {"name": "get_weather", "arguments": json.dumps({"city": city})}
         call = {"id": f"c{number}", "type": "function", "function": function}
         turns += [

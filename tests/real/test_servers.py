@@ -44,7 +44,7 @@ def made(folder: Path, model: str, **options: Any) -> OpenAIEngine:
     path = folder / "accuracy.toml"
     path.write_text(
         f'[models.m]\nengine = "openai"\nmodel = "{model}"\noptions = {toml(options)}\n'
-        "sampling = { max_tokens = 8 }\n[tasks.arithmetic]\nnum_samples = 6\ntarget = 1\n"
+        "sampling = { max_tokens = 8 }\n[tasks.arithmetic]\nnum_samples = 4\ntarget = 1\n"
     )
     source = read_toml(path, fix="")
     engine = engine_of(source)
@@ -55,7 +55,7 @@ def made(folder: Path, model: str, **options: Any) -> OpenAIEngine:
 def result_of(folder: Path) -> dict[tuple[str, int], Any]:
     """The records of a gate's run, by sample: what was answered, and what it scored."""
     code = main(["run", str(folder / "accuracy.toml"), "--out", str(folder / "out"), "--quiet"])
-    assert code in (0, 4)  # six samples are too few for a verdict
+    assert code in (0, 4)  # four samples are too few for a verdict
     records: list[Record] = list(read_records(folder / "out" / "m" / "arithmetic.jsonl"))
     return {record.key: (record.reply, record.score, record.error) for record in records}
 
@@ -217,7 +217,7 @@ def test_a_gate_on_two_servers_of_llama_cpp_gives_what_it_gives_on_one(tmp_path:
     (tmp_path / "two").mkdir()
     made(tmp_path, "smollm2", serve=llama, concurrency=4)
     alone = result_of(tmp_path)
-    assert len({reply for reply, _, _ in alone.values()}) > 3
+    assert len({reply for reply, _, _ in alone.values()}) > 2
     with Loop(made(tmp_path, "smollm2", serve=llama)) as one, Loop(made(tmp_path, "smollm2", serve=llama)) as other:
         made(tmp_path / "two", "smollm2", base_url=[*one.engine._urls, *other.engine._urls], concurrency=4)
         assert result_of(tmp_path / "two") == alone

@@ -27,6 +27,7 @@ from accgate.records.file import (
     write_atomically,
     write_gzip_lines,
 )
+from tests.cases import each
 
 ON_DISK = settings(deadline=None, max_examples=50)  # a slow disk is no fault
 # Any text: surrogates alone, NUL, line separators that only some readers take as such.
@@ -120,7 +121,7 @@ def test_a_file_cut_anywhere_gives_the_whole_lines(
     assert read_records(path) == records[: cut.count(b"\n")]
 
 
-@pytest.mark.parametrize(
+@each(
     "damaged",
     [
         b"",

@@ -39,7 +39,7 @@ def one_each(values: list[float], ids: str | None = None) -> Scores:
     return Scores(tuple(ids or map(str, range(len(values)))), np.array(values, dtype=float)[:, None])
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text"),
     [
         ("a.jsonl", '{"id": "a", "score": 100}\n\n{"id": 7, "score": 12.5}\n'),
@@ -87,7 +87,7 @@ def test_json_and_csv_writers_are_read_back_exactly(tmp_path_factory, rows: dict
         assert dict(zip(scores.ids, scores.means().tolist(), strict=True)) == rows
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "message"),
     [
         ('{"id": "b", "score"', "is not a JSON object"),
@@ -133,7 +133,7 @@ def test_a_json_line_that_cannot_be_used_is_refused_with_its_number(tmp_path: Pa
     assert f"{path}:3: {message}" in refusal(path)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("id,points\na,100\n", "2: has no score; write points, or null"),
@@ -364,7 +364,7 @@ def test_fractions_with_one_score_in_points_among_them_are_refused() -> None:
         in_points(one_each([0.0, 1.0, 1.0]), one_each([0.0, 1.0, 100.0]), 100.0)
 
 
-@pytest.mark.parametrize("whole", [2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -(2**63) - 1, 10**40])
+@each("whole", [2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, -(2**63) - 1, 10**40])
 def test_ids_clusters_and_repeats_beyond_64_bits_keep_every_digit(tmp_path: Path, whole: int) -> None:
     row = f'{{"id": {whole}, "cluster": {whole}, "repeat": {abs(whole)}, "score": 1}}\n'
     scores = read_scores(written(tmp_path, "a.jsonl", row + row.replace(str(whole), str(whole - 1), 1)), "candidate")

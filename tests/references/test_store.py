@@ -26,6 +26,7 @@ from accgate.references.store import (
 )
 from accgate.references.writer import write_reference
 from accgate.tasks.task import load_task
+from tests.cases import each
 from tests.gates import RIGHT, Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 40
@@ -227,7 +228,7 @@ def test_a_bare_baseline_counts_only_variants_with_this_task(tmp_path: Path) -> 
     assert find_reference(tmp_path, "m@fp8", "t") is None
 
 
-@pytest.mark.parametrize("model", ["org/model", "..", "a b", "m*", "ümlaut", "100%"])
+@each("model", ["org/model", "..", "a b", "m*", "ümlaut", "100%"])
 def test_any_name_of_a_model_is_a_folder_in_the_store(tmp_path: Path, model: str) -> None:
     path = stored(tmp_path, model, {"quant": "bf16"}, task="a/b")
     assert path.parent.parent == tmp_path

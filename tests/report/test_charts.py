@@ -18,6 +18,7 @@ from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
 from accgate.stats.unconditional import order_limit
 from accgate.text import figure
 from accgate.verdict import Verdict
+from tests.cases import each
 from tests.report.html_pages import Picture, changed, document
 from tests.report.runs import verdict_of
 
@@ -64,7 +65,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("name", VERDICTS)
+@each("name", VERDICTS)
 def test_the_pictures_figures_are_those_of_the_verdict(name: str) -> None:
     verdict = VERDICTS[name]()
     chart = distribution_chart(verdict, "k")
@@ -85,7 +86,7 @@ def test_the_pictures_figures_are_those_of_the_verdict(name: str) -> None:
     assert picture.attributes["aria-labelledby"] == "k-distribution"
 
 
-@pytest.mark.parametrize("name", VERDICTS)
+@each("name", VERDICTS)
 def test_worse_is_left_and_alpha_is_shaded_beyond_the_limit_and_beta_before_it(name: str) -> None:
     verdict = VERDICTS[name]()
     picture = drawn(distribution_chart(verdict, "k"))

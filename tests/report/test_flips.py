@@ -10,6 +10,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip, excerpt, flips_of, flips_of_result, opening
 from accgate.report.result_file import read_result
+from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, write_lines
 
 N = 40
@@ -109,7 +110,7 @@ def test_a_failed_sample_shows_its_error(tmp_path: Path) -> None:
     assert flips(project)[0].got == "HTTP 500"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "end", "start"),
     [
         (None, "", ""),

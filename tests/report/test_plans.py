@@ -12,6 +12,7 @@ from accgate.config.config import config_schema
 from accgate.planning.checks import plan_checks
 from accgate.report.plans import plan_sentence, print_plan
 from accgate.report.terminal import print_table
+from tests.cases import each
 from tests.gates import Project
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -77,7 +78,7 @@ def test_a_table_that_does_not_fit_is_a_paragraph_per_row_with_every_figure() ->
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
+@each("path", sorted(CONFIGS.glob("*.toml")))
 def test_every_config_names_the_schema_that_stands_beside_it(path: Path) -> None:
     first, _, _ = path.read_text(encoding="utf-8").partition("\n")
     directive, _, name = first.partition(" ")

@@ -10,6 +10,7 @@ from rich.console import Console
 from accgate.evaluation.assignment import ComparingObserver, Comparison, Limits
 from accgate.records.file import Record
 from accgate.report.progress import ProgressBar
+from tests.cases import each
 from tests.gates import RIGHT, WRONG
 
 
@@ -115,7 +116,7 @@ def test_a_wide_terminal_shows_rate_time_left_mean_difference_and_failures() -> 
         assert part in shown
 
 
-@pytest.mark.parametrize("width", [40, 60, 79, 99, 100, 200])
+@each("width", [40, 60, 79, 99, 100, 200])
 def test_no_line_is_wider_than_the_terminal_and_the_count_is_whole(width: int) -> None:
     text = screen(
         width, lambda: Limits(1312, 14_042, -1.92, 0.041, 0.0123, -0.32, 0.4), name="task " * 8, clock=Clock()

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from accgate.cli.main import main
 from accgate.errors import exit_code, worst
 from accgate.report.result_file import junit_xml, write_result
 from accgate.result import Result
+from tests.cases import each
 from tests.gates import RIGHT, right_but
 
 
@@ -56,7 +56,7 @@ def test_any_name_parses(name: str) -> None:
         assert case.get("classname") == case.get("name") == name
 
 
-@pytest.mark.parametrize("name", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\x08b"])
+@each("name", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\x08b"])
 def test_characters_that_xml_cannot_hold_are_replaced(name: str) -> None:
     check = replace(result_of("error").checks[0], task=name)
     (case,) = ElementTree.fromstring(junit_xml(Result("error", 3, (check,))))

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from accgate.report import sandbox
 from accgate.report.sandbox import InertEnvironment, TemplateFault, render_apart, render_here
+from tests.cases import each
 
 
 def shouted(text: Any) -> str:
@@ -19,7 +20,7 @@ def text_of(template: str, **values: Any) -> str:
     return render_here(InertEnvironment(shouted, {}), template, values)
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{ x }}", "{{ x | e }}", "{{ x | escape }}", "{{ x | forceescape }}", "{{ x | cell }}",
@@ -35,7 +36,7 @@ def test_a_value_is_escaped_once_however_it_is_printed(template: str) -> None:
     assert text_of(template, x="a") == "[A]"
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{ ('<' | safe) ~ x }}", "{{ ('<' | safe) + x }}", "{{ x + ('<' | safe) }}",
@@ -61,7 +62,7 @@ def test_a_figure_that_does_not_exist_is_a_dash() -> None:
     assert text_of("{{ x }}", x=None) == "[-]"
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "{{ x.__class__ }}", "{{ x._y }}", "{{ x.format(1) }}", "{{ ('{}' | safe).format(x) }}",

@@ -3,11 +3,11 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.report.views import WIDTH, gauge
+from tests.cases import each
 
 points = st.floats(-1e6, 1e6)
 
@@ -40,7 +40,7 @@ def test_gamma_and_reference_stand_at_the_same_places_in_every_gauge() -> None:
     assert len({(line.index("γ"), line.index("R")) for line in lines}) == 1
 
 
-@pytest.mark.parametrize(("mean", "ends"), [(75.0, "├┤"), (72.5, "├┤"), (69.9, "├┤"), (69.0, "«┤"), (77.5, "├»")])
+@each(("mean", "ends"), [(75.0, "├┤"), (72.5, "├┤"), (69.9, "├┤"), (69.0, "«┤"), (77.5, "├»")])
 def test_an_arrow_stands_at_the_end_that_the_mean_is_beyond(mean: float, ends: str) -> None:
     line = gauge(75.0, 72.5, mean)
     assert line[0] + line[-1] == ends
@@ -58,7 +58,7 @@ def test_where_all_are_equal_nothing_fails() -> None:
     assert gauge(50.0, 50.0, 49.0).index("●") < gauge(50.0, 50.0, 49.0).index("γ")
 
 
-@pytest.mark.parametrize(
+@each(
     "figures",
     [(None, 1.0, 2.0), (1.0, 2.0, None), (math.nan, 1.0, 2.0), (1.0, math.inf, 2.0), (1.0, None, math.nan)],
 )

@@ -12,6 +12,7 @@ from accgate.report.story import headline_of
 from accgate.report.words import find_check
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from tests.cases import each
 
 
 def verdict_of(name: Any = "pass", **keys: Any) -> Verdict:
@@ -58,7 +59,7 @@ def several() -> Result:
     return Result("pass", 0, checks)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "full"),
     [("m/gsm8k", "m/gsm8k"), ("m / mmlu", "m/mmlu"), ("gsm8k", "m/gsm8k"), ("n", "n/mmlu"), ("n/mmlu", "n/mmlu")],
 )

@@ -16,6 +16,7 @@ from accgate.sandbox.assertions import split_program, without_literals
 from accgate.sandbox.limits import Limits
 from accgate.sandbox.process import Confinement, Worker
 from accgate.sandbox.values import NotPlain, Opaque, pack, unpack
+from tests.cases import each
 
 
 class Colour(IntEnum):
@@ -121,7 +122,7 @@ def test_the_literal_is_not_in_the_code_that_the_process_gets() -> None:
 ANSWERS = {"double": "def f(x):\n    return 2 * x\n", "wrong": "def f(x):\n    return 5\n"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("tests", "passes"),
     [
         ("assert f(2) == 4\nassert f('a') == 'aa'\nassert f([1]) == [1, 1]\nassert f((1,)) == (1, 1)", True),

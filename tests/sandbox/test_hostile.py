@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from accgate.sandbox.process import Confinement, Worker
+from tests.cases import each
 from tests.sandbox.conftest import descendants
 from tests.sandbox.hostile import LIMITS, PROGRAMS, SECRET, Hostile
 
@@ -84,7 +85,7 @@ def in_bubblewrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
     yield from ranged(tmp_path_factory.mktemp("bubblewrap"), Confinement("bubblewrap"))
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@each("program", PROGRAMS)
 def test_a_hostile_program_fails_and_leaves_nothing(program: Hostile, here: Range) -> None:
     here.run(program)
 
@@ -99,7 +100,7 @@ IN_BUBBLEWRAP = [
 ]
 
 
-@pytest.mark.parametrize("program", IN_BUBBLEWRAP, ids=lambda program: program.name)
+@each("program", IN_BUBBLEWRAP)
 def test_bubblewrap_with_the_filter_contains_it_too(program: Hostile, in_bubblewrap: Range) -> None:
     in_bubblewrap.run(replace(program, reason=re.compile(program.reason.pattern + "|FileNotFoundError")))
 
@@ -114,7 +115,7 @@ UNCONFINED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNCONFINED)
+@each("name", UNCONFINED)
 def test_the_same_program_unconfined_does_what_it_tries(name: str, tmp_path: Path) -> None:
     (program,) = [each for each in PROGRAMS if each.name == name]
     (tmp_path / "work").mkdir()

@@ -18,6 +18,7 @@ from accgate.errors import CannotEvaluate
 from accgate.sandbox.limits import Limits
 from accgate.sandbox.process import Confinement, Worker, WorkerEnded
 from accgate.sandbox.runner import Sandbox
+from tests.cases import each
 from tests.sandbox.conftest import descendants
 
 LIMITS = Limits(seconds=10.0)
@@ -78,14 +79,14 @@ def worker(confined: Confinement) -> Iterator[Worker]:
     worker.stop()
 
 
-@pytest.mark.parametrize("name", ORDINARY)
+@each("name", ORDINARY)
 def test_an_ordinary_program_passes(name: str, worker: Worker) -> None:
     outcome = worker.run(ORDINARY[name])
     assert outcome.passed, outcome
     assert (outcome.reason, outcome.seconds > 0) == ("passed", True)
 
 
-@pytest.mark.parametrize("program", FAILING, ids=lambda program: ascii(program[:30]))
+@each("program", FAILING)
 def test_a_failing_program_says_why_in_one_line(program: str, worker: Worker) -> None:
     outcome = worker.run(program)
     assert not outcome.passed

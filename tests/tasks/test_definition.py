@@ -107,7 +107,7 @@ def test_every_task_of_the_library_is_a_definition_with_a_description_and_source
     assert content.metric in names()
 
 
-@pytest.mark.parametrize(
+@each(
     ("top", "message"),
     [
         ('prompt2 = ""', "4: prompt2: unknown key; did you mean 'prompt'?"),
@@ -154,7 +154,7 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
     assert only.startswith(message)
 
 
-@pytest.mark.parametrize(
+@each(
     ("dataset", "messages"),
     [
         ("", ["5: dataset: has no source; give one of file, hub, generator and parts"]),

@@ -23,7 +23,7 @@ from tests.cases import each
 from tests.tasks.test_library_rows import CASES, GENERATED, Row
 
 CODE = ("humaneval", "humaneval_instruct", "mbpp")
-MULTIPLE_CHOICE = tuple(name for name in CASES if read_definition(library_file(name)).content.choices is not None)
+MULTIPLE_CHOICE = tuple(name for name in CASES if "[choices]" in library_file(name).read_text(encoding="utf-8"))
 RUN = ("humaneval_plus", "mbpp_plus", "livecodebench")  # tests/sandbox/test_library_programs.py runs them
 OTHER = ("slimpajama", "simpleqa", "wmt16_en_de_ter")
 PLAIN = tuple(name for name in CASES if name not in (*CODE, *RUN, *MULTIPLE_CHOICE, *OTHER))
@@ -63,7 +63,7 @@ def points(task: Task, reply: str) -> float | None:
     return task.metric.worst if answer is None else task.score(answer, task.samples[0].target)
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@each("name", list(CASES))
 def test_the_prompt_shows_the_row_as_the_benchmark_asks_it(name: str, tmp_path: Path) -> None:
     task, case = loaded(name, tmp_path), CASES[name]
     assert len(task.samples) == 1
@@ -76,7 +76,7 @@ def test_the_prompt_shows_the_row_as_the_benchmark_asks_it(name: str, tmp_path: 
     assert "{{" not in prompt.replace("{{ text }}", "")
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@each("name", PLAIN)
 def test_a_right_reply_scores_best_and_a_wrong_one_worst(name: str, tmp_path: Path) -> None:
     task, case = loaded(name, tmp_path), CASES[name]
     assert points(task, case.right) == pytest.approx(task.metric.best)
@@ -84,7 +84,7 @@ def test_a_right_reply_scores_best_and_a_wrong_one_worst(name: str, tmp_path: Pa
     assert points(task, "") == task.metric.worst
 
 
-@pytest.mark.parametrize("name", MULTIPLE_CHOICE)
+@each("name", MULTIPLE_CHOICE)
 def test_a_multiple_choice_is_scored_by_the_letter_in_the_reply(name: str, tmp_path: Path) -> None:
     if content_of(name).aggregate is not None:
         with pytest.raises(BadInput, match="which needs a table"):
@@ -96,7 +96,7 @@ def test_a_multiple_choice_is_scored_by_the_letter_in_the_reply(name: str, tmp_p
     assert (points(task, case.right), points(task, case.wrong), points(task, "")) == (100.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("name", MULTIPLE_CHOICE)
+@each("name", MULTIPLE_CHOICE)
 def test_a_multiple_choice_is_scored_by_the_likeliest_option(name: str, tmp_path: Path) -> None:
     task = loaded(name, tmp_path, choose="likelihood")
     sample, choices = task.samples[0], task.choices

@@ -9,6 +9,7 @@ import pytest
 
 from accgate import metrics
 from accgate.metrics.instructions import CHECKS, sentences
+from tests.cases import each
 
 FOLLOWED: list[tuple[str, dict[str, Any], str, str]] = [
     ("keywords:existence", {"keywords": ["Fox", "den"]}, "a fox and its DEN", "a fox"),
@@ -55,7 +56,7 @@ def packages() -> None:
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize(("name", "options", "followed", "broken"), FOLLOWED)
+@each(("name", "options", "followed", "broken"), FOLLOWED)
 def test_an_instruction_is_followed_or_broken(name: str, options: dict[str, Any], followed: str, broken: str) -> None:
     score, target = metrics.get("instruction_following"), target_of((name, {**options, "other": None}))
     assert (score(followed, target), score(broken, target), score(" ", target)) == (100.0, 0.0, 0.0)
@@ -82,7 +83,7 @@ def test_loosely_an_instruction_may_be_followed_but_for_a_line_or_asterisks(repl
 
 
 @pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize(
+@each(
     ("name", "options", "message"),
     [
         ("punctuation:no_commas", {}, "no instruction 'punctuation:no_commas'; known are "),
@@ -111,7 +112,7 @@ def test_what_cannot_be_checked_is_said(name: str, options: dict[str, Any], mess
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "count"),
     [
         ("One. Two! Three?", 3),

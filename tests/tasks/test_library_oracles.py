@@ -14,6 +14,7 @@ from accgate.tasks.choices import options_of
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.prompts import render
+from tests.cases import each
 from tests.tasks.test_library_rows import CASES, MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
 
 LONGBENCH = [name for name in library_names() if name.startswith("longbench_v1_")]
@@ -46,7 +47,7 @@ def ours(name: str, row: dict[str, Any], examples: Any = (), by: str = "likeliho
     return render(content.prompt, row, examples, names)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "file"),
     [
         ("arc_challenge", "arc/arc_easy.yaml"),
@@ -85,7 +86,7 @@ def test_solved_examples_of_mbpp_stand_as_in_the_harness(harness: Path) -> None:
     assert ours("mbpp", row, MBPP_PROMPT) == "".join(shots) + render(asked, row) + "\n"
 
 
-@pytest.mark.parametrize("name", LONGBENCH)
+@each("name", LONGBENCH)
 def test_longbench_asks_and_ends_replies_as_the_harness_but_for_white_space(harness: Path, name: str) -> None:
     file = task_file(harness / "longbench" / f"{name.removeprefix('longbench_v1_')}.yaml")
     (row,) = CASES[name].rows

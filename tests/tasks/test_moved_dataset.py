@@ -16,7 +16,6 @@ from accgate.cli.main import main
 from tests.gates import questions
 from tests.servers import Server
 
-datasets = pytest.importorskip("datasets")
 N = 40
 
 
@@ -42,6 +41,7 @@ def published(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 def test_a_run_is_refused_where_the_dataset_is_another_than_the_reference_had(
     tmp_path: Path, published: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    datasets = pytest.importorskip("datasets")
     folder, address = published
     rows = questions(N)
 

@@ -116,7 +116,7 @@ BASE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "parts"),
     [
         ({"prompt": "Q: {{ q }}"}, {"prompt"}),
@@ -181,7 +181,7 @@ def test_jsonl_csv_and_parquet_of_the_same_rows_are_the_same_samples(tmp_path: P
     assert load_task("own", file=own(tmp_path, dataset__file="rows.parquet", **columns)).samples == jsonl.samples
 
 
-@pytest.mark.parametrize(
+@each(
     ("extract", "reply", "answer", "points"),
     [
         ({}, " 2\n", "2", 100.0),
@@ -287,7 +287,7 @@ def test_a_gsm8k_task_file_loads_every_question_with_the_number_after_the_hashes
     assert all(task.metric(task.answer(solutions[s.prompt]) or "", s.target) == 100 for s in task.samples)
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "message"),
     [
         ({"prompt": "{{ question }}"}, "task.toml: row 1 of the dataset: 'question' is undefined; the row has q,"),

@@ -149,14 +149,16 @@ def read_shard(folder: Path) -> ShardRun:
     BadInput
         When it is no folder of a shard, or its shard.json is damaged.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
+
+    from accgate.inputs import adapter_of
 
     path = folder / SHARD
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
         raise BadInput(f"{folder}: is not a folder; {fix}")
     try:
-        run = TypeAdapter(ShardRun).validate_json(path.read_bytes())
+        run = adapter_of(ShardRun).validate_json(path.read_bytes())
         for name in run.shards:
             parse_shard(name)
     except FileNotFoundError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,7 @@ def cause_style() -> str:
     return "\n" + files("accgate.report").joinpath("templates", "cause.css").read_text(encoding="ascii")
 
 
+@cache
 def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from accgate.text import figure, p_text, visible
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from accgate.report.flips import Flip
     from accgate.result import Result
     from accgate.verdict import Verdict
@@ -102,8 +105,43 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
     BadInput
         When a file of the folder is damaged.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
+
+    short = shorten_result(result, ROOMS[0])
+    story = story_of(short)
+    sections, data = _sections(result, short, story.checks, flips or {}, folder)
+    style, script = _part("report.css") + cause_style(), _part("report.js")
+    policy = (
+        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    text = _template().render(
+        **_overview(short, story),
+        forest=forest_of(story.checks),
+        sections=sections,
+        cause=cause_section(result, folder),
+        opened=[section for section in sections if section.verdict.verdict != "pass" or len(sections) == 1],
+        passes=[section for section in sections if section.verdict.verdict == "pass" and len(sections) > 1],
+        all_figures=[all_figures(verdict) for verdict in story.checks],
+        beside=[all_figures(verdict) for verdict in short.beside],
+        beside_words=other_rules(result.rules),
+        ALL=ALL,
+        COSTS=COST_HEADINGS,
+        policy=policy,
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(data),
+        markup=Markup,
+        signs=SIGNS,
+        colours=COLOURS,
+    )
+    return text + "\n"
+
+
+@cache
+def _template() -> Template:
+    """Compiled once: that takes longer than to fill it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("accgate.report"),
@@ -113,37 +151,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         autoescape=True,
         finalize=_on_one_line,
     )
-    short = shorten_result(result, ROOMS[0])
-    story = story_of(short)
-    sections, data = _sections(result, short, story.checks, flips or {}, folder)
-    style, script = _part("report.css") + cause_style(), _part("report.js")
-    policy = (
-        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
-        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-    return (
-        environment.get_template("report.html.j2").render(
-            **_overview(short, story),
-            forest=forest_of(story.checks),
-            sections=sections,
-            cause=cause_section(result, folder),
-            opened=[section for section in sections if section.verdict.verdict != "pass" or len(sections) == 1],
-            passes=[section for section in sections if section.verdict.verdict == "pass" and len(sections) > 1],
-            all_figures=[all_figures(verdict) for verdict in story.checks],
-            beside=[all_figures(verdict) for verdict in short.beside],
-            beside_words=other_rules(result.rules),
-            ALL=ALL,
-            COSTS=COST_HEADINGS,
-            policy=policy,
-            style=Markup(style),
-            script=Markup(script),
-            data=Markup(data),
-            markup=Markup,
-            signs=SIGNS,
-            colours=COLOURS,
-        )
-        + "\n"
-    )
+    return environment.get_template("report.html.j2")
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:

