@@ -29,6 +29,9 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
     keys = (names,) if isinstance(names, str) else names
     table = [dict(zip(keys, (row,) if isinstance(names, str) else row, strict=True)) for row in cases]
 
+    if not table:
+        raise ValueError(f"no case of {', '.join(keys)}: the test would always pass")
+
     def of(test: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(test)
 

@@ -235,7 +235,7 @@ class _Rows:
             at = again[np.argmin(order[again + 1])]
             first, second = order[at], order[at + 1]
             raise BadInput(
-                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {repeats[second]}) stands already on "
+                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {repeats[second]}) is already on "
                 f"line {self.lines[first]}; each sample must come once"
             )
 
