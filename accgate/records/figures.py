@@ -16,7 +16,7 @@ CUT = frozenset(
     {"length", "max_tokens", "model_length"}
 )  # finish reasons: OpenAI's API, and what Inspect makes of them
 KINDS = (None, *READINGS)
-MOST = 2**31 - 1  # tokens, in a column
+MOST = 2**31 - 1  # of a count in a file, which can be any whole number
 COLUMNS = np.dtype(
     [
         ("repeat", "i4"),
@@ -39,11 +39,11 @@ def row_of(record: Record) -> tuple[float | int | bool, ...]:
     """The figures of one record, as `COLUMNS` has them."""
     attacked = [kind for kind in record.attacked_reading or () if kind]
     return (
-        record.repeat,
+        min(max(record.repeat, -1), MOST),
         math.nan if record.score is None else record.score,
         record.seconds if record.seconds > 0.0 and not record.cached else math.nan,
-        -1 if record.prompt_tokens is None else min(record.prompt_tokens, MOST),
-        _completion_tokens(record),
+        _count(record.prompt_tokens),
+        -1 if record.completion_tokens == 0 and record.reply else _count(record.completion_tokens),  # nobody counted
         KINDS.index(record.reading),
         record.finish_reason in CUT,
         bool(record.cached),
@@ -54,10 +54,8 @@ def row_of(record: Record) -> tuple[float | int | bool, ...]:
     )
 
 
-def _completion_tokens(record: Record) -> int:
-    """-1 where nobody counted them: servers that do not say 0 for a text, too."""
-    count = record.completion_tokens
-    return -1 if count is None or (not count and record.reply) else min(count, MOST)
+def _count(tokens: int | None) -> int:
+    return -1 if tokens is None else min(max(tokens, -1), MOST)
 
 
 @dataclass(frozen=True)

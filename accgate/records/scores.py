@@ -114,7 +114,7 @@ def collect(
 
 def scores_of_rows(
     ids: Sequence[str],
-    scores: Sequence[float],
+    scores: Sequence[float] | Floats,
     clusters: Sequence[str | None],
     side: str,
     groups: Sequence[str | None] = (),
@@ -193,7 +193,8 @@ class _Rows:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.scores, self.repeats, self.lines = array("d"), array("q"), array("q")
+        self.scores, self.lines = array("d"), array("q")
+        self.repeats: list[int] = []  # of any size
         self.clusters: list[str | None] = []
         self.groups: list[str | None] = []
         self.unscored: list[str] = []

@@ -154,7 +154,7 @@ class _Packed:
         columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
         if (others := self._others.get(number)) is None:
             return Sample(*columns, part=part or "")
-        return Sample(*columns, *others, part=part or "")
+        return Sample(*columns, *others, part or "")
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:

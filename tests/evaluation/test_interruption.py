@@ -179,8 +179,9 @@ def test_a_recording_is_interrupted_between_samples_though_no_event_loop_turns(t
         "import os, signal, sys, accgate.records as r\nfrom accgate.cli.main import main\n"
         "append = r.RecordWriter.append\n"
         "def noting(self, record, count=[0]):\n"
-        "    append(self, record); count[0] += 1\n"
+        "    start = append(self, record); count[0] += 1\n"
         "    if count[0] == 1000: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return start\n"
         "r.RecordWriter.append = noting\n"
         "sys.exit(main(sys.argv[1:]))"
     )
