@@ -35,7 +35,6 @@ from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
 
-
 YOUNG = 20_000  # new objects before those are looked for that nothing uses: modules and records live to the end
 
 
