@@ -63,6 +63,7 @@ class Figures:
     ratio: float
     accgate_process_s: float
     bare_process_s: float
+    process_ratio: float
     extra_s: float
 
 
@@ -139,7 +140,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"{'request phase':22}{figures.accgate_samples_per_s:10,.0f}{figures.bare_samples_per_s:13,.0f}", end="")
     print(f"  samples/s, ratio {figures.ratio:.2f}")
     print(f"{'whole process':22}{figures.accgate_process_s:10.2f}{figures.bare_process_s:13.2f}", end="")
-    print(f"  seconds, {figures.extra_s:+.2f}")
+    print(f"  seconds, {figures.extra_s:+.2f}, ratio {figures.process_ratio:.2f}")
 
 
 def measured(samples: int, connections: int, pairs: int) -> Figures:
@@ -179,6 +180,7 @@ def measured(samples: int, connections: int, pairs: int) -> Figures:
         ratio=statistics.median(bare / ours for ours, bare in phases),
         accgate_process_s=statistics.median(ours for ours, _ in wholes),
         bare_process_s=statistics.median(bare for _, bare in wholes),
+        process_ratio=statistics.median(ours / bare for ours, bare in wholes),
         extra_s=statistics.median(ours - bare for ours, bare in wholes),
     )
 
@@ -250,7 +252,7 @@ async def watched(check: Check, watch: Watch, out: Path) -> tuple[Evaluation, fl
 def process_seconds(arguments: Sequence[str]) -> float:
     """Seconds of a Python process from its start to its end, which must be without error or a verdict."""
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},  # as installed
         "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])),
     }
     began = time.perf_counter()

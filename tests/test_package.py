@@ -129,3 +129,38 @@ def test_compare_loads_neither_the_models_part_nor_scipy_stats(tmp_path: Path, a
     assert "numpy" in modules
     assert not modules & {"scipy.stats", "pydantic", "aiohttp", "jinja2", "asyncio"}
     assert ("rich" in modules) == (not as_json)
+
+
+AT_FIRST_CONNECTION = """
+import os, sys
+
+def look(event, _):
+    if event == "socket.connect":
+        print("\\n" + "\\n".join(sys.modules), flush=True)
+        os._exit(0)
+
+sys.addaudithook(look)
+"""
+CONFIG = """
+[models.served]
+engine = "openai"
+model = "toy"
+options = { base_url = "http://127.0.0.1:9/v1" }
+
+[tasks.json_extraction]
+num_samples = 20
+target = 50
+"""
+
+
+def test_a_run_loads_only_what_it_needs_before_it_asks_a_server(tmp_path: Path) -> None:
+    (tmp_path / "accuracy.toml").write_text(CONFIG)
+    run = command("run", str(tmp_path / "accuracy.toml"), "--out", str(tmp_path / "out"), "--quiet")
+    modules = loaded(AT_FIRST_CONNECTION + run)
+    assert {"aiohttp", "accgate.engines.openai.engine", "numpy"} <= modules
+    others = {"llamacpp", "vllm", "ray"}  # engines that the config does not name
+    assert not modules & {f"accgate.engines.{name}" for name in others}
+    assert not modules & {
+        "xllamacpp", "vllm", "torch", "ray", "scipy.special", "scipy.stats", "rich", "jsonpath", "regex", "requests",
+        "charset_normalizer", "unittest", "lm_eval", "datasets", "pyarrow", "markdown_it", "matplotlib",
+    }  # fmt: skip

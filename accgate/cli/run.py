@@ -317,9 +317,11 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bo
 
 def observer_of(arguments: argparse.Namespace) -> Observer | None:
     """The progress bar; None with --quiet."""
+    if arguments.quiet:
+        return None
     from accgate.report import ProgressBar
 
-    return None if arguments.quiet else ProgressBar(console(stderr=True))
+    return ProgressBar(console(stderr=True))
 
 
 @contextlib.contextmanager

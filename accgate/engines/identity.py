@@ -26,8 +26,13 @@ def served_of(body: Any) -> Served:
     >>> served_of({"model": "toy", "system_fingerprint": None})
     Served(model='toy', fingerprint=None)
     """
-    values = [body.get(key) if isinstance(body, dict) else None for key in (MODEL, FINGERPRINT)]
-    return Served(*(value if isinstance(value, str) and value else None for value in values))
+    if not isinstance(body, dict):
+        return Served()
+    return Served(_name(body.get(MODEL)), _name(body.get(FINGERPRINT)))
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def identity_of(engine: object) -> Identity | None:

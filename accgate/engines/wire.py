@@ -71,14 +71,14 @@ def reply_of(body: Any) -> Reply:
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = body.get("usage") or {}
         finish_reason = choice.get("finish_reason")
-        counts = [usage.get("prompt_tokens"), usage.get("completion_tokens"), _reasoning_tokens(usage)]
+        prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise MalformedReply("the response holds no choice with text") from error
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
     finish_reason = finish_reason if isinstance(finish_reason, str) else None
-    prompt_tokens, completion_tokens, reasoning_tokens = (n if type(n) is int and n >= 0 else None for n in counts)
     return Reply(
         text,
         finish_reason,
@@ -89,6 +89,10 @@ def reply_of(body: Any) -> Reply:
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
     )
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from accgate.records import Record, failed_of
@@ -40,12 +41,12 @@ class Assignment:
     whole: int | None = None
     max_unread: float = 1.0
 
-    @property
+    @cached_property
     def most_failed(self) -> int:
         """Number of records that may fail: with one more the whole check is an error."""
         return self._most(self.max_failed)
 
-    @property
+    @cached_property
     def most_unread(self) -> int:
         """Number of records that may hold no answer: with one more the whole check is an error."""
         return self._most(self.max_unread)
@@ -61,7 +62,11 @@ class Assignment:
 
     def is_unread(self, unread: int, attacked: int) -> bool:
         """Whether so many unread replies, and so many to attacked prompts, are more than the whole check may have."""
-        return unread > self.most_unread or attacked > self._most(self.max_unread * len(self.task.attacks))
+        return unread > self.most_unread or attacked > self._most_attacked
+
+    @cached_property
+    def _most_attacked(self) -> int:
+        return self._most(self.max_unread * len(self.task.attacks))
 
     def _most(self, share: float) -> int:
         return math.floor(share * (self.total if self.whole is None else self.whole) + 1e-9)

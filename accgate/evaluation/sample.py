@@ -102,7 +102,8 @@ async def _answer(
     thoughts: Thoughts,
 ) -> _Answer:
     task, request = assignment.task, _request(assignment, sample, repeat, question)
-    if recording_of(engine) is None and (other := _other_way(engine, task, sample, repeat, request, thoughts)):
+    recorded = recording_of(engine) is not None
+    if not recorded and (other := _other_way(engine, task, sample, repeat, request, thoughts)):
         return await other
     reply = await engine.complete(request)
     if reply.text is None:
@@ -111,7 +112,7 @@ async def _answer(
             return _Answer(reply, None, reply.score, reply.confidence, reply.reading)
         return _Answer(reply, None, task.metric.worst, _confidence(task, reply, "", unread=True), reply.reading)
     opened = opened_by(request.prompt) if request.mode == "completion" else ""
-    reading = read(task, reply, thoughts, sample, opened=opened, recorded=recording_of(engine) is not None)
+    reading = read(task, reply, thoughts, sample, opened=opened, recorded=recorded)
     answer = reading.answer
     if task.by_likelihood and answer is not None:  # a recording of the likeliest option
         answer = answer.partition(SEPARATOR)[0]

@@ -32,6 +32,7 @@ OPTIONAL = frozenset(
         "reasoning_tokens",
     }
 )  # fmt: skip # written only where there is something to say
+BLOCK = 2**16  # bytes
 _TEXT_OR_NONE = (str, type(None))
 _COUNT_OR_NONE = (int, type(None))
 _POINTS = (int, float, type(None))
@@ -338,8 +339,19 @@ def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows as compressed JSON lines; the same rows give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _replacement(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-        for row in rows:
-            packed.write(json_line(row))
+        for block in _blocks(map(json_line, rows)):
+            packed.write(block)
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines in blocks: each write of a compressed file gives up the interpreter's lock, which a thread waits for."""
+    block = bytearray()
+    for line in lines:
+        block += line
+        if len(block) >= BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
 
 
 def read_gzip_lines(path: Path, column: str, most: int = UNPACKED) -> Iterator[dict[str, Any]]:
