@@ -60,6 +60,12 @@ def _why_unable(evidence: Evidence, verdict: Verdict, alpha: float) -> str | Non
         return too_few(evidence.design, verdict.n, verdict.clusters, alpha)
     least = 1.0
     for outcome in worst_outcomes(evidence):
+        check = sequential_check(outcome, alpha)
+        if check is not None:
+            if check.standing.open or check.standing.stop == "regression":
+                return None
+            least = min(least, check.standing.p_value)
+            continue
         worst = _decide(outcome, alpha, NO_BOUNDS)
         if worst.verdict in ("regression", "error"):
             return None

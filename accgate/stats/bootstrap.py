@@ -168,11 +168,12 @@ def _score(x: Floats, low: Floats, high: Floats) -> Floats:
         if done:
             break
     tilted = x / (1.0 - t[:, None] * x)
-    variance = np.sum(tilted * tilted, axis=-1)
+    square = tilted * tilted
+    variance = square.sum(axis=-1)
     root = np.sign(t) * np.sqrt(2.0 * np.maximum(np.sum(np.log1p(-t[:, None] * x), axis=-1), 0.0))
     near = np.abs(root) < 1e-3  # where the mean is 0 only the skewness is left
     safe, wald = np.where(near, 1.0, root), np.where(near, 1.0, t * np.sqrt(variance))
-    skewness = 2.0 * np.sum(tilted**3, axis=-1) / variance**1.5
+    skewness = 2.0 * np.sum(square * tilted, axis=-1) / variance**1.5
     score: Floats = np.where(near, root + skewness / 6.0, root + np.log(wald / safe) / safe)
     return score
 

@@ -234,13 +234,22 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None,
     mass = np.concatenate([masses, alive_mass[ahead]])
     log_mass, events = np.log(mass[mass > 0.0]), event[mass > 0.0].astype(np.float64)
     excess = 2.0 * lost[mass > 0.0] - events
-    low, high = -40.0, 40.0
     if not len(excess):
         return 1.0 if beyond else -1.0
-    for _ in range(50):
-        tilt = 0.5 * (low + high)
-        growth = float(np.logaddexp(tilt, -tilt) - np.logaddexp(start, -start))
-        log_probability = log_mass + (tilt - start) * excess - growth * events
-        probability = float(np.sum(np.exp(np.minimum(log_probability, 0.0))))
+    low, high, tilt = -40.0, 40.0, start
+    for _ in range(60):  # Newton's steps on the logarithm, between bounds
+        terms = np.exp(np.minimum(log_mass + (tilt - start) * excess - (_growth(tilt) - _growth(start)) * events, 0.0))
+        probability, slope = float(terms.sum()), float(terms @ (excess - math.tanh(tilt) * events))
         low, high = (tilt, high) if probability < level else (low, tilt)
-    return math.tanh(0.5 * (low + high))
+        steps = probability > 0.0 and slope > 0.0
+        new = tilt - math.log(probability / level) * probability / slope if steps else high
+        new = new if low < new < high else 0.5 * (low + high)
+        tilt, moved = new, abs(new - tilt)
+        if moved <= 1e-13:
+            break
+    return math.tanh(tilt)
+
+
+def _growth(tilt: float) -> float:
+    """log(exp(tilt) + exp(-tilt)), by which the odds of a change grow with its tilt."""
+    return abs(tilt) + math.log1p(math.exp(-2.0 * abs(tilt)))

@@ -51,7 +51,7 @@ TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequentia
 
 @each(("right", "alpha", "theta", "test"), [
     (right, alpha, theta, test)
-    for right in (1, 4, 5, 7, 9) for alpha in (0.05, 0.005) for theta in (None, 1.0, 50.0) for test in TESTS
+    for right in (1, 4, 5, 7, 8) for alpha in (0.05, 0.005) for theta in (None, 50.0) for test in TESTS
 ])  # fmt: skip
 def test_where_even_all_lost_is_not_rejected_nothing_passes(
     right: int, alpha: float, theta: float | None, test: Any
@@ -66,7 +66,7 @@ def test_where_even_all_lost_is_not_rejected_nothing_passes(
         "bootstrap": (1.0 + 1.0 / 0.6) ** -right,
     }
     reference = some_right(right, right + 2)
-    for lost in sorted({0, 1, right // 2, right}):
+    for lost in sorted({0, right // 2, right}):
         candidate = [WRONG] * lost + some_right(right - lost, right + 2 - lost)
         verdict = compare(reference, candidate, alpha=alpha, theta=theta, test=test)
         assert verdict.test is not None
