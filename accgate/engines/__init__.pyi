@@ -15,7 +15,7 @@ from .openai.options import url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
 from .recording import recording_of
-from .table import check_options, create, is_deterministic, model_file, probe, split_options
+from .table import check_options, create, determinism, model_file, probe, split_options
 
 __all__ = [
     "Engine",
@@ -30,8 +30,8 @@ __all__ = [
     "check_options",
     "cpu_name",
     "create",
+    "determinism",
     "identity_of",
-    "is_deterministic",
     "model_file",
     "opened_by",
     "probe",

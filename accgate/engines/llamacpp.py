@@ -150,6 +150,11 @@ def is_deterministic(options: Mapping[str, Any]) -> bool:
     return options.get("deterministic", "mmproj" not in options) is True
 
 
+def determinism(options: Mapping[str, Any]) -> bool | str:
+    """How that comes about, as references keep it; False where it does not."""
+    return is_deterministic(options) and f"blocks of {options.get('n_ubatch', BLOCK)}"
+
+
 def fixed_shapes(options: Mapping[str, Any]) -> dict[str, Any]:
     """What llama.cpp's parameters must be where replies are deterministic.
 

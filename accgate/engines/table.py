@@ -14,22 +14,22 @@ class Kind(NamedTuple):
     """One kind of engine.
 
     `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
-    `file` finds the file that `model` names, for kinds that always read one. `deterministic` says of options whether a
-    reply then depends on its request alone, for kinds that know it. `probe` asks a table's servers once,
-    for kinds that have some.
+    `file` finds the file that `model` names, for kinds that always read one. `determinism` says of options whether a
+    reply then depends on its request alone, and in which way, for kinds that know it. `probe` asks a table's servers
+    once, for kinds that have some.
     """
 
     make: Callable[[ModelTable], Engine]
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
-    deterministic: Callable[[Mapping[str, Any]], bool] | None = None
+    determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
     probe: Callable[[ModelTable], None] | None = None
 
 
 def _llamacpp() -> Kind:
-    from accgate.engines.llamacpp import OPERATIONAL, LlamaCppEngine, is_deterministic, model_path
+    from accgate.engines.llamacpp import OPERATIONAL, LlamaCppEngine, determinism, model_path
 
-    return Kind(LlamaCppEngine, OPERATIONAL, model_path, is_deterministic)
+    return Kind(LlamaCppEngine, OPERATIONAL, model_path, determinism)
 
 
 def _openai() -> Kind:
@@ -53,7 +53,7 @@ def _recorded_kind() -> Kind:
 def _vllm() -> Kind:
     from accgate.engines.vllm import OPERATIONAL, VllmEngine
 
-    return Kind(VllmEngine, OPERATIONAL, deterministic=lambda options: options.get("batch_invariant") is True)
+    return Kind(VllmEngine, OPERATIONAL, determinism=lambda options: options.get("batch_invariant") is True)
 
 
 # Each kind is imported where it is used.
@@ -123,18 +123,20 @@ def model_file(engine: str, model: str, folder: Path) -> Path | None:
     return None if file is None else file(model, folder)
 
 
-def is_deterministic(engine: str, options: Mapping[str, Any]) -> bool | None:
+def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:
     """Whether a model's reply depends on its request alone, not on what else is in flight; None where nobody can say.
 
-    >>> is_deterministic("llamacpp", {}), is_deterministic("vllm", {"dtype": "half"}), is_deterministic("openai", {})
-    (True, False, None)
-    >>> is_deterministic("ray", {"engine": "vllm", "options": {"batch_invariant": True}})
+    An engine that has a way of its own says which: replies of another way round otherwise.
+
+    >>> determinism("llamacpp", {}), determinism("vllm", {"dtype": "half"}), determinism("openai", {})
+    ('blocks of 64', False, None)
+    >>> determinism("ray", {"engine": "vllm", "options": {"batch_invariant": True}})
     True
     """
     if engine == "ray":
         inner = options.get("options", {})
-        return is_deterministic(str(options.get("engine")), inner if isinstance(inner, Mapping) else {})
-    decide = KINDS[engine]().deterministic if engine in KINDS else None
+        return determinism(str(options.get("engine")), inner if isinstance(inner, Mapping) else {})
+    decide = KINDS[engine]().determinism if engine in KINDS else None
     return None if decide is None else decide(options)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines import is_deterministic, split_options
+from accgate.engines import determinism, split_options
 from accgate.text import differences, path_text, value_text
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ def answer_settings(model: Model) -> dict[str, Any]:
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
     answering, _ = split_options(model.engine, model.options)
-    deterministic = is_deterministic(model.engine, model.options) or None
     settings = {"model": model.model, "options": answering, "sampling": asdict(model.sampling)}
-    return _without_empty(settings | {"deterministic": deterministic})
+    return _without_empty(settings | {"deterministic": determinism(model.engine, model.options) or None})
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,7 +56,9 @@ def test_a_reference_of_an_engine_whose_batches_vary_is_told_of() -> None:
     assert batch_note(known(engine="llamacpp", settings=answer_settings(fixed))) is None
     earlier = known(engine="llamacpp", settings={"model": "m"})  # of a version that had no such option
     assert "accgate record --check" in str(batch_note(earlier))
-    assert setting_changes(earlier, fixed, None)[0] == "deterministic: not set → true"
+    assert setting_changes(earlier, fixed, None)[0] == "deterministic: not set → blocks of 64"
+    otherwise = known(engine="llamacpp", settings=answer_settings(fixed) | {"deterministic": True})
+    assert setting_changes(otherwise, fixed, None) == ("deterministic: true → blocks of 64",)
     server = Model(engine="openai", model="m", options={"base_url": "http://h/v1"})
     assert batch_note(known(engine="openai", settings=answer_settings(server))) is None
     for options, note in (({}, "2.5% of the scores differ"), ({"batch_invariant": True}, "None")):
