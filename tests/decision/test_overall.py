@@ -182,3 +182,15 @@ def test_the_plan_says_what_it_sees(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main([command, str(project.config)]) == 0
         text = " ".join(capsys.readouterr().out.split())
         assert "m, overall: 3 checks pooled at alpha 0.01, each sample with the same weight; 600 samples see" in text
+
+
+def test_of_several_rates_it_has_those_that_promise_least(tmp_path: Path) -> None:
+    """The least alpha, so that it fails no healthy change more often, and the largest beta, whose theta it shows."""
+    project = Project(tmp_path, tasks=("one", "two"), n=N)
+    project.tasks["one"] |= {"alpha": 0.02, "beta": 0.1}
+    project.tasks["two"]["beta"] = 0.3
+    project.write()
+    assert project.record(FULL, FULL) == 0
+    assert project.run(FULL, FULL) == 0
+    (overall,) = project.result["overall"]
+    assert (overall["alpha"], overall["beta"]) == (0.02, 0.3)

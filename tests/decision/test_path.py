@@ -34,7 +34,7 @@ def path_from(
     evidence = Sides(ids, np.array(after[:n]), np.array(before[:n]), used, (), binary).evidence(verdict)
     assert isinstance(evidence, Evidence)
     path = path_of(evidence, verdict)
-    assert path is not None
+    assert path is not None, "no path"
     return path
 
 
@@ -216,3 +216,12 @@ def test_of_a_run_that_used_all_samples_the_last_limit_is_gamma_where_there_is_o
             limit = (verdict.gamma - verdict.reference.mean) * verdict.n
             assert path.fails[-1] == (verdict.n, pytest.approx(limit - 100.0))
     assert met or test == "group-sequential"
+
+
+def test_a_result_that_does_not_say_at_which_alpha_it_was_decided_has_no_path() -> None:
+    before, after = changed(1_500, 0.12, 0.02)
+    verdict = compare(before, after, test="gsprt", theta=4.0)
+    assert verdict.stop == "regression"
+    path_from(verdict, before, after)
+    with pytest.raises(AssertionError, match="no path"):
+        path_from(replace(verdict, alpha_applied=None), before, after)

@@ -14,6 +14,7 @@ from accgate.decision.progress import limits_of
 from accgate.design import Design
 from accgate.records.scores import Scores, read_scores
 from accgate.stats.answers import repeats_of
+from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.repeats import repeats_exact
 from tests.cases import each
 from tests.decisions import assert_sound
@@ -123,3 +124,11 @@ def test_files_keep_their_repeats(tmp_path: Path) -> None:
         path.write_text("id,repeat,score\n" + "\n".join(f"{i},{k},{score:.0f}" for i, k, score in rows))
         read.append(read_scores(path, name))
     assert compare_scores(*read, Design()).p_value == compare_scores(before, now, Design()).p_value
+
+
+def test_progress_is_that_of_the_discordance_that_was_planned() -> None:
+    before, now = sides(1000, 4, 1, lost=30, seed=3)
+    evidence = beginning_of(Evidence(now, before, replace(SEQUENTIAL, discordance=0.6)), 150)
+    limits, answers = limits_of(evidence, 0.05), repeats_of(before.values[:150], now.values[:150], n_max=1000)
+    assert limits is not None
+    assert limits.p_value == repeats_sequential(answers, theta=4.0, alpha=0.05, beta=0.2, discordance=0.6).p_value

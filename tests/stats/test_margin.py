@@ -114,3 +114,12 @@ def test_a_run_that_stopped_at_a_later_look_is_estimated_by_how_it_came_there() 
     run[5::16], run[9::40] = -100.0, 100.0
     last = margin_looks(units_of(run), **rates)
     assert (last.n, last.estimate) == (300, None)
+
+
+def test_the_interval_of_a_clear_loss_is_the_exact_one() -> None:
+    for lost, gained in ((60, 0), (80, 10)):
+        result = margin_test(lost, gained, 1000, margin=1.0, alpha=0.05, beta=0.2)
+        exact = exact_difference_interval(lost, gained, 1000, alpha=0.05)
+        assert result.interval is not None
+        assert result.interval.two_sided == exact.two_sided
+        assert result.interval.one_sided == exact.two_sided[1] < -1.0

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, chi2, kurtosis, norm
+from scipy.stats import beta, binomtest, chi2, kurtosis, norm, t
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.proportion import proportion_confint
@@ -249,3 +249,16 @@ def test_fewer_than_two_questions_have_no_standard_error(shape: tuple[int, int],
     assert parts.reasons == (
         "one question has no variance between questions" if shape[0] == 1 else "there are no scores",
     )
+
+
+def test_limits_of_the_discordance_of_few_samples_are_korn_and_graubards() -> None:
+    """Their effective size by SciPy's t with one degree of freedom less than there are samples."""
+    values = 100.0 * (np.random.default_rng(5).random((8, 4)) < 0.5)
+    pairs = [np.mean([a != b for a, b in itertools.combinations(row, 2)]) for row in values]
+    share, n = float(np.mean(pairs)), len(values)
+    size = n * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 * share * (1.0 - share) / np.var(pairs)
+    assert size > n
+    limits = (beta.ppf(0.025, share * size, (1.0 - share) * size + 1.0),
+              beta.ppf(0.975, share * size + 1.0, (1.0 - share) * size))  # fmt: skip
+    estimate = discordance_of_repeats(values)
+    assert (estimate.low, estimate.high) == pytest.approx(limits)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from accgate.stats.influence import StatisticUndefined, influence_values
+from accgate.stats.influence import StatisticUndefined, influence_values, value_or_nan
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
 from accgate.stats.statistics import statistic_test, tails
@@ -489,3 +489,11 @@ def test_sides_that_do_not_pair_and_unknown_methods_are_refused() -> None:
             statistic_test(before, after, mean, alpha=0.05, beta=0.2)
     with pytest.raises(ValueError, match="give one of influence, bootstrap"):
         statistic_test([1.0], [1.0], mean, alpha=0.05, beta=0.2, method="magic")  # type: ignore[arg-type]
+
+
+def test_how_the_caller_treats_floating_point_errors_changes_no_figure() -> None:
+    def without_empty_bins(_: object) -> float:
+        return float(np.nanmean(np.array([80.0, 0.0]) / np.array([1.0, 0.0])))
+
+    with np.errstate(all="raise"):
+        assert value_or_nan(without_empty_bins, np.arange(3)) == 80.0
