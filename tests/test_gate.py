@@ -20,9 +20,7 @@ N = 200
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A recorded reference with a mean of 75."""
-    project = Project(tmp_path, n=N)
-    assert project.record(right_but(50, N)) == 0
-    return project
+    return Project(tmp_path, n=N).recorded(right_but(50, N))
 
 
 def test_unchanged_scores_pass(project: Project) -> None:

@@ -76,7 +76,7 @@ def parse_table(table: Mapping[str, Any], shape: type[T], key: Key = ()) -> T:
 
 def adapter_of(shape: type[T]) -> TypeAdapter[T]:
     """What reads a dataclass of this type; made once, which takes longer than to read with it."""
-    return _adapter(shape)
+    return _adapter(shape)  # type: ignore[arg-type] # which mypy does not see to be hashable
 
 
 @cache

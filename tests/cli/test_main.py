@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from accgate.cli.main import main
 from tests.cases import each
 from tests.gates import RIGHT, Project, right_but, said
+from tests.launcher import Launched
 
 N = 60
 ACCGATE = [sys.executable, "-m", "accgate"]
@@ -23,14 +25,7 @@ ACCGATE = [sys.executable, "-m", "accgate"]
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A recorded reference with 15 of 60 wrong."""
-    project = Project(tmp_path, n=N)
-    assert project.record(right_but(15, N)) == 0
-    return project
-
-
-def process(*arguments: str | Path, **keys: Any) -> subprocess.CompletedProcess[str]:
-    command = [*ACCGATE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **keys)
+    return Project(tmp_path, n=N).recorded(right_but(15, N))
 
 
 @pytest.mark.parametrize(("wrong", "code"), [(15, 0), (40, 1)])
@@ -202,15 +197,16 @@ def test_help_is_no_failure(capsys, arguments: list[str]) -> None:
 
 def test_in_a_shell_the_exit_codes_are_those_of_the_verdicts(project: Project) -> None:
     def run(*options: str) -> int:
-        done = process("run", project.config, "--out", project.out, *options)
-        assert "Traceback" not in done.stderr
-        return done.returncode
+        process = Launched("run", str(project.config), "--out", str(project.out), *options)
+        assert "Traceback" not in process.communicate()[1]
+        return process.wait()
 
     assert run() == 0
     project.answer(right_but(40, N))
     assert run() == 1
     (project.store / "m/sums.toml").unlink()
-    assert process("run", project.config, "--out", project.folder / "other").returncode == 4
+    done = subprocess.run([*ACCGATE, "run", project.config, "--quiet"], cwd=project.folder, check=False, timeout=60)
+    assert done.returncode == 4
 
 
 class Broken(io.StringIO):
@@ -253,11 +249,11 @@ def into_a_closed_pipe(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit code and standard error of a command whose reader has gone."""
     reader, writer = os.pipe()
     os.close(reader)
-    with os.fdopen(writer, "w") as closed:
-        done = subprocess.run(
-            [*ACCGATE, *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False, cwd=folder
-        )
-    return done.returncode, done.stderr
+    with os.fdopen(writer, "w") as closed, tempfile.TemporaryFile("w+") as said:
+        files = (closed.fileno(), closed.fileno(), said.fileno())
+        code = Launched(*arguments, cwd=folder, files=files).wait()
+        said.seek(0)
+        return code, said.read()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from accgate.tasks.library import library_names
 from accgate.tasks.task import load_task
 from tests.cases import each
 from tests.gates import RIGHT, WRONG, said, write_lines
+from tests.launcher import Launched
 
 ACCGATE = [sys.executable, "-m", "accgate"]
 INTERRUPT = b"\x03"
@@ -135,8 +136,7 @@ def test_the_tasks_are_listed_in_lines_as_wide_as_the_terminal_and_by_family(wid
 def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tuple[int, str]:
     """Exit code and screen of a command in a pseudo-terminal; each of the keys is typed at a question of its own."""
     terminal, other = pty.openpty()
-    command = [*ACCGATE, *arguments]
-    with subprocess.Popen(command, stdin=other, stdout=other, stderr=other, cwd=folder) as child:
+    with Launched(*arguments, cwd=folder, files=[other] * 3) as child:
         os.close(other)
         screen, keys, asked_before, key, silent = b"", list(typed), 0, b"", 0
         while silent < 60:
@@ -159,7 +159,7 @@ def at_a_terminal(arguments: Sequence[str], folder: Path, *typed: bytes) -> tupl
                 else:
                     os.write(terminal, key)
         os.close(terminal)
-    return child.returncode, screen.decode().replace("\r\n", "\n")
+    return child.wait(), screen.decode().replace("\r\n", "\n")
 
 
 def test_at_a_terminal_without_flags_it_asks(tmp_path: Path) -> None:

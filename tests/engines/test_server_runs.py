@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from tests.engines.serving import FAMILY, ROOT, TOY, lives, made, pids, script, waited
-from tests.interruptions import telling, wait_for
+from tests.launcher import Launched
 
 
 @pytest.fixture(autouse=True)
@@ -48,11 +47,10 @@ with Server(port=int(sys.argv[1])) as server:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def held(folder: Path) -> Iterator[Launched]:
     """A run whose server gave ten replies and gives no more."""
     made(folder, script(folder, HANGING), concurrency=4)
-    command = telling(folder / "told", *run(folder))
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with Launched(*run(folder), told=folder / "told") as process:
         try:
             records = folder / "out" / "m" / "arithmetic.jsonl"
             assert waited(lambda: records.exists() and records.read_bytes().count(b"\n") == 10)
@@ -73,7 +71,7 @@ def test_the_server_does_not_outlive_accgate(tmp_path: Path) -> None:
 def test_an_interrupted_run_ends_its_server_first(tmp_path: Path) -> None:
     with held(tmp_path) as process:
         process.send_signal(signal.SIGINT)
-        wait_for(tmp_path / "told", process)
+        process.wait_until_told()
         process.send_signal(signal.SIGINT)  # the first waits for what is in flight
         assert process.wait(120) == 130
         assert waited(lambda: not any(map(lives, pids(tmp_path).values())))

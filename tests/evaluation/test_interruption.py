@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from accgate.evaluation.interruption import SHORTER, Stop, interruptible
 from accgate.records.file import read_records
 from accgate.signals import Ending, ending_on_signals
 from tests.gates import Project, right_but
-from tests.interruptions import telling, wait_for
+from tests.launcher import Launched
 from tests.servers import Server
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are of POSIX")
@@ -64,19 +63,11 @@ def arguments(folder: Path, *more: str) -> list[str]:
     return ["run", str(folder / "accuracy.toml"), "--out", str(folder / "out"), "--quiet", *more]
 
 
-def command(folder: Path, *more: str) -> list[str]:
-    return telling(folder / "told", *arguments(folder, *more))
-
-
-def begun(folder: Path, server: Server, after: int, *more: str) -> subprocess.Popen[str]:
+def begun(folder: Path, server: Server, after: int, *more: str, **variables: str) -> Launched:
     """A run with so many samples recorded, and IN_FLIGHT more that wait at the server."""
     server.hold_after = after
-    process = subprocess.Popen(command(folder, *more), stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while len(server.seen) < after + IN_FLIGHT or lines(folder) < after:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    process = Launched(*arguments(folder, *more), env=os.environ | variables, told=folder / "told")
+    process.wait_until(lambda: len(server.seen) >= after + IN_FLIGHT and lines(folder) >= after)
     return process
 
 
@@ -96,7 +87,7 @@ def test_one_signal_finishes_what_is_in_flight_asks_nothing_more_and_the_run_can
 
     with begun(folder, server, 20) as process:
         process.send_signal(how)
-        wait_for(folder / "told", process)
+        process.wait_until_told()
         server.hold_after = None
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 130
@@ -122,7 +113,7 @@ def test_one_signal_finishes_what_is_in_flight_asks_nothing_more_and_the_run_can
 def test_two_signals_end_it_at_once_though_the_server_never_answers(folder: Path, server: Server) -> None:
     with begun(folder, server, 20) as process:
         process.send_signal(signal.SIGINT)
-        wait_for(folder / "told", process)
+        process.wait_until_told()
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=120)[1]  # below what one signal would grant
     assert process.returncode == 130
@@ -132,14 +123,9 @@ def test_two_signals_end_it_at_once_though_the_server_never_answers(folder: Path
 
 
 def test_what_is_in_flight_is_cut_off_when_its_time_is_over(folder: Path, server: Server) -> None:
-    server.hold_after = 20
-    environment = {**os.environ, SHORTER: "0.5"}  # as whoever kills soon after asking sets it
-    with subprocess.Popen(command(folder), stderr=subprocess.PIPE, env=environment) as process:
-        while lines(folder) < 20 or len(server.seen) < 20 + IN_FLIGHT:
-            assert process.poll() is None
-            time.sleep(0.005)
+    with begun(folder, server, 20, **{SHORTER: "0.5"}) as process:  # as whoever kills soon after asking sets it
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)  # below what is granted otherwise
+        process.wait()  # below what is granted otherwise
     assert process.returncode == 130
     assert len(read_records(folder / RECORDS)) == 20
     assert f"| m | arithmetic | 20 of {SAMPLES} | 0 |" in (folder / "out" / "report.md").read_text()
@@ -149,12 +135,8 @@ def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server
     config = folder / "accuracy.toml"
     config.write_text(config.read_text().replace("max_retries = 0", "max_retries = 5"))  # it goes on asking for a while
     server.loading = 1000
-    with subprocess.Popen(
-        command(folder), stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-    ) as process:
-        while server.loading > 999:
-            assert process.poll() is None
-            time.sleep(0.005)
+    with Launched(*arguments(folder), told=folder / "told") as process:
+        process.wait_until(lambda: server.loading <= 999)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 130, said
@@ -165,7 +147,7 @@ def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server
 def test_a_shard_that_is_interrupted_is_code_130_and_not_ended(folder: Path, server: Server) -> None:
     with begun(folder, server, 8, "--shard", "1/2") as process:
         process.send_signal(signal.SIGINT)
-        wait_for(folder / "told", process)
+        process.wait_until_told()
         server.hold_after = None
         process.communicate(timeout=120)
     assert process.returncode == 130

@@ -18,6 +18,7 @@ import pytest
 
 from accgate.records.file import read_gzip_lines, read_records
 from tests.gates import without_seconds
+from tests.launcher import Launched
 from tests.servers import Server, sums
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")
@@ -36,57 +37,6 @@ options = {{ base_url = "{url}", concurrency = {in_flight}, max_retries = 0 }}
 options = {{ high = 20 }}
 num_samples = {samples}
 """
-LAUNCHER = """\
-import json, os, sys
-import aiohttp, scipy.stats, accgate.gate, accgate.report.terminal, accgate.report.markdown, accgate.report.flips
-import accgate.engines.openai, accgate.cli.run, accgate.cli.main
-for line in sys.stdin:
-    pid = os.fork()
-    if not pid:
-        code = 3
-        try:
-            code = accgate.cli.main.main(json.loads(line))
-        finally:
-            os._exit(code)
-    print("#", pid, flush=True)
-    sys.stdin.readline()  # until then a process that has ended keeps its id, and nobody else is killed
-    print("#", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
-"""
-
-
-class Launcher:
-    """Starts commands as processes of their own from one that has imported everything: in a fraction of the time."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def begin(self, *arguments: str) -> int:
-        """Start a command; its process id."""
-        self._say(json.dumps(arguments))
-        return self._number()
-
-    def end(self) -> int:
-        """What the command exited with, or less the signal that ended it."""
-        self._say("")
-        return self._number()
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def _number(self) -> int:
-        assert self._process.stdout is not None
-        line = ""
-        while not line.startswith("# "):  # commands print too
-            line = self._process.stdout.readline()
-            assert line, "the launcher died"
-        return int(line[2:])
-
-    def close(self) -> None:
-        self._process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +46,12 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def launcher() -> Iterator[Launcher]:
-    made = Launcher()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server, launcher: Launcher) -> Path:
+def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A folder with config and reference, and then a server that answers worse."""
     folder = tmp_path_factory.mktemp("recorded")
     config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
     (folder / "accuracy.toml").write_text(config)
-    launcher.begin("record", str(folder / "accuracy.toml"), "--out", str(folder / "recording"), "--quiet")
-    assert launcher.end() == 0
+    assert Launched("record", str(folder / "accuracy.toml"), "--out", str(folder / "recording"), "--quiet").wait() == 0
     server.answer = sums(wrong=0.3)
     server.delay = 0.01
     return folder
@@ -124,10 +66,9 @@ def checks(out: Path) -> Any:
 
 
 def test_a_run_killed_at_any_moment_resumes_to_the_result_of_an_unbroken_one(
-    tmp_path: Path, recorded: Path, server: Server, launcher: Launcher
+    tmp_path: Path, recorded: Path, server: Server
 ) -> None:
-    launcher.begin(*run(recorded, tmp_path / "unbroken"))
-    assert launcher.end() in (0, 1)
+    assert Launched(*run(recorded, tmp_path / "unbroken")).wait() in (0, 1)
     unbroken = checks(tmp_path / "unbroken")
     ids = {
         row["prompt"]: row["id"]
@@ -138,13 +79,13 @@ def test_a_run_killed_at_any_moment_resumes_to_the_result_of_an_unbroken_one(
         out = tmp_path / str(number)
         server.settle()
         server.seen.clear()
-        pid = launcher.begin(*run(recorded, out))
+        process = Launched(*run(recorded, out))
         after = moment.randrange(-10, SAMPLES + 5)  # below 0 while it starts, above SAMPLES when all is answered
         server.hold_after = max(after, 0) + 2 * IN_FLIGHT  # it cannot end before, however late the signal is sent
         wait_for_requests(server, min(after, SAMPLES))
         time.sleep(moment.uniform(0.0, 0.02 if after >= 0 else 0.2))
-        os.kill(pid, signal.SIGKILL)
-        killed += launcher.end() == -signal.SIGKILL
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
         server.hold_after = None
         kept = {record.id for record in read_records(out / RECORDS)} if (out / RECORDS).exists() else set()
         asked = {ids[prompt] for prompt in server.prompts}
@@ -152,8 +93,7 @@ def test_a_run_killed_at_any_moment_resumes_to_the_result_of_an_unbroken_one(
         assert len(asked - kept) <= IN_FLIGHT  # what was in flight is all that is lost
         server.settle()
         server.seen.clear()
-        launcher.begin(*run(recorded, out, "--resume"))
-        assert launcher.end() in (0, 1)
+        assert Launched(*run(recorded, out, "--resume")).wait() in (0, 1)
         assert checks(out) == unbroken
         assert {ids[prompt] for prompt in server.prompts}.isdisjoint(kept)
         shutil.rmtree(out)
@@ -191,8 +131,7 @@ def test_a_full_disk_is_code_3_with_the_cause_and_the_run_goes_on_when_there_is_
     kept = read_records(out / RECORDS)  # readable as it is
     assert kept
     subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
-    resumed = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False, timeout=120)
-    assert resumed.returncode in (0, 1), resumed.stderr
+    assert Launched(*run(recorded, out, "--resume")).wait() in (0, 1)
     records = read_records(out / RECORDS)
     assert len(records) == SAMPLES
     assert {record.id for record in kept} <= {record.id for record in records}

@@ -62,8 +62,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     """A reference with 10 wrong, and a candidate with 20 others wrong."""
-    project = Project(tmp_path)
-    assert project.record(right_but(10)) == 0
+    project = Project(tmp_path).recorded(right_but(10))
     project.answer(right_but(20, start=30))
     return project
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import Record, read_gzip_lines, read_records
 from tests.gates import without_seconds
+from tests.launcher import Launched
 from tests.servers import Fault, Server, sums
 
 SAMPLES, IN_FLIGHT = 100, 4
@@ -90,7 +91,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
     config = CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES)
     (folder / "accuracy.toml").write_text(config)
-    assert ended_alone(folder, "record", "--quiet")[0] == 0
+    assert ended(folder, "record", "--quiet")[0] == 0
     shutil.rmtree(folder / "out")
     server.answer = sums(wrong=0.32)
     return folder
@@ -101,7 +102,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> Any:
     """The checks of a run that nothing stopped."""
     folder = tmp_path_factory.mktemp("unbroken") / "run"
     shutil.copytree(recorded, folder)
-    code, said = ended_alone(folder, "run")
+    code, said = ended(folder, "run")
     assert code in {0, 1}, said
     (check,) = checks(folder)
     assert check["discordance"] > 0
@@ -122,16 +123,13 @@ def folder(tmp_path: Path, recorded: Path, unbroken: Any, server: Server) -> Ite
 def stopped(folder: Path, server: Server, after: int) -> int:
     """Start a run and kill it when so many samples are recorded; its exit code."""
     server.hold_after = after
-    with subprocess.Popen(command(folder, "run"), stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while lines(folder / "out" / RECORDS) < after or len(server.seen) < min(after + IN_FLIGHT, SAMPLES):
-            assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
+    with Launched(*command(folder, "run")[3:]) as process:
+        process.wait_until(
+            lambda: lines(folder / "out" / RECORDS) >= after and len(server.seen) >= min(after + IN_FLIGHT, SAMPLES)
+        )
         process.kill()
-        process.communicate(timeout=120)
     server.hold_after = None
-    return process.returncode
+    return process.wait()
 
 
 def unfinished(folder: Path, server: Server, requests: int = 25) -> list[Record]:
@@ -142,13 +140,11 @@ def unfinished(folder: Path, server: Server, requests: int = 25) -> list[Record]
     return read_records(folder / "out" / RECORDS)
 
 
-def assert_goes_on(
-    folder: Path, server: Server, unbroken: Any, finished: set[str], run: Callable[..., tuple[int, str]] = ended
-) -> None:
+def assert_goes_on(folder: Path, server: Server, unbroken: Any, finished: set[str]) -> None:
     """A resumed run ends as the unbroken one, asking no finished sample again."""
     server.settle()
     before = len(server.seen)
-    code, said = run(folder, "run", "--resume")
+    code, said = ended(folder, "run", "--resume")
     assert code in {0, 1}, said
     assert f"{SAMPLES} samples, {len(finished)} of them already recorded" in said
     assert checks(folder) == unbroken
@@ -171,7 +167,7 @@ def test_a_run_killed_after_some_samples_resumes_to_the_same_verdict(
     finished = {record.id for record in read_records(folder / "out" / RECORDS)}
     assert len(finished) == 40
     assert not (folder / "out" / "accgate.json").exists()
-    assert_goes_on(folder, server, unbroken, finished, ended_alone)
+    assert_goes_on(folder, server, unbroken, finished)
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"id": "0123456789abcdef", "repeat": 0, "sco', b'{"id": "\xe2\x82'])
@@ -189,10 +185,9 @@ def test_a_run_killed_over_and_over_at_random_moments_resumes_to_the_same_verdic
     moment = random.Random(0)
     path = folder / "out" / RECORDS
     for _ in range(2):
-        with subprocess.Popen(command(folder, "run", "--resume"), stderr=subprocess.DEVNULL) as process:
-            seen, deadline = len(server.seen), time.monotonic() + 120
-            while len(server.seen) == seen and time.monotonic() < deadline:
-                time.sleep(0.002)
+        seen = len(server.seen)
+        with Launched(*command(folder, "run", "--resume")[3:]) as process:
+            process.wait_until(lambda: len(server.seen) > seen)  # noqa: B023
             time.sleep(moment.uniform(0.0, 0.25))
             process.kill()
         read_records(path)
@@ -212,7 +207,7 @@ def test_without_resume_an_unfinished_run_is_refused_and_kept(folder: Path, serv
     path = folder / "out" / RECORDS
     before = {file: file.read_bytes() for file in path.parent.iterdir()}
     seen = len(server.seen)
-    code, said = ended_alone(folder, "run")
+    code, said = ended(folder, "run")
     assert code == 2
     assert f"{path}: holds {lines(path)} records of an unfinished run; go on with --resume" in said
     assert {file: file.read_bytes() for file in path.parent.iterdir()} == before

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +20,7 @@ from accgate.records.file import paths_of, read_gzip_lines, read_records
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task, load_task
 from tests.gates import WRONG, N, Project, right_but, said, write_lines, write_task
+from tests.launcher import Launched
 from tests.servers import Fault, Server
 
 TASK = load_task("arithmetic", options={"high": 20}, count=1)
@@ -44,9 +41,7 @@ def recorded_ids(folder: Path, task: str = "sums") -> list[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
-    assert project.record(right_but(10)) == 0
-    return project
+    return Project(tmp_path).recorded(right_but(10))
 
 
 def task_of(clusters: list[str | None]) -> Task:
@@ -258,12 +253,10 @@ def test_an_engine_that_does_not_start_leaves_no_records_of_an_earlier_run(tmp_p
 
 def test_a_killed_shard_says_that_it_did_not_end(tmp_path: Path, server: Server) -> None:
     server.hold_after = 6
-    command = [sys.executable, "-m", "accgate", "run", str(tmp_path / "accuracy.toml"), "--shard", "1/2"]
-    with subprocess.Popen([*command, "--out", str(tmp_path / "out")], stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while len(server.seen) < 10 and time.monotonic() < deadline:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+    arguments = ["run", str(tmp_path / "accuracy.toml"), "--shard", "1/2", "--out", str(tmp_path / "out")]
+    with Launched(*arguments) as process:
+        process.wait_until(lambda: len(server.seen) >= 10)
+        process.kill()
     server.hold_after = None
     assert left(tmp_path / "out") | {"plan": {}} == {
         "shards": ["1/2"], "plan": {}, "exit_code": None, "checks": [], "started": None, "seconds": None,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import new_records, paths_of, read_records
 from tests.gates import said, without_seconds
+from tests.launcher import Launched
 from tests.servers import Server, sums
 
 N = 400
@@ -106,11 +105,8 @@ def test_a_shard_killed_and_resumed_gives_the_verdict_of_one_run(tmp_path: Path,
     server.settle()
     server.seen.clear()
     server.hold_after = 20
-    run = [sys.executable, "-m", "accgate", "run", str(tmp_path / "accuracy.toml"), "--quiet"]
-    shards = [
-        subprocess.Popen([*run, "--shard", f"{i}/3", "--together", str(tmp_path / "all")], stderr=subprocess.DEVNULL)
-        for i in (1, 2, 3)
-    ]
+    run = ["run", str(tmp_path / "accuracy.toml"), "--quiet", "--together", str(tmp_path / "all"), "--shard"]
+    shards = [Launched(*run, f"{i}/3") for i in (1, 2, 3)]
     try:
         deadline = time.monotonic() + 120
         killed = tmp_path / "all" / "shard-2-of-3"

@@ -27,8 +27,7 @@ def hub() -> Iterator[GitHub]:
 def result(tmp_path: Path) -> Path:
     """A healthy run's accgate.json."""
     (tmp_path / "run").mkdir()
-    project = Project(tmp_path / "run")
-    assert project.record(right_but(0)) == 0
+    project = Project(tmp_path / "run").recorded(right_but(0))
     assert project.run(right_but(1)) == 0
     return project.out / "accgate.json"
 

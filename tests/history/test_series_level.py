@@ -146,15 +146,12 @@ class TestOfRealGates:
     def project(self, tmp_path: Path) -> Project:
         project = Project(tmp_path, theta=8.0)  # of which 158 samples are planned, and recorded
         project.write(early_stopping=True)
-        assert project.record(SAME) == 0
-        return project
+        return project.recorded(SAME)
 
     @pytest.fixture
     def whole(self, tmp_path: Path) -> Project:
         """A project whose runs take all 200 samples."""
-        project = Project(tmp_path)
-        assert project.record(SAME) == 0
-        return project
+        return Project(tmp_path).recorded(SAME)
 
     def added(self, project: Project, scores: list[float], day: int) -> Point:
         project.run(scores)

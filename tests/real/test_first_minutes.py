@@ -32,7 +32,7 @@ def accgate(folder: Path, *arguments: str) -> str:
 
 def test_from_an_empty_repository_to_a_passing_gate(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
-    started = accgate(tmp_path, "init", "--engine", "llamacpp", "--theta", "30")
+    started = accgate(tmp_path, "init", "--engine", "llamacpp", "--theta", "20")
     assert "valid: accuracy.toml: 1 check" in started
     assert "not ready yet" not in started
     assert "record one with `accgate record`" in " ".join(accgate(tmp_path, "validate").split())

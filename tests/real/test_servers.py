@@ -215,9 +215,9 @@ def test_llama_cpp_that_finds_no_weights_is_said_with_its_own_words(tmp_path: Pa
 @pytest.mark.real
 def test_a_gate_on_two_servers_of_llama_cpp_gives_what_it_gives_on_one(tmp_path: Path, llama: list[str]) -> None:
     (tmp_path / "two").mkdir()
-    made(tmp_path, "smollm2", serve=llama, concurrency=4)
-    alone = result_of(tmp_path)
-    assert len({reply for reply, _, _ in alone.values()}) > 2
     with Loop(made(tmp_path, "smollm2", serve=llama)) as one, Loop(made(tmp_path, "smollm2", serve=llama)) as other:
+        made(tmp_path, "smollm2", base_url=one.engine._urls[0], concurrency=4)
+        alone = result_of(tmp_path)
+        assert len({reply for reply, _, _ in alone.values()}) > 2
         made(tmp_path / "two", "smollm2", base_url=[*one.engine._urls, *other.engine._urls], concurrency=4)
         assert result_of(tmp_path / "two") == alone

@@ -193,7 +193,9 @@ def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> Non
     assert reference_of(project).about.runs == 1
 
 
-def test_a_finished_run_that_is_resumed_is_not_counted_twice(project: Project, capsys) -> None:
+def test_a_finished_run_that_is_resumed_is_not_counted_twice(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=N)
+    assert project.record(right_but(10, N)) == 0  # which is run, and not copied
     out = str(project.folder / "again")
     add = ["record", str(project.config), "--out", out, "--quiet", "--add"]
     assert main(add) == 0

@@ -3,7 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from accgate.errors import exit_code, worst
+from accgate.report import sandbox
+from accgate.report.markdown import environment
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, GroupFigures, Groups, ReferenceSummary, Verdict
 
@@ -42,3 +46,8 @@ def groups_of(*names: str, standing_out: int = 1) -> Groups:
 def result_of(*verdicts: Verdict) -> Result:
     names = [verdict.verdict for verdict in verdicts]
     return Result(worst(names), exit_code(names), verdicts, accgate="0.1.0")
+
+
+def render_templates_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the function that the process calls which a template has else, and which takes half a second to start."""
+    monkeypatch.setattr(sandbox, "render_apart", lambda text, values: sandbox.render_here(environment(), text, values))

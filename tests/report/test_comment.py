@@ -14,7 +14,6 @@ from accgate.guard.state import Guard, RuleChange
 from accgate.report import comment, sandbox
 from accgate.report.comment import SMALLEST, About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
-from accgate.report.markdown import environment
 from accgate.report.result_file import read_result
 from accgate.report.story import headline_of
 from accgate.report.views import FIGURE_HEADINGS, HEADINGS
@@ -25,7 +24,7 @@ from tests.gates import RIGHT, Project, right_but
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.kinds import ABOUT, LOOSER, URL, kinds
 from tests.report.rendered import Page, page_of
-from tests.report.runs import groups_of, result_of, verdict_of
+from tests.report.runs import groups_of, render_templates_here, result_of, verdict_of
 
 ADDED = RuleChange("tasks.passkey", None, "passkey", "new", "a task that the base does not have")
 LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes loosen the gate.")
@@ -471,7 +470,7 @@ def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
     return render_comment(result or result_of(verdict_of("regression")), ABOUT, template=template, **keys)
 
 
-def test_a_block_that_forgets_escaping_is_inert() -> None:
+def test_a_block_that_forgets_escaping_is_inert(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = hostile()[::3]
     for some in (texts[at : at + 20] for at in range(0, len(texts), 20)):
         markdown = own(
@@ -485,6 +484,7 @@ def test_a_block_that_forgets_escaping_is_inert() -> None:
         assert "template of this repository" not in markdown
         assert_inert(page_of(markdown), links=(URL,))
         assert len(page_of(markdown).headings) == len(some)
+        render_templates_here(monkeypatch)  # from the second on
 
 
 def test_a_block_can_be_replaced_and_extended() -> None:
@@ -538,7 +538,7 @@ def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypat
     """The greedy ones in a process of their own; what only fails does so here, which is quicker."""
     monkeypatch.setattr(sandbox, "SECONDS", 1)
     texts = [(own(blocks), blocks, said) for blocks, said in GREEDY]
-    monkeypatch.setattr(sandbox, "render_apart", lambda text, values: sandbox.render_here(environment(), text, values))
+    render_templates_here(monkeypatch)
     texts += [(own(blocks), blocks, said) for blocks, said in FAULTS]
     for markdown, blocks, said in texts:
         found = page_of(markdown)
@@ -548,7 +548,8 @@ def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypat
         assert_inert(found, links=(URL,))
 
 
-def test_a_template_is_cut_to_the_limit_as_the_standard_is() -> None:
+def test_a_template_is_cut_to_the_limit_as_the_standard_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    render_templates_here(monkeypatch)
     result, flips = of_many(90, failing=30, name="n" * 60)
     markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
     assert len(markdown.encode()) <= 65_000

@@ -36,17 +36,28 @@ def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dic
     return job, text
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_workflow_is_one_that_github_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["init", "--engine", case[0], "--model", case[1]]) == 0
+@pytest.fixture(scope="module")
+def workflows(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """What `accgate init` writes for each case, in a folder of its own."""
+    folders = [tmp_path_factory.mktemp("workflow") for _ in CASES]
+    with pytest.MonkeyPatch.context() as patch:
+        for folder, (engine, model) in zip(folders, CASES, strict=True):
+            patch.chdir(folder)
+            assert main(["init", "--engine", engine, "--model", model]) == 0
+    return [folder / WORKFLOW_FILE for folder in folders]
+
+
+def test_the_workflow_is_one_that_github_reads(workflows: list[Path]) -> None:
     check = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.github-workflows"]
-    done = subprocess.run([*check, WORKFLOW_FILE], capture_output=True, text=True, check=False)
+    done = subprocess.run([*check, *workflows], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    workflow = load_yaml(tmp_path / WORKFLOW_FILE)
-    assert (tmp_path / WORKFLOW_FILE).read_text() == workflow_text("accuracy.toml", *case)
+
+
+@each("number", range(len(CASES)))
+def test_the_workflow_runs_the_action_as_it_is(workflows: list[Path], number: int) -> None:
+    path = workflows[number]
+    workflow = load_yaml(path)
+    assert path.read_text() == workflow_text("accuracy.toml", *CASES[number])
     assert workflow["permissions"] == {}
     assert workflow["concurrency"]["group"].endswith(
         "&& github.run_id || github.ref }}"
@@ -59,15 +70,11 @@ def test_the_workflow_is_one_that_github_reads(
     assert step["with"]["config"] == "accuracy.toml"
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_a_workflow_passes_the_linters_of_security(tmp_path: Path, case: tuple[str, str]) -> None:
+def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
     if not zizmor.exists():
         pytest.skip("needs zizmor")
-    path = tmp_path / ".github/workflows/accuracy.yml"
-    path.parent.mkdir(parents=True)
-    path.write_text(workflow_text("accuracy.toml", *case))
-    command = [zizmor, "--quiet", "--offline", "--config", ROOT / ".github/zizmor.yml", path]
+    command = [zizmor, "--quiet", "--offline", "--config", ROOT / ".github/zizmor.yml", *workflows]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
