@@ -16,16 +16,18 @@ RUN python3 -m venv /opt/build \
  && /opt/build/bin/pip install --no-cache-dir --no-deps --require-hashes --requirement requirements/build.txt \
  && /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --require-hashes --wheel-dir /wheelhouse \
     --requirement requirements/cpu.txt
+RUN python3 -m venv --without-pip /opt/accgate \
+ && /opt/build/bin/pip --python /opt/accgate/bin/python install --no-cache-dir --no-compile --no-index --no-deps /wheelhouse/*.whl \
+ && find /opt/accgate/lib -path '*/site-packages/*/tests' -type d -prune -exec rm -rf {} + \
+ && /opt/accgate/bin/python -m compileall -q -j 1 /opt/accgate/lib
 COPY pyproject.toml README.md LICENSE ./
 COPY accgate accgate
 RUN /opt/build/bin/pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels .
 # With the extras that tasks of the library need: datasets of the hub, and the metrics' packages. Nothing but what is locked
 # is within reach, so that a lock which does not satisfy pyproject.toml ends the build.
-RUN python3 -m venv --without-pip /opt/accgate \
- && /opt/build/bin/pip --python /opt/accgate/bin/python install --no-cache-dir --no-compile --no-index --find-links /wheelhouse \
+RUN /opt/build/bin/pip --python /opt/accgate/bin/python install --no-cache-dir --no-compile --no-index \
     "accgate[llamacpp,parquet,datasets,interop,metrics] @ file://$(echo /wheels/accgate-*.whl)" \
- && find /opt/accgate/lib -path '*/site-packages/*/tests' -type d -prune -exec rm -rf {} + \
- && /opt/accgate/bin/python -m compileall -q -j 1 /opt/accgate/lib
+ && /opt/accgate/bin/python -m compileall -q -j 1 /opt/accgate/lib/python3*/site-packages/accgate
 
 FROM ${PYTHON_IMAGE} AS cpu
 ARG PYTHON_IMAGE

@@ -8,6 +8,8 @@ OUT := quickstart-out
 FUZZ_SECONDS ?= 600
 # Parts that take minutes and need more than Python: a browser, Docker, npm, vLLM, Ray.
 PARTS := browser or container or interop or vllm or ray
+# Only their files are imported for them; tests/conftest.py sees that no other has one.
+PART_FILES = $(sort $(shell grep -rlE 'mark\.(browser|container|interop|vllm|ray)\b' --include='*.py' tests))
 # tests/conftest.py puts together what shares a server, an engine or an image, and first what takes longest.
 # Compiled once, and not again by each worker and each command that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,7 +20,7 @@ WORKFLOWS := $(wildcard .github/workflows/*.yml .github/examples/*.yml)
 ACTIONS := action.yml report/action.yml
 SCRIPTS := $(wildcard action/*.sh benchmarks/*.sh .ci/*)
 
-.PHONY: run test test-short test-parts test-all coverage fuzz lint docs format lock bench clean
+.PHONY: run test test-short test-parts test-all coverage fuzz lint types style docs format lock bench clean
 
 # uv takes a third of pip's time. It does not read pip's settings: pip installs what uv cannot, as from an index of a firm.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -65,7 +67,7 @@ test-short: $(VENV)/.dev
 
 # Three at once, also on two cores: much of their time they wait for processes, images and clusters.
 test-parts: $(VENV)/.dev
-	$(PYTEST) -n 3 $(COVER) -m "($(PARTS)) and not long"
+	$(PYTEST) -n 3 $(COVER) -m "($(PARTS)) and not long" $(PART_FILES)
 
 coverage:
 	$(BIN)/coverage report
@@ -80,10 +82,14 @@ test-all: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-lint: $(VENV)/.dev
+lint: types style
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/shellcheck --external-sources --source-path=action $(SCRIPTS)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)

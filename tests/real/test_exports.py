@@ -11,7 +11,7 @@ import pytest
 
 from accgate.cli.main import main
 from tests.gates import N, Project, right_but
-from tests.real.environments import python_with
+from tests.real.environments import FROM_HERE, python_with
 from tests.runner import KEPT
 
 pytestmark = pytest.mark.interop
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.interop
 ITS_OWN = ["--no-deps", "--ignore-requires-python", "every-eval-ever==0.3.0"]
 TRACKERS = ["mlflow-skinny==3.17.2", "sqlalchemy==2.1.9", "alembic==1.20.1", "wandb==0.31.0"]
 CTRF = "ctrf@0.3.0"
-CLEAN = {"PATH": os.environ["PATH"], "WANDB_ERROR_REPORTING": "false", "DO_NOT_TRACK": "1"}
+CLEAN = {"PATH": os.environ["PATH"], "WANDB_ERROR_REPORTING": "false", "DO_NOT_TRACK": "1"} | FROM_HERE
 MLFLOW = """
 import contextlib, json, sys
 from mlflow import MlflowClient
@@ -81,7 +81,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def exports_installed() -> str:
     """A Python with the tools that read exports, and accgate."""
-    return python_with("exports", TRACKERS, ITS_OWN, accgate=True)
+    return python_with("trackers", TRACKERS, ITS_OWN, accgate=True)
 
 
 def ran(python: str, *arguments: str | Path, where: Path) -> str:
@@ -119,8 +119,11 @@ def test_a_log_for_every_eval_ever_passes_its_own_validator_without_a_warning(ru
     assert sum(row["evaluation"]["score"] for row in rows) == 154
     # And the validator can fail: one score past its bounds.
     log.write_text(log.read_text().replace('"score": 0.77', '"score": 77.0'))
-    done = subprocess.run([python, "-m", "every_eval_ever.validate", str(log)], cwd=tmp_path, check=False)
-    assert done.returncode == 1
+    done = subprocess.run(
+        [python, "-m", "every_eval_ever.validate", "--format", "json", log],
+        cwd=tmp_path, env=CLEAN | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, len(json.loads(done.stdout)[0]["errors"])) == (1, 1)
 
 
 def test_mlflow_reads_the_run_back_and_it_goes_in_once(run: Path, tmp_path: Path) -> None:

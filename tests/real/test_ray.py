@@ -34,13 +34,6 @@ if not [*metadata.distributions(name="ray")]:
 SAMPLES, SLOTS = 300, 4
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Three nodes with room for two replicas each, besides the head."""
-    with scale.local_cluster(nodes=3, cpus=2) as running:
-        yield running
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as running:

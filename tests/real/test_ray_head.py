@@ -60,19 +60,19 @@ def outcome(folder: Path) -> dict[tuple[str, int], Any]:
     ],
 )
 def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cluster(
-    tmp_path: Path, dead: tuple[str, ...]
+    cluster: Any, tmp_path: Path, dead: tuple[str, ...]
 ) -> None:
     with Server() as server:
         server.delay = 0.2
-        with scale.local_cluster(nodes=3, cpus=1) as cluster:
-            config(tmp_path, replicated(cluster.address, server.url))
+        with scale.local_cluster(nodes=3, cpus=1) as dying:
+            config(tmp_path, replicated(dying.address, server.url))
             with run(tmp_path) as broken:
                 deadline = time.monotonic() + 1200
                 while len(server.seen) < 0.2 * SAMPLES and broken.poll() is None and time.monotonic() < deadline:
                     time.sleep(0.01)
                 server.delay = 15.0  # so that the rest cannot finish before the loss shows, however busy the machine
                 for name in dead:
-                    for process in cluster.head_node.all_processes[name]:
+                    for process in dying.head_node.all_processes[name]:
                         os.kill(process.process.pid, signal.SIGKILL)
                 said, _ = broken.communicate(timeout=1200)
         assert broken.returncode == 3, said
@@ -88,10 +88,9 @@ def test_a_dead_head_ends_the_run_without_a_verdict_and_it_goes_on_in_another_cl
         assert 0.1 * SAMPLES < len(kept) < SAMPLES
         before = len(server.seen)
         server.delay = 0.0
-        with scale.local_cluster(nodes=3, cpus=1) as cluster:
-            config(tmp_path, replicated(cluster.address, server.url).replace("replicas = 3", "replicas = 2"))
-            with run(tmp_path, "--resume") as resumed:
-                said, _ = resumed.communicate(timeout=1200)
+        config(tmp_path, replicated(cluster.address, server.url).replace("replicas = 3", "replicas = 2"))
+        with run(tmp_path, "--resume") as resumed:
+            said, _ = resumed.communicate(timeout=1200)
         assert resumed.returncode == 0, said
         assert len(server.seen) - before == SAMPLES - len(kept), "nothing that was kept is asked again"
         finished = outcome(tmp_path)

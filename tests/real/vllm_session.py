@@ -1,6 +1,7 @@
-"""What one started engine does, as JSON on standard output: `python -m tests.real.vllm_session MODEL`.
+"""What one process with vLLM does, as JSON on standard output: `python -m tests.real.vllm_session MODEL COMMANDS`.
 
-Run by test_vllm_session.py in an environment with vLLM, since an engine takes most of a minute to start.
+It asks an engine, and then runs accgate's COMMANDS, a JSON list of their arguments. Run by test_vllm_session.py in an
+environment with vLLM, which takes long to import.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import multiprocessing
 import os
 import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,8 @@ from typing import Any
 from accgate.engines import ModelTable, Request, RequestFailed, create
 from accgate.engines.vllm.engine import VllmEngine
 
+# The model in the process that schedules: of vLLM's processes, each of which takes seconds to import it, one less.
+IN_CORE = {"distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor"}
 HELLO, HI = {"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi."}
 QUESTIONS = {
     "chat": Request("a", 0, "What is the capital of France?", max_tokens=12),
@@ -48,7 +53,7 @@ ENDLESS = Request("m", 0, "Count.", max_tokens=1900, extra={"ignore_eos": True})
 def engine_of(model: str) -> VllmEngine:
     """The engine in 32 bits, so that figures can be compared to transformers'."""
     options = {"enforce_eager": True, "dtype": "float32", "max_model_len": 2048, "gpu_memory_utilization": 0.2}
-    made = create("vllm", ModelTable(model, options, Path(), EXTRA))
+    made = create("vllm", ModelTable(model, options | IN_CORE, Path(), EXTRA))
     assert isinstance(made, VllmEngine)
     return made
 
@@ -140,5 +145,31 @@ def by_transformers(model: str) -> dict[str, Any]:
     }
 
 
+def command(arguments: Sequence[str]) -> dict[str, Any]:
+    """The exit code of a command of accgate's, and all that this process and those that it starts print meanwhile."""
+    from accgate.cli.main import main
+
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        files, before = {1: out, 2: err}, {number: os.dup(number) for number in (1, 2)}
+        for number, file in files.items():
+            os.dup2(file.fileno(), number)
+        try:
+            code = main(arguments)
+        finally:
+            for number, own in before.items():
+                os.dup2(own, number)
+                os.close(own)
+        said = []
+        for file in files.values():
+            file.seek(0)
+            said.append(file.read().decode())
+    return {"code": code, "out": said[0], "err": said[1]}
+
+
 if __name__ == "__main__":
-    print(json.dumps({"accgate": asyncio.run(session(sys.argv[1])), "transformers": by_transformers(sys.argv[1])}))
+    facts = {"accgate": asyncio.run(session(sys.argv[1])), "transformers": by_transformers(sys.argv[1])}
+    from vllm.platforms import current_platform
+
+    facts["on a processor"] = current_platform.is_cpu()
+    facts["commands"] = [command(arguments) for arguments in json.loads(sys.argv[2])]
+    print(json.dumps(facts))

@@ -54,7 +54,7 @@ def compared(number: int, confined: Confinement) -> None:
 
 @pytest.mark.interop
 def test_hundreds_of_mutants_have_the_verdict_of_human_evals_own_checker(confined: Confinement) -> None:
-    compared(400, confined)
+    compared(200, confined)
 
 
 def test_some_mutants_have_the_verdict_of_human_evals_own_checker(confined: Confinement) -> None:
