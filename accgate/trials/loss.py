@@ -40,7 +40,7 @@ def loss_of(
     BadInput
         When there is none, or the config, the dataset or the reference is not that of the run.
     """
-    config = config if isinstance(config, Config) else load_config(config)
+    config = load_config(config)
     result = read_result(run / NAME)
     verdict = _verdict_of(result, run, model, task)
     check = _check_of(config, rules, verdict)
