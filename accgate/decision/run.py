@@ -181,12 +181,12 @@ def _saved_cost(item: EvaluatedCheck) -> tuple[int | None, float | None]:
     """Tokens and seconds that the samples would have cost that an early stop left out; None where nothing tells."""
     evaluation = item.evaluation
     assert evaluation is not None
-    asked = [*evaluation.records, *evaluation.beyond]
-    left = item.check.n * item.check.repeats - len(asked)
-    counts = [record.completion_tokens for record in asked if record.completion_tokens is not None]
-    tokens = sum(counts) + sum(record.prompt_tokens or 0 for record in asked)
+    records = [*evaluation.records, *evaluation.beyond]
+    left = item.check.n * item.check.repeats - len(records)
+    counts = [record.completion_tokens for record in records if record.completion_tokens is not None]
+    tokens = sum(counts) + sum(record.prompt_tokens or 0 for record in records)
     seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
-    return (round(tokens / len(asked) * left) if counts else None), (None if seconds is None else round(seconds, 1))
+    return (round(tokens / len(records) * left) if counts else None), (None if seconds is None else round(seconds, 1))
 
 
 _T = TypeVar("_T", int, float)

@@ -76,8 +76,8 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
         )
     if check.recorded is None:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
-    known = {sample.id for sample in check.task.samples}
-    if unknown := [id_ for id_ in verdict.flips if id_ not in known]:
+    ids = {sample.id for sample in check.task.samples}
+    if unknown := [id_ for id_ in verdict.flips if id_ not in ids]:
         raise BadInput(
             f"{verdict.model} / {verdict.task}: {len(unknown)} lost samples are not in the task any more; the dataset "
             "or the plan changed since the run: run the gate again"
