@@ -74,8 +74,13 @@ class AccuracyGate:
         environ = os.environ | {"PYTHONSAFEPATH": "1"}
         done = subprocess.run(
             [sys.executable, "-m", "accgate", *words],
-            cwd=self.root, env=environ, capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+            cwd=self.root,
+            env=environ,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         if not (out / "accgate.json").is_file():
             raise AssertionError(_no_result(done))
         from accgate.report import read_result

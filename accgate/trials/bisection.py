@@ -269,9 +269,12 @@ class _Search:
             self.skipped[place] = "no sample had a score"
         self.visits = number
         row = {
-            "visit": number, "commit": commit.sha, "right": right, "skipped": self.skipped.get(place),
+            "visit": number,
+            "commit": commit.sha,
+            "right": right,
+            "skipped": self.skipped.get(place),
             "questions": self.questions,
-        }  # fmt: skip
+        }
         with (self.out / ANSWERS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -311,6 +314,6 @@ class _Search:
 def _lost_in(run: Path, check: Check) -> list[str]:
     """The answers that a run of the bad commit lost, in the fixed order."""
     result = read_result(run / NAME)
-    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == (check.model, check.task.name)
-            for id_ in verdict.flips}  # fmt: skip
+    pair = (check.model, check.task.name)
+    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == pair for id_ in verdict.flips}
     return [sample.id for sample in check.task.samples if sample.id in lost]
