@@ -478,7 +478,7 @@ def test_samples_in_other_clusters_than_the_references_are_refused(ids: str) -> 
     reference = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xyxy")
     candidate = clustered([1.0, 2.0, 3.0, 4.0], "abcd", "xxxz").take(list(ids))
     moved = ", ".join(id_ for id_ in ids if id_ in "bd")
-    with pytest.raises(BadInput, match=f"2 of 4 samples are of one cluster in the reference.*candidate: {moved};"):
+    with pytest.raises(BadInput, match=f"2 of 4 samples are in one cluster in the reference.*candidate: {moved};"):
         pair_scores(reference, candidate)
 
 
