@@ -73,7 +73,7 @@ def run(
     KeyboardInterrupt
         When SIGINT came: what was in flight has finished and is recorded, there is no result, and `resume` goes on.
     """
-    config, out = _config(config), Path(out)
+    config, out = load_config(config), Path(out)
     forget_result(out)
     plan = plan_run(config, rules, bootstrap=bootstrap)
     evaluated = evaluate(plan, out, resume=resume, observer=observer, cache=cache)
@@ -147,7 +147,7 @@ def verify(
     BadInput
         Where the two differ, or the records are damaged, missing, of other samples or made with other settings.
     """
-    config, out = _config(config), Path(out)
+    config, out = load_config(config), Path(out)
     plan = plan_run(config, rules, bootstrap=bootstrap, stored=True)
     computed = decide(plan, read_evaluation(plan.decidable, out, early_stop))
     written = read_result(out / NAME)
@@ -174,7 +174,7 @@ def run_shard(
     and all stop once that decides. With `first` only the part of what each check is expected to need is evaluated;
     where `merge` finds that it does not decide, `resume` without `first` evaluates the rest.
     """
-    config, together = _config(config), None if together is None else Path(together)
+    config, together = load_config(config), None if together is None else Path(together)
     out = Path(out) if together is None else place_in(together, shard)
     forget_result(out)
     plan = plan_run(config, rules)
@@ -204,14 +204,10 @@ def merge(
     BadInput
         When the shards are not of one plan, or hold two scores of one sample: what differs, and where.
     """
-    config, out = _config(config), Path(out)
+    config, out = load_config(config), Path(out)
     refuse_own_output(folders, out)
     forget_result(out)
     plan = plan_run(config, rules, bootstrap=bootstrap)
     joined = join(plan.decidable, plan.shard_plan, folders, early_stop)
     write_union(joined, out)
     return write(decide(plan, joined.evaluated), plan, out)
-
-
-def _config(config: Config | str | Path) -> Config:
-    return config if isinstance(config, Config) else load_config(config)

@@ -87,7 +87,7 @@ def record(
     CannotEvaluate
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
-    checks = _checks(_config(config), 2 if twice else runs)
+    checks = _checks(load_config(config), 2 if twice else runs)
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
     if not add:
         _refuse_replaced(checks, reason)
@@ -110,7 +110,7 @@ def record_shard(
 
     Raises as `record` does, but for references: none is looked at.
     """
-    config = _config(config)
+    config = load_config(config)
     checks = _checks(config, 2 if twice else runs)
     plan = _shard_plan(config, checks, runs, twice=twice)
     begin_shard(shard, plan, checks, out, resume=resume)
@@ -138,7 +138,7 @@ def record_merged(
     CannotEvaluate
         As `record` does, and where samples are missing.
     """
-    config, recording = _config(config), recording_of_shards(folders)
+    config, recording = load_config(config), recording_of_shards(folders)
     if recording is None:
         raise BadInput(f"{folders[0]}: comes from `accgate run --shard`, not from `accgate record --shard`")
     runs, twice = recording
@@ -212,10 +212,6 @@ def _write(
     if not written:
         raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
     return written
-
-
-def _config(config: Config | str | Path) -> Config:
-    return config if isinstance(config, Config) else load_config(config)
 
 
 def _checks(config: Config, times: int) -> list[Check]:

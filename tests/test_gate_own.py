@@ -120,7 +120,7 @@ def test_what_lm_eval_brings_cannot_be_set_beside_it(tmp_path: Path, capsys: pyt
         config = adding(tmp_path, server)
         config.write_text(config.read_text() + 'choose = "letter"\n')
         assert main(["validate", str(config)]) == 2
-    assert "tasks.adding.choose: stands beside lm_eval" in said(capsys)
+    assert "tasks.adding.choose: is set together with lm_eval" in said(capsys)
 
 
 def test_attacked_sentences_alone_give_the_accuracy_under_attack(tmp_path: Path) -> None:

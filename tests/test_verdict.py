@@ -206,7 +206,7 @@ def test_changes_are_counted_for_paired_scores_only() -> None:
         ({}, "m / t passed: the mean fell by 5.00 points, from 75.00 to 70.00 on 100 samples (p = 0.0100), which is no "
          "loss beyond chance."),
         ({"difference": 0.0, "candidate": CandidateSummary(75.0, 100)}, "m / t passed: the mean stayed at 75.00 on 100 "
-         "samples (p = 0.0100), which chance alone can explain."),
+         "samples (p = 0.0100), which is no loss beyond chance."),
         ({"name": "inconclusive", "higher_is_better": False, "difference": 5.0, "theta_target": 2.0,
           "candidate": CandidateSummary(80.0, 9)}, "m / t is inconclusive: the mean rose by 5.00 points, "
          "from 75.00 to 80.00 on 100 samples (p = 0.0100); this run resolves only a rise of 3.00 points."),

@@ -31,7 +31,7 @@ def publish_options(command: argparse.ArgumentParser) -> None:
         "--required-branches",
         default="",
         metavar="NAMES",
-        help="only pull requests to these branches set the check of that very name (the default branch)",
+        help="only pull requests to these branches set the check with exactly this name (the default branch)",
     )
     command.add_argument(
         "--picture-branch",

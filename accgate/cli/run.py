@@ -263,8 +263,8 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], *, n
         print(json.dumps({"references": list(readings), "readings": counts}))
         return PASSED
     for path in paths:
-        said = _noise_of(path) if noise else ""
-        print(f"{'added to' if added else 'recorded'} {as_typed(path)}{_readings_text(path)}{said}")
+        noise_text = _noise_of(path) if noise else ""
+        print(f"{'added to' if added else 'recorded'} {as_typed(path)}{_readings_text(path)}{noise_text}")
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED

@@ -78,8 +78,8 @@ class Config:
         return pairs if self.only is None else [pair for pair in pairs if pair in self.only]
 
 
-def load_config(path: str | Path) -> Config:
-    """Read and check accuracy.toml.
+def load_config(path: Config | str | Path) -> Config:
+    """Read and check accuracy.toml; a config that is read already is returned as it is.
 
     Raises
     ------
@@ -91,6 +91,8 @@ def load_config(path: str | Path) -> Config:
     >>> load_config("configs/quickstart.toml").gate.beta
     0.2
     """
+    if isinstance(path, Config):
+        return path
     return config_of(read_toml(Path(path), fix="write one with `accgate init`"))
 
 

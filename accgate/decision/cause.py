@@ -219,9 +219,9 @@ def causes_of(trials: Sequence[Trial], lost: int, alpha: float) -> tuple[Explain
     for settings in named:
         of = {trial.kind: trial for trial in trials if trial.settings == settings}
         alone = of.pop("set alone", None)
-        shown = next(iter(of.values()), alone)
-        assert shown is not None
-        explained.append(_explanation(shown, lost, alpha, None if alone is None else _harms(alone)))
+        first = next(iter(of.values()), alone)
+        assert first is not None
+        explained.append(_explanation(first, lost, alpha, None if alone is None else _harms(alone)))
     return tuple(sorted(explained, key=lambda each: -each.count))
 
 

@@ -292,13 +292,13 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
     is_visible = result.theta is not None and reach.can_be(result.theta)
     least = f"a {drop} of {result.theta:.2f} points or more" if is_visible else f"no {drop}"
     samples = "1 sample detects" if n == 1 else f"{n:,} samples detect"
-    seen = f"{samples} {least} with probability {1 - design.beta:g}; you asked for {target:g}"
+    ability = f"{samples} {least} with probability {1 - design.beta:g}; you asked for {target:g}"
     if _rules_out(result, target):
         assert result.interval is not None
         limit = oriented(result.interval.two_sided[0], design.higher_is_better)
         least = f"{'least' if design.higher_is_better else 'most'} {limit:+.2f}"
-        return "pass", (f"{seen}, but the difference is at {least}, which rules out such a {drop}",)
-    return "inconclusive", (f"{seen}: evaluate more samples or set a larger theta",)
+        return "pass", (f"{ability}, but the difference is at {least}, which rules out such a {drop}",)
+    return "inconclusive", (f"{ability}: evaluate more samples or set a larger theta",)
 
 
 def _rules_out(result: TestResult, drop: float) -> bool:

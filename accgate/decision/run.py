@@ -182,13 +182,13 @@ def _saved_cost(item: EvaluatedCheck) -> tuple[int | None, float | None]:
     evaluation = item.evaluation
     assert evaluation is not None
     columns = [Figures.of(records).columns for records in (evaluation.records, evaluation.beyond)]
-    asked = sum(map(len, columns))
-    left = item.check.n * item.check.repeats - asked
+    count = sum(map(len, columns))
+    left = item.check.n * item.check.repeats - count
     counted = any((each["completion_tokens"] >= 0).any() for each in columns)
     names = ("prompt_tokens", "completion_tokens")
     tokens = sum(int(each[name].clip(min=0).sum()) for each in columns for name in names)
     seconds = evaluation.seconds / evaluation.asked * left if evaluation.asked and evaluation.seconds else None
-    return (round(tokens / asked * left) if counted else None), (None if seconds is None else round(seconds, 1))
+    return (round(tokens / count * left) if counted else None), (None if seconds is None else round(seconds, 1))
 
 
 _T = TypeVar("_T", int, float)

@@ -56,11 +56,11 @@ class ChatProbe:
     async def _check_tools(self, request: Request) -> None:
         fix = "vLLM needs --enable-auto-tool-choice and --tool-call-parser"
         try:
-            shown = await self._probe(request, [HI], tools=(TOOL,))
+            with_tool = await self._probe(request, [HI], tools=(TOOL,))
         except RequestFailed as error:
             raise CannotEvaluate(f"{self._label()} takes no tools: {error}; {fix}") from error
         hidden = await self._probe(request, [HI])
-        if shown.prompt_tokens is not None and shown.prompt_tokens == hidden.prompt_tokens:
+        if with_tool.prompt_tokens is not None and with_tool.prompt_tokens == hidden.prompt_tokens:
             raise CannotEvaluate(
                 f"{self._label()} shows the model no tools: the prompt is as long without them, so the chat template "
                 "leaves them out; take a model or a template that has tools"

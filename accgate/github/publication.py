@@ -138,8 +138,8 @@ def publish(
     if event.name == LOCAL:
         return final_exit_code(outcome, guard, options.fail_on)
     ended = conclusion(outcome, guard, advisory=options.untrusted)
-    said = "\n".join([title, *_reasons(outcome, guard)])
-    say(command("notice" if ended in ("success", "neutral") else "error", said, title=options.check_name))
+    message = "\n".join([title, *_reasons(outcome, guard)])
+    say(command("notice" if ended in ("success", "neutral") else "error", message, title=options.check_name))
     code = final_exit_code(outcome, guard, options.fail_on)
     if guard is not None and guard.state == "loosened":
         lines = guard_ending(outcome.result, guard, event.head_sha, code, commands=has_commands(options.trees))

@@ -74,8 +74,13 @@ class AccuracyGate:
         environ = os.environ | {"PYTHONSAFEPATH": "1"}
         done = subprocess.run(
             [sys.executable, "-m", "accgate", *words],
-            cwd=self.root, env=environ, capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+            cwd=self.root,
+            env=environ,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         if not (out / "accgate.json").is_file():
             raise AssertionError(_no_result(done))
         from accgate.report import read_result
@@ -90,8 +95,8 @@ class AccuracyGate:
 
 def _no_result(done: subprocess.CompletedProcess[str]) -> str:
     """Why a run left no result, in its own words."""
-    said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-    return "\n".join([f"accgate run ended with exit code {done.returncode} and no verdict:", *said[-LAST_LINES:]])
+    lines = (done.stderr.strip() or done.stdout.strip() or "it lines nothing").splitlines()
+    return "\n".join([f"accgate run ended with exit code {done.returncode} and no verdict:", *lines[-LAST_LINES:]])
 
 
 def _failure(result: Result, out: Path) -> str:

@@ -53,8 +53,8 @@ def export_mlflow(run: RunFolder, out: Path, *, uri: str | None, experiment: str
         out.mkdir(parents=True, exist_ok=True)
         client = mlflow.MlflowClient(uri or f"sqlite:///{(out / 'mlflow.db').resolve()}")
         place = None if uri else (out / "artifacts").resolve().as_uri()
-        known = client.get_experiment_by_name(experiment)
-        id_ = client.create_experiment(experiment, place) if known is None else known.experiment_id
+        present = client.get_experiment_by_name(experiment)
+        id_ = client.create_experiment(experiment, place) if present is None else present.experiment_id
         if there := client.search_runs([id_], f"tags.`{SHA}` = '{run.sha256}'"):
             raise BadInput(f"{run.path}: is in the experiment {experiment!r} already, as run {there[0].info.run_id}")
         return [_mlflow_run(client, id_, run, model, checks) for model, checks in run.models.items()]

@@ -1,8 +1,7 @@
-from .job import Job, seconds_of
+from .job import Job, seconds_of, submit
 from .kubernetes import indexed_job, merge_commands, ray_job
 from .models import gpus_of_replicas, gpus_of_shard
 from .slurm import sbatch_file
-from .submission import submit
 
 __all__ = [
     "Job",

@@ -1,13 +1,16 @@
-"""What every job file says: the run, its shards, and what each takes of the cluster."""
+"""What every job file says: the run, its shards, and what each takes of the cluster; and how one is submitted."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 
 RESTARTS = 3  # times that a shard which died or could not finish is started again
 NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")  # of a RayJob at most 47 characters, and `-merge` is added to it
@@ -106,3 +109,19 @@ def seconds_of(text: str) -> int:
     if match := re.fullmatch(r"([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])", text):
         return int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
     raise BadInput(f"--time is {text!r}; write it as 90m, 4h, 2d or 1:30:00")
+
+
+def submit(text: str, command: Sequence[str]) -> str:
+    """Give a job file to sbatch or kubectl on standard input; what the command printed.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the command is not here or refuses the file, in its own words.
+    """
+    if shutil.which(command[0]) is None:
+        raise CannotEvaluate(f"there is no {command[0]} here; leave --submit out, and submit the file where it is")
+    done = subprocess.run([*command], input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotEvaluate(f"{' '.join(command)} refused the job: {(done.stderr or done.stdout).strip()}")
+    return done.stdout.strip()

@@ -228,8 +228,10 @@ def _same_object(value: Mapping[str, Any], allowed: Mapping[str, Any], text: Tex
     """Whether an object has allowed values, a list of them for each key."""
     if any(key not in value and OMITTED not in options for key, options in allowed.items()):
         return False
-    return all(key in allowed and _among(_simple(each, text), [_simple(o, text) for o in allowed[key]])
-               for key, each in value.items())  # fmt: skip
+    return all(
+        key in allowed and _among(_simple(each, text), [_simple(o, text) for o in allowed[key]])
+        for key, each in value.items()
+    )
 
 
 def _same_list(value: Sequence[Any], allowed: Sequence[Any], text: Text) -> bool:

@@ -76,8 +76,8 @@ def is_equal(answer: str, target: str) -> bool:
     if bases[0] != bases[1] or any(_CLOCK.match(form) for form in (left, right)):
         return False  # math-verify reads 1010_2 as 1010, and 11:30 as 11/30
     if _WORD.match(right):
-        said = _SAID.search(answer)
-        return right.casefold() in {left.casefold(), _form(said[1]).casefold() if said else ""}
+        letter = _SAID.search(answer)
+        return right.casefold() in {left.casefold(), _form(letter[1]).casefold() if letter else ""}
     if (value := number_of(target)) is not None and (is_it := _is_number(answer, value)) is not None:
         return is_it
     return _verify(answer, target)
@@ -91,7 +91,7 @@ def _is_number(answer: str, value: Number) -> bool | None:
     if _is_bare(answer) or _FORMULA.search(answer):
         return None
     last = number_in(answer)
-    return last is not None and (said := number_of(last)) is not None and same_number(said, value)
+    return last is not None and (number := number_of(last)) is not None and same_number(number, value)
 
 
 def _form(text: str) -> str:

@@ -32,10 +32,10 @@ def squad_v2(answer: str, targets: Sequence[str], *, measure: Measure = "f1", no
     Reference: Rajpurkar et al. 2018, arXiv 1806.03822, and its evaluate-v2.0.py.
     """
     right = [target for target in targets if squad_form(target)] or [""]
-    said = "" if squad_form(answer) == squad_form(no_answer) else answer
+    reply = "" if squad_form(answer) == squad_form(no_answer) else answer
     if measure == "exact":
-        return max(squad_exact_match(said, target) for target in right)
-    return max(squad_f1(said, target, version="2.0") for target in right)
+        return max(squad_exact_match(reply, target) for target in right)
+    return max(squad_f1(reply, target, version="2.0") for target in right)
 
 
 def triviaqa(answer: str, target: str, *, measure: Measure = "exact") -> float:

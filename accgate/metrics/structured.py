@@ -72,7 +72,7 @@ def _validators(formats: bool) -> Callable[[str], Callable[[Any], bool]]:
             kind.check_schema(schema)
         except jsonschema.SchemaError as error:
             raise ValueError(f"json_schema: the target is not a JSON schema: {error.message}") from error
-        # a registry without retrieval: a schema makes nobody fetch anything
+        # a registry without retrieval: a schema must not fetch anything
         checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER if formats else None)
 
         def accepts(value: Any) -> bool:

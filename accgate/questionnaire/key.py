@@ -90,8 +90,10 @@ def read_key(path: Path) -> Key:
 
 def _faults(key: Key) -> Iterator[str]:
     for what, names in (
-        ("answer", key.answers), ("question", [q.id for q in key.questions]), ("item", [i.id for i in key.items]),
-    ):  # fmt: skip
+        ("answer", key.answers),
+        ("question", [q.id for q in key.questions]),
+        ("item", [i.id for i in key.items]),
+    ):
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice or not names:
             yield f"{what} {twice[0]!r} comes twice" if twice else f"it has no {what}"

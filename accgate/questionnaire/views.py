@@ -120,9 +120,11 @@ def survey_markdown(result: SurveyResult) -> str:
     rows = [line(row(i, check)) for i, check in zip(survey.items, result.checks, strict=True)]
     statements = [f"- {cell(item.id)}: {cell(item.text)}" for item in survey.items]
     parts = [
-        f"## {symbol} {cell(headline(result))}", cell(summary(survey)),
+        f"## {symbol} {cell(headline(result))}",
+        cell(summary(survey)),
         "\n".join([line(HEADINGS), "|" + "---|" + "--:|" * (len(HEADINGS) - 2) + "---|", *rows]),
-        cell(legend(result)), "\n".join(f"- {cell(remark)}" for remark in _remarks(result)),
+        cell(legend(result)),
+        "\n".join(f"- {cell(remark)}" for remark in _remarks(result)),
         "Statements:\n\n" + "\n".join(statements),
-    ]  # fmt: skip
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -81,9 +81,9 @@ def _causes(blame: Blame) -> list[str]:
         return ["No single setting is shown to explain the loss."]
     if whole.finding != "cause":
         what = "the setting" if len(blame.changes) == 1 else "all of them"
-        words = "Nothing in the settings explains the loss" if whole.finding == "no cause" else (
-            "No setting is shown to explain the loss"
-        )  # fmt: skip
+        words = "No setting is shown to explain the loss"
+        if whole.finding == "no cause":
+            words = "Nothing in the settings explains the loss"
         return [f"{words}: with {what} put back, {whole.back} of {whole.lost} lost answers came back."]
     return [
         f"The settings together explain the loss ({whole.back} of {whole.lost} lost answers came back with all of them "

@@ -137,7 +137,7 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
         line = Text("  ").append(SIGNS[row.verdict], style=COLOURS[row.verdict])
         line.append(f" {clip(terminal_text(row.name), names - 2, '…')}".ljust(names))
         line.append(f"{cells}".ljust(printer.width - len(head) - 1 - len(line)))
-        line.append(row.shown.rjust(9))
+        line.append(row.figure.rjust(9))
         if shows_figures:
             line.append(row.interval.rjust(17))
         printer.line(line)

@@ -95,13 +95,13 @@ def tick_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A check in a plot, with its change as it is printed and its interval."""
+    """A check in a plot: `figure` is its change as it is printed."""
 
     name: str
     model: str
     verdict: str
     place: Place
-    shown: str
+    figure: str
     interval: str
 
 
@@ -120,9 +120,8 @@ def _row(verdict: Verdict) -> Row | None:
     if place is None or loss_of(verdict) is None or verdict.statistic or verdict.p_value is None:
         return None
     name, model = visible(subject_of(verdict)), visible(verdict.model or "") if verdict.task else ""
-    shown = figure(mean_change(verdict), 1, sign=True)
     interval = "" if verdict.interval is None else interval_text(verdict) or ""
-    return Row(name, model, verdict.verdict, place, shown, interval)
+    return Row(name, model, verdict.verdict, place, figure(mean_change(verdict), 1, sign=True), interval)
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class Scale:
 def description_of(rows: Sequence[Row]) -> str:
     """What the picture shows, for those who cannot see it."""
     worse = [row for row in rows if row.verdict == "regression"]
-    beyond = f"{_full_name(worse[0])} fell {worse[0].shown.lstrip('−')}" if len(worse) == 1 else ""
+    beyond = f"{_full_name(worse[0])} fell {worse[0].figure.lstrip('−')}" if len(worse) == 1 else ""
     several = f"{len(worse)} of them lie beyond their limits" if worse else "none of them lies beyond its limit"
     return f"Change of each of {len(rows)} checks in points, with its interval: {beyond or several}."
 
@@ -233,7 +232,7 @@ def _row_svg(row: Row, scale: Scale, y: float, tokens: dict[str, str]) -> list[s
         )
     else:
         parts.append(f'<circle cx="{x:.1f}" cy="{y:g}" r="4" fill="{colour}"/>')
-    parts.append(f'<text x="{WIDTH}" y="{y + 5:g}" class="b e">{row.shown}</text>')
+    parts.append(f'<text x="{WIDTH}" y="{y + 5:g}" class="b e">{row.figure}</text>')
     return parts
 
 
@@ -316,7 +315,7 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
     if len(rows) < 2:
         return None
     names = min(14, 3 + max(len(row.name) for row in rows))
-    figures = max(len(row.shown) for row in rows)
+    figures = max(len(row.figure) for row in rows)
     scale = Scale.of(rows, 0, COLUMNS - names - figures - 2)
     lines, model = [_tick_line(scale, names)], ""
     for row in rows:
@@ -325,7 +324,7 @@ def text_plot(checks: Sequence[Verdict]) -> str | None:
             lines.append(clip(model, COLUMNS, "…"))
         name = _pad(f"{SIGNS[row.verdict]} {clip(_narrow(row.name), names - 3, '…')}", names)
         bar = row_cells(row, scale, Glyphs()).ljust(int(scale.end) + 2)
-        lines.append(f"{name}{bar}{row.shown:>{figures}}".rstrip())
+        lines.append(f"{name}{bar}{row.figure:>{figures}}".rstrip())
     return "\n".join(lines)
 
 

@@ -261,7 +261,7 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
     """What the folded table of several checks says of one, under `FIGURE_HEADINGS`."""
     alpha = verdict.alpha_applied or verdict.alpha
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
-    asked = "–" if verdict.theta_target is None else figure(verdict.theta_target + verdict.allowed_drop, 2)
+    target = "–" if verdict.theta_target is None else figure(verdict.theta_target + verdict.allowed_drop, 2)
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
         f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}",
@@ -269,7 +269,7 @@ def figure_row(verdict: Verdict) -> tuple[str, ...]:
         p_text(verdict.p_value),
         f"{alpha:.4g}",
         changed,
-        asked,
+        target,
         verdict.test or "–",
     )
 
@@ -278,7 +278,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """All figures of a check, for a folded table: name and value."""
     alpha, target = verdict.alpha_applied or verdict.alpha, verdict.theta_target
     seen = figure(None if verdict.theta is None else verdict.theta + verdict.allowed_drop, 2)
-    asked = "" if target is None else f", asked {figure(target + verdict.allowed_drop, 2)}"
+    aim = "" if target is None else f", asked {figure(target + verdict.allowed_drop, 2)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
         ("Reference", figure(verdict.reference.mean, 2)),
@@ -287,7 +287,7 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Difference, corrected for the early stop", _corrected_difference(verdict)),
         (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
         ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
-        ("theta: smallest visible drop", f"{seen}{asked}"),
+        ("theta: smallest visible drop", f"{seen}{aim}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
         ("p, adjusted for all checks", _adjusted_p(verdict)),

@@ -94,7 +94,7 @@ class Worker:
         reason = ended["reason"] or tests.fault(ended["values"])
         return Outcome(reason is None, one_line(reason or "passed"), ended["seconds"])
 
-    def _end(self, sources: list[str], given: str | None = None) -> dict[str, Any]:
+    def _end(self, sources: list[str], text: str | None = None) -> dict[str, Any]:
         """How one process ended; raises WorkerEnded where the worker did."""
         with self._lock:
             if self._left:
@@ -103,7 +103,7 @@ class Worker:
             self._process = process
         if not begun:
             self._set_up(process)
-        return self._ask(process, {"sources": sources, "input": given})
+        return self._ask(process, {"sources": sources, "input": text})
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._folder = tempfile.mkdtemp(prefix="accgate-sandbox-")

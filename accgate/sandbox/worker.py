@@ -218,11 +218,11 @@ def run(sources: list[str], report: int) -> None:
                 module.__dict__[GIVE] = lambda place, value: values.append((place, pack(value)))
             execute(code, module.__dict__)
         values.append((END, 0))
-        said = text(values)
+        content = text(values)
     except BaseException as error:
         write(report, b"-" + describe(error))
         leave(1)
-    write(report, b"+" + said.encode())
+    write(report, b"+" + content.encode())
     leave(0)
 
 

@@ -168,8 +168,8 @@ def _label(match: re.Match[str], labels: Sequence[str]) -> str:
 
 def _option_with_text(text: str, options: Sequence[tuple[str, str]]) -> str | None:
     """The only option whose text is the whole reply, or what follows "the answer is"."""
-    said = re.split(rf"(?i:(?:{ANSWERS}|\bit)\s*(?:{IS}))", text)[-1]
-    wanted = {said.strip(" \n.:\"'").casefold(), text.strip(" \n.:\"'").casefold()} - {""}
+    after = re.split(rf"(?i:(?:{ANSWERS}|\bit)\s*(?:{IS}))", text)[-1]
+    wanted = {after.strip(" \n.:\"'").casefold(), text.strip(" \n.:\"'").casefold()} - {""}
     labels = [label for label, own in options if own.strip(" \n.").casefold() in wanted]
     return labels[0] if len(labels) == 1 else None
 

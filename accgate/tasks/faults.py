@@ -242,7 +242,7 @@ def _where_faults(dataset: Dataset) -> Iterator[tuple[Key, str]]:
     if fault := template_fault(dataset.where or ""):
         yield ("dataset", "where"), fault
     elif unseen := sorted({*dataset.parameters} - names_in(dataset.where or "")):
-        yield ("dataset", "parameters", unseen[0]), "is not in dataset.where, which alone sees it"
+        yield ("dataset", "parameters", unseen[0]), "is unused: only dataset.where can use it"
 
 
 def _dataset_faults(dataset: Dataset, folder: Path) -> Iterator[tuple[Key, str]]:

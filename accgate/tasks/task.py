@@ -117,12 +117,12 @@ class Task:
         code it is that which the sample's program needs.
         """
         if self.has_tools:
-            said = parse_reply(reply)
+            tool_reply = parse_reply(reply)
             if self.metric.name == CALLS:
-                return calls_answer(said)
-            if said.calls and not said.content.strip():
+                return calls_answer(tool_reply)
+            if tool_reply.calls and not tool_reply.content.strip():
                 return None
-            reply = said.content
+            reply = tool_reply.content
         return self._extract(reply, sample)
 
     def _extract(self, reply: str, sample: Sample | None) -> str | None:
@@ -328,7 +328,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
     letters = _reads_letters(content) and "letters of 2026"  # a change of by_letter's rules gets another name here
-    said = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
+    conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [
             content.prompt,
@@ -337,7 +337,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
             examples,
             *_set(choices, attacks, content.images),
             *drawn,
-            *_set_named(said),
+            *_set_named(conversation),
         ],
         "extract": [
             target,

@@ -44,7 +44,7 @@ def ask(
         When the engine fails for good, or more than a fifth of the samples have no score.
     """
     samples = {sample.id: sample for sample in check.task.samples}
-    asked = replace(
+    chosen_check = replace(
         check,
         model=arm.name,
         planned_model=replace(arm.model, name=arm.name),
@@ -56,7 +56,7 @@ def ask(
     if ends is not None:
         ended = ends
         watches[arm.name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
-    run = evaluate_checks([asked], out=out, resume=True, observer=observer, watches=watches)
+    run = evaluate_checks([chosen_check], out=out, resume=True, observer=observer, watches=watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:
         raise CannotEvaluate(f"{arm.name}: {item.problem or failures(item, 'a trial needs their scores')}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -189,23 +190,27 @@ class _Search:
         place, chance = self._locate(lost, low, high)
         before = max((p for p in range(low, place) if p not in self.skipped), default=low)
         place = min((p for p in range(place, high) if p not in self.skipped), default=high)
-        asked = list(lost[:SHOWN])
+        ids = lost[:SHOWN]
         self._forget_run(place)
         for number in (before, place):
-            missing = [id_ for id_ in asked if all(p != number for p, _ in self.answers[id_])]
+            missing = [id_ for id_ in ids if all(p != number for p, _ in self.answers[id_])]
             if missing and number not in self.skipped:
                 self._visit(number, missing)
-        right = {number: {id_ for id_ in asked if self._is_right(id_, number)} for number in (before, place)}
-        here = [id_ for id_ in asked if id_ in right[before] and id_ not in right[place]]
-        earlier = [id_ for id_ in asked if id_ not in right[before] and id_ not in right[place]]
-        later = [id_ for id_ in asked if id_ in right[before] and id_ in right[place]]
-        between = tuple(self.history.commits[before + 1 : place + 1])
-        sure = Culprit(self.history.commits[place], chance, len(here), len(asked), between if len(between) > 1 else ())
-        parts = [[sure] if len(here) >= min(LEAST, len(asked)) or not deepest else []]
-        for of, start, end, index in ((earlier, low, before, 0), (later, place, high, 1)):
-            if deepest > 1 and len(of) >= max(LEAST, SHARED * len(asked)) and end > start:
-                parts.insert(index * len(parts), self.culprits(of, start, end, deepest - 1))
-        return [each for part in parts for each in part] or [sure]
+        by_answers: dict[tuple[bool, bool], list[str]] = defaultdict(list)  # right before, right then
+        for id_ in ids:
+            by_answers[self._is_right(id_, before), self._is_right(id_, place)].append(id_)
+        here, between = by_answers[True, False], tuple(self.history.commits[before + 1 : place + 1])
+        sure = Culprit(self.history.commits[place], chance, len(here), len(ids), between if len(between) > 1 else ())
+        earlier = self._others(by_answers[False, False], len(ids), low, before, deepest)
+        later = self._others(by_answers[True, True], len(ids), place, high, deepest)
+        is_enough = len(here) >= min(LEAST, len(ids)) or not deepest
+        return [*earlier, *([sure] if is_enough else []), *later] or [sure]
+
+    def _others(self, ids: Sequence[str], of: int, low: int, high: int, deepest: int) -> list[Culprit]:
+        """The culprits of the answers that one commit does not explain, where they are enough to search with."""
+        if deepest <= 1 or high <= low or len(ids) < max(LEAST, SHARED * of):
+            return []
+        return self.culprits(ids, low, high, deepest - 1)
 
     def _forget_run(self, place: int) -> None:
         """Leave out what a run says of the bad commit, once that is the culprit: it is asked itself."""
@@ -264,9 +269,12 @@ class _Search:
             self.skipped[place] = "no sample had a score"
         self.visits = number
         row = {
-            "visit": number, "commit": commit.sha, "right": right, "skipped": self.skipped.get(place),
+            "visit": number,
+            "commit": commit.sha,
+            "right": right,
+            "skipped": self.skipped.get(place),
             "questions": self.questions,
-        }  # fmt: skip
+        }
         with (self.out / ANSWERS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
@@ -292,8 +300,8 @@ class _Search:
             f"git bisect good {commits[0].sha}",
         ]
         first = commits.index(culprits[0].commit)
-        asked = sorted({place for of in self.answers.values() for place, _ in of} | set(self.skipped))
-        for place in [len(commits) - 1, *(p for p in asked if 0 < p < len(commits) - 1)]:
+        places = sorted({place for of in self.answers.values() for place, _ in of} | set(self.skipped))
+        for place in [len(commits) - 1, *(p for p in places if 0 < p < len(commits) - 1)]:
             word = "skip" if place in self.skipped else "bad" if place >= first else "good"
             lines += [
                 f"# {word}: [{commits[place].sha}] {commits[place].subject}",
@@ -306,6 +314,6 @@ class _Search:
 def _lost_in(run: Path, check: Check) -> list[str]:
     """The answers that a run of the bad commit lost, in the fixed order."""
     result = read_result(run / NAME)
-    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == (check.model, check.task.name)
-            for id_ in verdict.flips}  # fmt: skip
+    pair = (check.model, check.task.name)
+    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == pair for id_ in verdict.flips}
     return [id_ for id_ in check.task.samples.ids if id_ in lost]

@@ -76,7 +76,7 @@ def ab(
     CannotEvaluate
         When an engine fails for good.
     """
-    config = config if isinstance(config, Config) else load_config(config)
+    config = load_config(config)
     others = config if against is None else against if isinstance(against, Config) else load_config(against)
     _refuse_unknown(config, first)
     _refuse_unknown(others, second)

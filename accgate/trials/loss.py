@@ -40,7 +40,7 @@ def loss_of(
     BadInput
         When there is none, or the config, the dataset or the reference is not that of the run.
     """
-    config = config if isinstance(config, Config) else load_config(config)
+    config = load_config(config)
     result = read_result(run / NAME)
     verdict = _verdict_of(result, run, model, task)
     check = _check_of(config, rules, verdict)
@@ -76,8 +76,8 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
         )
     if check.recorded is None:
         raise BadInput(f"{verdict.model} / {verdict.task}: has no recorded reference, so what changed is unknown")
-    known = set(check.task.samples.ids)
-    if unknown := [id_ for id_ in verdict.flips if id_ not in known]:
+    ids = set(check.task.samples.ids)
+    if unknown := [id_ for id_ in verdict.flips if id_ not in ids]:
         raise BadInput(
             f"{verdict.model} / {verdict.task}: {len(unknown)} lost samples are not in the task any more; the dataset "
             "or the plan changed since the run: run the gate again"

@@ -291,10 +291,10 @@ class _Search:
         back = scores
         if arm.kind == "set alone":
             without, back = scores, self.arms["all back", tuple(self.settings.values)].scores
-        asked = {id_: back.get(id_) for id_ in scores}
+        restored = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
         earlier = 1.0 if other is None else self._trial_of(other, other.scores).evidence
-        trial = trial_of(arm.kind, arm.names, arm.level, without, asked, frozenset(self.lost), earlier=earlier)
+        trial = trial_of(arm.kind, arm.names, arm.level, without, restored, frozenset(self.lost), earlier=earlier)
         return replace(trial, problem=arm.problem) if arm.problem else trial
 
     def _ask(

@@ -107,9 +107,11 @@ def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fill(table: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """The table with an empty one for each that only the other has, so that its keys are settings of their own."""
-    tables = {key: value for key, value in other.items() if isinstance(value, Mapping)}
-    return {**table, **{key: _fill(inner, value) for key, value in tables.items()
-                        if isinstance(inner := table.get(key, {}), Mapping)}}  # fmt: skip
+    filled = dict(table)
+    for key, value in other.items():
+        if isinstance(value, Mapping) and isinstance(inner := table.get(key, {}), Mapping):
+            filled[key] = _fill(inner, value)
+    return filled
 
 
 def _with(model: Model, path: Sequence[str], value: Any) -> Model:

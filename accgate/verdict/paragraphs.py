@@ -103,13 +103,23 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
         ]
     else:
         body = [
-            ("Means", _means(verdict)), *_changes(verdict), *_optional("Replies", readings_sentence(verdict)),
+            ("Means", _means(verdict)),
+            *_changes(verdict),
+            *_optional("Replies", readings_sentence(verdict)),
             *_groups(verdict),
             *_optional("Settings", settings_sentence(verdict)),
-            ("Test", _test(verdict)), ("Alpha", _alpha(verdict, run)), ("p", _p(verdict)), ("Gamma", _gamma(verdict)),
-            ("Theta", _theta(verdict)), *_stopping(verdict), *_costs(verdict), *_failures(verdict), *drift,
-            *_rules(verdict, run), *_optional("Notes", "; ".join(verdict.reasons)),
-        ]  # fmt: skip
+            ("Test", _test(verdict)),
+            ("Alpha", _alpha(verdict, run)),
+            ("p", _p(verdict)),
+            ("Gamma", _gamma(verdict)),
+            ("Theta", _theta(verdict)),
+            *_stopping(verdict),
+            *_costs(verdict),
+            *_failures(verdict),
+            *drift,
+            *_rules(verdict, run),
+            *_optional("Notes", "; ".join(verdict.reasons)),
+        ]
     return [first, *body, ("Next", NEXT[verdict.verdict])]
 
 

@@ -56,7 +56,7 @@ def summary(verdict: Figures) -> str:
     values = f"{move} {number(before)} to {number(now)}" if number(size) != "0.00" else f"stayed at {number(now)}"
     end = ""
     if verdict.verdict == "pass":
-        end = "; that is no loss beyond chance"
+        end = ", which is no loss beyond chance"
         if verdict.allowed_drop:
             end = f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
     elif verdict.verdict == "inconclusive" and verdict.certify and verdict.reasons:

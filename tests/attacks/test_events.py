@@ -349,9 +349,9 @@ def test_a_missing_permission_is_still_said_as_that(hub: GitHub) -> None:
 @pytest.mark.parametrize(
     ("recorded", "permission", "reason"),
     [
-        ("failure", "write", "recording them ended with failure"),
-        ("cancelled", "write", "recording them ended with cancelled"),
-        ("skipped", "write", "recording them ended with skipped"),
+        ("failure", "write", "recording the references ended with failure"),
+        ("cancelled", "write", "recording the references ended with cancelled"),
+        ("skipped", "write", "recording the references ended with skipped"),
         ("success", "read", "no write permission here any more"),
         ("success", None, "no write permission here any more"),
     ],

@@ -202,7 +202,7 @@ def test_a_module_metric_is_never_loaded_from_a_checkout(
         set_task(side, target=50.0)
     monkeypatch.syspath_prepend(str(head.folder))
     assert main(["run", str(head.config), "--base", str(base.config), "--out", "o", "--quiet"]) == 2
-    assert "which is no part of the metric" in " ".join(capsys.readouterr().err.split())
+    assert "which is not part of the metric" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_heads_helper_of_the_same_name_never_scores_for_the_base(chain: Chain, tmp_path: Path) -> None:

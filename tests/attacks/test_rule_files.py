@@ -332,7 +332,7 @@ def test_a_tree_that_is_not_around_the_config_is_bad_input(
     for tree in ("empty", "nowhere"):
         arguments = [str(chain.project.config), "--tree", str(tmp_path / tree), "--out", str(tmp_path / "o")]
         assert main(["run", *arguments]) == 2
-        assert "is no folder around" in capsys.readouterr().err
+        assert "is not a folder around" in capsys.readouterr().err
 
 
 def test_a_bootstrap_may_not_bring_rules_outside_of_its_repository(chain: Chain) -> None:

@@ -114,7 +114,7 @@ def test_init_says_of_vllm_that_its_options_were_not_checked_alone_and_under_ray
     folder: Path, capsys, engine: str
 ) -> None:
     assert main(["init", "--engine", engine]) == 0
-    assert "is vllm, which is not installed here, so that its options were not checked" in printed(capsys)
+    assert "is vllm, which is not installed here, so its options were not checked" in printed(capsys)
 
 
 @each(

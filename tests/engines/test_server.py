@@ -187,7 +187,7 @@ def test_a_server_is_up_when_its_health_says_so_or_without_one_its_models(health
         (TOY, {"base_url": "http://127.0.0.1:8000/v1"}, "base_url: has no {port}, but serve has; write http://127.0"),
         ([" "], {"base_url": "http://127.0.0.1:8000/v1"}, "serve: has an empty command; write its words"),
         ([], {"base_url": "http://127.0.0.1:{port}/v1"}, "base_url: has {port}, which only a server that `serve` "),
-        ([], {"base_url": "http://127.0.0.1:1/v1", "serve_log": "x"}, "serve_log: stands without serve; remove it"),
+        ([], {"base_url": "http://127.0.0.1:1/v1", "serve_log": "x"}, "serve_log: is set without serve; remove it"),
         (TOY, {"serve_timeout": 0}, "serve_timeout: is 0; write a number above 0"),
         (TOY, {"base_url": []}, "base_url: is []; write a URL in quotes, or an array of them: the servers of one"),
         ([], {"base_url": ["http://a/v1", "http://a/v1/"]}, "base_url: names a server twice; write each once"),

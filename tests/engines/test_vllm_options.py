@@ -162,7 +162,7 @@ def test_only_statistics_are_off_unless_asked_for(tmp_path: Path) -> None:
             'compilation_config = { level = "x" }',
             "5: compilation_config.level: is 'x': Input should be a valid",
         ),
-        ('model = "x"', "5: model: stands one table up"),
+        ('model = "x"', "5: model: belongs one table up"),
         ("enable_lora = true", "5: enable_lora: is set by lora"),
         ("concurrency = 0", "5: concurrency: is 0; write a number from 1"),
         ("batch_invariant = 1", "5: batch_invariant: is 1, a whole number; write true or false"),

@@ -506,7 +506,7 @@ def test_records_of_one_shard_in_the_folder_of_another_are_refused(
 def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 2)
     assert merge(project, [*parts, project.folder / "none"]) == 2
-    assert "none: is no folder; give the folders that `accgate run --shard i/N --out DIR` wrote" in said(capsys)
+    assert "none: is not a folder; give the folders that `accgate run --shard i/N --out DIR` wrote" in said(capsys)
     project.run()
     assert merge(project, [*parts, project.out]) == 2
     assert f"{project.out}: has no shard.json" in said(capsys)

@@ -222,11 +222,11 @@ def test_tests_that_could_not_fail_are_refused_when_the_task_is_read(tmp_path: P
     for tests, message in (
         ([], "row 1 of the dataset: target: .* at least one test case"),
         ([{"input": "1", "output": ""}], "expects no output"),
-        ("text", "is no JSON list"),
+        ("text", "is not a JSON list"),
     ):
         with pytest.raises(BadInput, match=message):
             task_of(tmp_path, [{"q": "Add.", "tests": tests}], **PRINTED)
-    with pytest.raises(BadInput, match="targets: stands with metric"):
+    with pytest.raises(BadInput, match="targets: is set together with metric"):
         task_of(tmp_path, [{"q": "", "tests": SUM}], prompt="{{ q }}", targets="[]", metric="code_output")
     with pytest.raises(BadInput, match="metric_options: code_output: before is not Python"):
         task_of(tmp_path, [{"q": "Add.", "tests": SUM}], **PRINTED, metric_options={"before": "import"})

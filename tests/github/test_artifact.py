@@ -168,7 +168,7 @@ class TestFiles:
 
     def test_an_anchor_of_another_model(self, store):
         self.change(store, 'model = "m"', 'model = "n"', "m/sums.anchor.toml")
-        self.refused(store, "of another model or task")
+        self.refused(store, "another model or task")
 
     def test_an_anchor_alone(self, store):
         for name in ("sums.toml", "sums.scores.csv"):

@@ -178,7 +178,7 @@ def test_a_search_of_another_check_or_of_another_loss_is_not_shown(red: Red) -> 
     for blame in (blame_of("n"), blame_of(task="other"), blame_of(lost=19), replace(blame_of(), model="M")):
         write_cause(CauseFile(blame), red.cause)
         comment = plain(red.publish())
-        assert "what was searched for is no check that regressed in this run" in comment
+        assert "the search was for a check that did not regress in this run" in comment
         assert "explains" not in comment.split("Which setting did it?")[1].split("\n")[0]
     assert read_result(red.out / "accgate.json").verdict == "regression"
     red.cause.unlink()

@@ -104,7 +104,7 @@ def test_a_score_that_claims_more_than_the_run_shows_does_not_go_to_the_hub(fold
     with pytest.raises(BadInput, match="name each with --dataset"):
         hub(run, tmp_path, benchmarks={})
     for text in ("sums", "org/sums@main", "org/../x", "a/b:c d", "org/sums:", ""):
-        with pytest.raises(BadInput, match="is no dataset of the Hub"):
+        with pytest.raises(BadInput, match="is not a Hub dataset"):
             read_benchmark(text)
     assert not list(tmp_path.iterdir())
 

@@ -155,7 +155,7 @@ def test_what_no_cluster_can_run_is_refused_with_the_fix(tmp_path: Path, capsys:
         (VLLM, "{}", ("--slurm", "--partition", "a b\n#SBATCH --uid=0"), "--partition is"),
         (VLLM, "{}", ("--slurm", "--name", "A b"), "--name is 'A b'"),
         (VLLM, "{}", ("--slurm", "--out", "a\nb"), "rename it"),
-        (VLLM, "{}", ("--k8s", *PODS, "--folder", "work"), "no absolute path"),
+        (VLLM, "{}", ("--k8s", *PODS, "--folder", "work"), "not an absolute path"),
         (VLLM, "{}", ("--slurm", "--models", "n"), "no model 'n'"),
     ):
         said = refusal(capsys, written(tmp_path, model, options), *words)

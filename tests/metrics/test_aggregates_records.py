@@ -42,7 +42,7 @@ def test_a_name_nearly_right_is_hinted_at() -> None:
 @each(
     ("name", "options", "message"),
     [
-        ("ece", {"bin": 3}, "is no option of ece; did you mean 'bins'"),
+        ("ece", {"bin": 3}, "is not an option of ece; did you mean 'bins'"),
         ("ece", {"bins": 2.5}, "is 2.5; give a whole number"),
         ("ece", {"bins": 0}, "ece: bins must be 1 or more"),
         ("ece_adaptive", {"bins": 0}, "bins must be 1 or more"),
@@ -56,7 +56,7 @@ def test_a_name_nearly_right_is_hinted_at() -> None:
         ("attack_success_rate_curated", {}, "give ids, or column and holds"),
         ("attack_success_rate_curated", {"ids": "a", "column": "group", "holds": "x"}, "give ids, or column"),
         ("attack_success_rate_curated", {"column": "group"}, "give ids, or column and holds"),
-        ("brier_score", {"bins": 3}, "is no option of brier_score; it has none"),
+        ("brier_score", {"bins": 3}, "is not an option of brier_score; it has none"),
     ],
 )
 def test_an_option_that_is_not_the_statistics_is_refused(name: str, options: dict[str, Any], message: str) -> None:

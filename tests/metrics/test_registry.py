@@ -49,8 +49,8 @@ def test_what_needs_more_than_a_text_says_so_when_called(name: str) -> None:
 @each(
     ("options", "option", "message"),
     [
-        ({"m": 3}, "m", "is no option of rouge_n; known are measure, n, stem, tokenizer"),
-        ({"measur": "f"}, "measur", "is no option of rouge_n; did you mean 'measure'?"),
+        ({"m": 3}, "m", "is not an option of rouge_n; known are measure, n, stem, tokenizer"),
+        ({"measur": "f"}, "measur", "is not an option of rouge_n; did you mean 'measure'?"),
         ({"n": 0}, None, "rouge_n: n "),
         ({"n": 2.0}, "n", "is 2.0; give a whole number"),
         ({"n": True}, "n", "is True; give a whole number"),

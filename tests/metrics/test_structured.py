@@ -123,7 +123,7 @@ def test_formats_are_checked_where_they_are_asked_for() -> None:
     [
         ("", "not a JSON object"),
         ("5", "not a JSON object"),
-        ('{"type": "nope"}', "is no JSON schema: 'nope'"),
+        ('{"type": "nope"}', "is not a JSON schema: 'nope'"),
         ('{"pattern": "("}', "not a 'regex'"),
         ('{"$schema": []}', r"its \$schema is not text"),
         ('{"$ref": "#/nowhere"}', "leads nowhere"),

@@ -36,8 +36,8 @@ def first(data: dict[str, Any]) -> dict[str, Any]:
 
 
 FAULTS: list[tuple[Change, str]] = [
-    (lambda d: d.update(questionnaire="0" * 64), "is of another questionnaire"),
-    (lambda d: d.pop("questionnaire"), "is of another questionnaire"),
+    (lambda d: d.update(questionnaire="0" * 64), "belongs to another questionnaire"),
+    (lambda d: d.pop("questionnaire"), "belongs to another questionnaire"),
     (lambda d: d.update(kind="accgate questionnaire key"), "is not of kind 'accgate ratings'"),
     (lambda d: d.pop("rater"), "names no rater"),
     (lambda d: d.update(rater=" \t"), "names no rater"),
@@ -109,7 +109,7 @@ def test_a_key_of_another_questionnaire_is_refused(made: Made) -> None:
     made.build()
     path = made.rate("anna", three)
     made.build(seed=8)
-    assert "is of another questionnaire" in refused(made, path)
+    assert "belongs to another questionnaire" in refused(made, path)
 
 
 KEY_FAULTS: list[tuple[Change, str]] = [

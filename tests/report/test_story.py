@@ -157,7 +157,7 @@ def test_the_pictures_hold_every_check_with_its_figures_on_one_scale() -> None:
         assert root.get("width") == "400"
         texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
         for row in rows_of(checks):
-            assert row.shown in texts
+            assert row.figure in texts
         assert "no change" in texts
         assert "fails here" in texts
     plot = text_plot(checks)

@@ -131,10 +131,10 @@ def test_every_task_of_the_library_is_a_definition_with_a_description_and_source
         ("extract = {regex = 'a{99999999999}'}", "4: extract.regex: is not a regular expression: the repetition"),
         (f"extract = {{regex = '{'(' * 3000}{')' * 3000}'}}", "4: extract.regex: is not a regular expression: "),
         ("extract = {regex = 'a', which = 'lats'}", "4: extract.which: is 'lats'; write one of first, last; did"),
-        ("extract = {regex = 'a', json_path = '$'}", "4: extract.json_path: stands beside regex; keep one of the two"),
-        ("extract = {form = 'number', regex = 'a'}", "4: extract.regex: stands beside form; keep one of the two"),
+        ("extract = {regex = 'a', json_path = '$'}", "4: extract.json_path: is set together with regex; keep one of the two"),
+        ("extract = {form = 'number', regex = 'a'}", "4: extract.regex: is set together with form; keep one of the two"),
         ("extract = {form = 'nubmer'}", "4: extract.form: is 'nubmer'; write one of number, boxed, python; did you"),
-        ("extract = {form = 'boxed', which = 'first'}", '4: extract.which: is "first", but of several'),
+        ("extract = {form = 'boxed', which = 'first'}", '4: extract.which: is "first", but the answer'),
         ("extract = {json_path = '$['}", "4: extract.json_path: is not a JSON path: unexpected end of query"),
         ("extract = {json_path = '$[?nosuch(@)]'}", "4: extract.json_path: is not a JSON path: function 'nosuch'"),
         ("extract = {json_path = '$[?@.a =~ /(/]'}", "4: extract.json_path: is not a JSON path: missing ), unt"),
@@ -167,7 +167,7 @@ def test_a_fault_names_line_key_and_mend(tmp_path: Path, top: str, message: str)
         ("generator = 'arithmetics'", ["6: dataset.generator: is 'arithmetics'; did you mean 'arithmetic'?"]),
         ("generator = 'x'", [f"6: dataset.generator: is 'x'; known are {', '.join(generator_names())}"]),
         ("hub = 'x'\nwhere = '{{ a }}'\n[dataset.parameters]\na = 1\nb = 2", [
-            "10: dataset.parameters.b: is not in dataset.where, which alone sees it"]),
+            "10: dataset.parameters.b: is unused: only dataset.where can use it"]),
         ("splt = 'x'\nhub = 'x'", ["6: dataset.splt: unknown key; did you mean 'split'?"]),
         ("generator = 'arithmetic'\n[dataset.options]\nhgih = 9\nlow = '1'\ncount = 0\nseed = true\noperation = '/'", [
             "8: dataset.options.hgih: unknown option of arithmetic; did you mean 'high'?",

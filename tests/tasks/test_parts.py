@@ -118,7 +118,7 @@ def test_what_cannot_be_joined_is_said(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     for old, new, fault in (
         ('metric = "parts"', 'metric = "exact_match"', "with dataset.parts write metric"),
-        ('metric = "parts"', 'metric = "parts"\nprompt = "{{ q }}"', "stands beside dataset.parts"),
+        ('metric = "parts"', 'metric = "parts"\nprompt = "{{ q }}"', "is set together with dataset.parts"),
         ("[columns]\n", "[columns]\n#", "name the column"),
         ("[dataset.parts]", '[dataset]\nhub = "x/y"\n[dataset.parts]', "has hub and parts"),
     ):

@@ -97,7 +97,7 @@ def test_each_subset_sees_its_own_solved_examples(monkeypatch: pytest.MonkeyPatc
         load_task("own", file=path)
     solved = write_lines(tmp_path / "solved.jsonl", [{"input": "s", "target": "1", "subset": "snarks"}])
     hub(monkeypatch, BBH)
-    with pytest.raises(BadInput, match="no solved example is of the subsets navigate; give each some"):
+    with pytest.raises(BadInput, match="subsets navigate have no solved example; give each at least one"):
         load_task("bbh", subset=["snarks", "navigate"], few_shot=solved)
     assert "Q: s\n" in load_task("bbh", subset=["snarks"], few_shot=solved).samples[0].prompt
     write_lines(solved, [{"input": "shared", "target": "1"}])

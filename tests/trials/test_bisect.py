@@ -179,7 +179,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
     good = repository.shas[0]
     repository.shas[0] = repository.shas[2]
     assert repository.bisect("--bad", good) == 2
-    assert "is no ancestor of" in capsys.readouterr().err
+    assert "is not an ancestor of" in capsys.readouterr().err
 
 
 def test_the_right_commit_is_named_in_at_least_95_of_100_histories() -> None:

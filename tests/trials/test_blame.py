@@ -246,7 +246,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
     reference = tmp_path / "references" / "m" / "sums.toml"
     project.config.write_text(project.config.read_text().replace('"gamma_mode" = 2', '"gamma_mode" = 1'))
     reference.write_text(reference.read_text().partition("[settings]")[0])
-    assert "has no settings, so nothing tells what changed" in refusal(project, capsys)
+    assert "has no settings, so what changed" in refusal(project, capsys)
 
 
 def refusal(project: Project, capsys: pytest.CaptureFixture[str], *args: str) -> str:

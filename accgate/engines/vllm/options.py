@@ -167,9 +167,9 @@ def _typed(kind: Any, value: Any) -> Any:
         return adapter.validate_python(value, strict=True)
     except ValidationError:
         if isinstance(value, str):  # text for an enumeration within a union
-            taken = adapter.validate_python(value)
-            if isinstance(taken, (str, enum.Enum)):
-                return taken
+            option = adapter.validate_python(value)
+            if isinstance(option, (str, enum.Enum)):
+                return option
         raise
 
 

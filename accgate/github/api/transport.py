@@ -150,6 +150,6 @@ def _trouble(error: Exception) -> Trouble:
         return Trouble(f"no connection can be opened ({cause})", sent=False)
     if isinstance(error, requests.exceptions.Timeout):
         return Trouble(f"no answer came for {READ_SECONDS:.0f} s", sent=True)
-    if isinstance(error, ValueError):  # a URL or a header that cannot be
+    if isinstance(error, ValueError):  # an impossible URL or header
         return Trouble(f"the request cannot be sent ({cause})", sent=False, lasting=True)
     return Trouble(f"the connection broke ({cause})", sent=True)

@@ -88,9 +88,7 @@ def stretch(*parts: str) -> str:
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str, **data: float | None) -> str:
     """A straight line; across from 0 to 1, down in pixels."""
-    return element(
-        "line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data
-    )  # fmt: skip
+    return element("line", x1=percent(x1), x2=percent(x2), y1=pixel(y1), y2=pixel(y2), class_=class_, **data)
 
 
 def label(

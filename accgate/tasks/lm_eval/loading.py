@@ -62,7 +62,7 @@ def _own_task(name: str, include_path: Path | None) -> dict[str, Any]:
         return _load(manager, name)
     try:
         return dict(manager.load([name])["tasks"]) if name in manager.all_tasks else {}
-    except Exception:  # a group may name lm-eval's own tasks; a fault is told when it is loaded with these
+    except Exception:  # a group may name lm-eval's own tasks; faults show once it is loaded with these
         return {}
 
 

@@ -169,11 +169,11 @@ class LmEvalTask:
 
 def _fallbacks(ensemble: Any) -> list[str]:
     """What an ensemble's filters give where they find nothing, each once."""
-    given: list[Any] = []
+    texts: list[Any] = []
     for build in ensemble.filters:
         fallback = getattr(build(), "fallback", None)
-        given += fallback if isinstance(fallback, list) else [fallback]
-    return [text for text in given if isinstance(text, str)]
+        texts += fallback if isinstance(fallback, list) else [fallback]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
