@@ -101,7 +101,7 @@ class _Packed:
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._texts, self._ends = bytearray(), array("Q", [0])
-        self._others: dict[int, tuple[Any, ...]] = {}
+        self._others: dict[int, dict[str, Any]] = {}
         self.names: dict[str, list[str | None]] = {}
         self._whole = 0, ""  # the latest prompt that is there whole, and its number
         self.ids = Ids(self._taken(samples))
@@ -117,8 +117,7 @@ class _Packed:
                 if text is not None or name in self.names:
                     column = self.names.setdefault(name, [None] * number)
                     column.append(None if text is None else one.setdefault(text, text))
-            others = tuple(getattr(sample, name) for name in OTHERS)
-            if any(others):
+            if others := {name: value for name in OTHERS if (value := getattr(sample, name))}:
                 self._others[number] = others
             yield sample.id
 
@@ -152,9 +151,7 @@ class _Packed:
         names = [None if (column := self.names.get(name)) is None else column[number] for name in NAMES]
         cluster, group, label, part = names if self.names else (None, None, None, None)
         columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
-        if (others := self._others.get(number)) is None:
-            return Sample(*columns, part=part or "")
-        return Sample(*columns, *others, part or "")
+        return Sample(*columns, **self._others.get(number, {}), part=part or "")
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:
