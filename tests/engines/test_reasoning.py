@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.engines.reasoning import Split, opened_by, split_reasoning
+from accgate.engines.reasoning import FIRST, PAIRS, Split, opened_by, split_reasoning
 from tests.cases import each
 
 # (reply, reasoning, answer) of vLLM's own tests: tests/reasoning/test_deepseekr1_reasoning_parser.py,
@@ -82,3 +82,7 @@ def test_no_reply_is_too_odd(text: str) -> None:
     split = split_reasoning(text)
     assert split == split_reasoning(text, cut=True)
     assert split == Split(text) or "think" in text.lower()
+
+
+def test_every_mark_begins_as_the_search_for_marks_expects() -> None:
+    assert {mark.lstrip("\\")[0] for pair in PAIRS for mark in pair} == set(FIRST)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from scipy.stats import binom, norm
 from statsmodels.stats.power import NormalIndPower
 
@@ -13,6 +14,7 @@ from accgate.stats.mcnemar import mcnemar_critical, mcnemar_n, mcnemar_power
 from accgate.stats.power import (
     N_LIMIT,
     detectable_effect,
+    normal_cdf,
     one_sample_n,
     paired_binary_effect,
     quantile,
@@ -192,3 +194,8 @@ def test_a_plan_past_every_dataset_is_answered_without_a_search() -> None:
 def test_a_check_has_the_share_of_alpha_that_is_left_when_no_check_is_rejected() -> None:
     assert share_of_alpha(0.05, "none", 5) == 0.05
     assert {share_of_alpha(0.05, name, 5) for name in ("holm", "bonferroni", "bh")} == {0.01}
+
+
+def test_the_normal_distribution_is_that_of_scipy_far_into_its_tail() -> None:
+    z = np.linspace(-37.0, 9.0, 461)
+    np.testing.assert_allclose([normal_cdf(float(value)) for value in z], ndtr(z), rtol=1e-12)
