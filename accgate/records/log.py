@@ -82,10 +82,19 @@ class RecordLog(Sequence[Record]):
 
     def __iter__(self) -> Iterator[Record]:
         for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
-            record = record_of_line(self._path, line, number)
+            record = self._record(line, number)
             if record.id != id_:
                 raise self._changed()
             yield record
+
+    def _record(self, line: bytes, number: int) -> Record:
+        """The record of a line that this run wrote, or has read and checked before."""
+        from orjson import loads
+
+        try:
+            return Record(**loads(line))
+        except (ValueError, TypeError):  # half surrogates are only read by the standard json
+            return record_of_line(self._path, line, number)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):
