@@ -2,7 +2,7 @@
 
 Generated samples are answered by the `recorded` engine, so that all of it is accgate's own: `accgate record` and then
 `accgate run` against that reference, each in a process of its own. Time should grow with the samples, no faster, and a
-million should need 1.5 GB at most.
+million should need 600 MB at most.
 """
 
 from __future__ import annotations

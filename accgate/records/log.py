@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, overload
 
@@ -16,6 +17,9 @@ from accgate.records.ids import Ids, Places
 
 NOWHERE = -1
 SPARSE = ("cluster", "group", "label", "confidence", "attacked", "answer", "target")  # columns of few runs' records
+
+
+_sparse = attrgetter(*SPARSE)
 
 
 class RecordLog(Sequence[Record]):
@@ -34,7 +38,7 @@ class RecordLog(Sequence[Record]):
         """Take in a record that stands in the file from this byte on; one that was there before is forgotten."""
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
-        self._filled.update(name for name in SPARSE if getattr(record, name) is not None)
+        self._filled.update(name for name, value in zip(SPARSE, _sparse(record), strict=True) if value is not None)
 
     def has(self, place: int) -> bool:
         """Whether there is a record at this place."""
@@ -82,10 +86,19 @@ class RecordLog(Sequence[Record]):
 
     def __iter__(self) -> Iterator[Record]:
         for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
-            record = record_of_line(self._path, line, number)
+            record = self._record(line, number)
             if record.id != id_:
                 raise self._changed()
             yield record
+
+    def _record(self, line: bytes, number: int) -> Record:
+        """The record of a line that this run wrote, or has read and checked before."""
+        from orjson import loads
+
+        try:
+            return Record(**loads(line))
+        except (ValueError, TypeError):  # half surrogates are only read by the standard json
+            return record_of_line(self._path, line, number)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from itertools import repeat as endless
 from pathlib import Path
 from typing import Any
 
@@ -282,10 +283,14 @@ def _csv(records: Sequence[Record], *, answers: bool) -> bytes:
     text = io.TextIOWrapper(content, "utf-8", newline="", write_through=False)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "repeat", "score", *present])
-    for record in records_at(records, _by_key(records)):
-        assert record.score is not None
-        score = f"{record.score:.0f}" if record.score.is_integer() else repr(record.score)
-        writer.writerow([record.id, record.repeat, score, *(cell(value_of(record, name)) for name in present)])
+    order = _by_key(records)
+    figures = Figures.of(records).take(order)
+    rows = zip(figures.ids, map(int, figures.columns["repeat"]), map(float, figures.columns["score"]), strict=True)
+    more: Iterable[Record | None] = records_at(records, order) if present else endless(None)
+    for (id_, repeat, score), record in zip(rows, more, strict=False):
+        text_of_score = f"{score:.0f}" if score.is_integer() else repr(score)
+        others = () if record is None else (cell(value_of(record, name)) for name in present)
+        writer.writerow([id_, repeat, text_of_score, *others])
     text.flush()
     return content.getvalue()
 

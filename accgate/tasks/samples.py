@@ -6,6 +6,7 @@ import marshal
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -17,6 +18,10 @@ from accgate.tasks.sample import Sample
 Name = Literal["cluster", "group", "label", "part"]
 NAMES: tuple[Name, ...] = ("cluster", "group", "label", "part")
 OTHERS = ("options", "images", "attacked", "rubric", "program", "cases", "messages", "tools")
+
+
+NO_OTHERS = ((), (), (), None, (), (), (), ())
+_names, _others = attrgetter(*NAMES), attrgetter(*OTHERS)
 
 
 class Samples(Sequence[Sample]):
@@ -101,7 +106,7 @@ class _Packed:
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._texts, self._ends = bytearray(), array("Q", [0])
-        self._others: dict[int, dict[str, Any]] = {}
+        self._others: dict[int, tuple[Any, ...]] = {}
         self.names: dict[str, list[str | None]] = {}
         self._whole = 0, ""  # the latest prompt that is there whole, and its number
         self.ids = Ids(self._taken(samples))
@@ -112,12 +117,13 @@ class _Packed:
         for number, sample in enumerate(samples):
             self._texts += marshal.dumps((*self._prompt(number, sample.prompt), *_parts(sample), sample.target))
             self._ends.append(len(self._texts))
-            for name in NAMES:
-                text = getattr(sample, name) if name != "part" else sample.part or None
+            for name, own in zip(NAMES, _names(sample), strict=True):
+                text = own if name != "part" else own or None
                 if text is not None or name in self.names:
                     column = self.names.setdefault(name, [None] * number)
                     column.append(None if text is None else one.setdefault(text, text))
-            if others := {name: value for name in OTHERS if (value := getattr(sample, name))}:
+            others = _others(sample)
+            if any(others):
                 self._others[number] = others
             yield sample.id
 
@@ -150,8 +156,10 @@ class _Packed:
             user = prompt[start : start + user]
         names = [None if (column := self.names.get(name)) is None else column[number] for name in NAMES]
         cluster, group, label, part = names if self.names else (None, None, None, None)
+        others = self._others.get(number, NO_OTHERS)
         columns = (self.ids[number], prompt, user, system, target, cluster, group, label)
-        return Sample(*columns, **self._others.get(number, {}), part=part or "")
+        arguments: tuple[Any, ...] = (*columns, *others, part or "")
+        return Sample(*arguments)
 
 
 def _parts(sample: Sample) -> tuple[str | int, str | int]:

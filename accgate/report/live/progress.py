@@ -99,13 +99,13 @@ def _difference(check: Check, records: Mapping[tuple[str, int], Record]) -> tupl
         else reference.mean
     )
     first, differences = 0, []
-    for sample in check.task.samples:
-        answers = [records.get((sample.id, repeat)) for repeat in range(check.repeats)]
+    for id_ in check.task.samples.ids:
+        answers = [records.get((id_, repeat)) for repeat in range(check.repeats)]
         if any(answer is None for answer in answers):
             break
         first += 1
         scores = [answer.score for answer in answers if answer is not None and answer.score is not None]
-        mean = before.get(sample.id) if isinstance(before, Mapping) else before
+        mean = before.get(id_) if isinstance(before, Mapping) else before
         if scores and mean is not None:
             differences.append(sum(scores) / len(scores) - mean)
     return first, sum(differences) / len(differences) if differences else None
