@@ -239,7 +239,8 @@ class Places:
         while not is_over() and self._next is not None:
             if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)
-                self._began[place] = self._saturation.begin()
+                if self._prefix is not None:
+                    self._began[place] = self._saturation.begin()
                 return place
             self._freed.clear()
             await self._freed.wait()
@@ -247,8 +248,9 @@ class Places:
 
     def free(self, place: int, record: Record) -> None:
         """Let those that wait look again: the record of a place has finished."""
-        tokens = None if record.cached else record.completion_tokens or 1
-        self._saturation.end(self._began.pop(place), tokens)
+        if place in self._began:
+            tokens = None if record.cached else record.completion_tokens or 1
+            self._saturation.end(self._began.pop(place), tokens)
         self._freed.set()
 
     def _may_begin(self, place: int) -> bool:
