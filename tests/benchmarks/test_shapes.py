@@ -39,7 +39,8 @@ def test_the_runs_that_stop_early_are_those_of_the_test(name: str) -> None:
         samples = np.zeros((units, per_unit))
         samples[:, 0] = row
         codes = np.repeat(np.arange(units), per_unit) if per_unit > 1 else None
-        results.append(graded_test(units_of(samples.ravel(), codes, binary=False), theta=theta, alpha=0.05, beta=0.2))
+        sums = units_of(samples.ravel(), codes, binary=False)
+        results.append(graded_test(sums, theta=theta, alpha=0.05, beta=0.2, figures=False))
     failed, used = stopped(totals, per_unit, theta)
     assert failed == pytest.approx(np.mean([result.stop == "regression" for result in results]))
     assert used == pytest.approx(np.mean([result.n for result in results]) / (units * per_unit), abs=0.02)

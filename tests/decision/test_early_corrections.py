@@ -85,7 +85,7 @@ def test_different_alphas_keep_their_shares_beside_a_sequential_check() -> None:
 
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])
 def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:
-    rng, runs, alpha = np.random.default_rng(24), 80, 0.2
+    rng, runs, alpha = np.random.default_rng(24), 60, 0.2  # without a correction it is 0.59; 0.36 and more fail
     failures = 0
     for _ in range(runs):
         seeds = rng.integers(0, 10**9, 3)

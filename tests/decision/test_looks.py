@@ -28,8 +28,7 @@ WAYS: dict[str, tuple[TestName, dict[str, float | bool]]] = {  # name: the test,
 }
 CASES = [
     *(("one", way) for way in WAYS),
-    *((kind, way) for kind in ("runs", "repeats") for way in ("walk", "looks", "bets")),
-    *((kind, way) for kind in ("graded", "clusters", "graded clusters") for way in ("walk", "bets")),
+    *((kind, way) for kind in ("runs", "repeats", "graded", "clusters", "graded clusters") for way in ("walk", "bets")),
 ]
 
 

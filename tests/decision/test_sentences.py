@@ -1,4 +1,4 @@
-"""What the sentences of a verdict claim, simulated and counted; standard error of a share of 0.2 of 160 runs: 0.03."""
+"""What the sentences of a verdict claim, simulated and counted; standard error of a share of 0.2 of 100 runs: 0.04."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from accgate.decision.comparison import compare
 from accgate.verdict import Verdict, explanation, sentence
 from tests.cases import each
 
-RUNS = 160
+RUNS = 100
 TOO_FEW = "too few samples changed for any split of them into losses and gains to fail the gate"
 NO_MEAN = "at this stop no mean would have failed the gate"
 Sides = tuple[np.ndarray, np.ndarray]
@@ -86,7 +86,7 @@ def says_ruled_out(verdict: Verdict) -> bool:
 
 def test_most_early_passes_do_not_rule_the_drop_out_and_some_do() -> None:
     random = np.random.default_rng(1)
-    verdicts = [compare(*binary(random, 500, 0.1, 0.0), theta=5.0, early_stopping=True) for _ in range(200)]
+    verdicts = [compare(*binary(random, 500, 0.1, 0.0), theta=5.0, early_stopping=True) for _ in range(100)]
     said = [says_ruled_out(verdict) for verdict in verdicts if verdict.stop == "futility"]
     assert 0 < sum(said) < len(said) / 2
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from accgate.config.config import Config, config_of
@@ -94,6 +94,7 @@ def test_every_rule_of_the_file_is_tried_here() -> None:
 
 
 @given(gate=some(GATE), task=some(TASK))
+@settings(max_examples=40)
 def test_nothing_changes_between_a_config_and_itself(folder: Path, gate: dict[str, Any], task: dict[str, Any]) -> None:
     assert changed_rules(config(folder, gate, task), config(folder, gate, task)) == ()
 
@@ -136,6 +137,7 @@ def test_no_rule_is_tightened_there_and_back(
 
 
 @given(before=st.tuples(some(GATE), some(TASK)), after=st.tuples(some(GATE), some(TASK)))
+@settings(max_examples=25)
 def test_only_the_text_of_a_tree_counts_and_not_its_place(
     folder: Path, before: tuple[dict[str, Any], dict[str, Any]], after: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
@@ -158,6 +160,7 @@ VALUES = st.recursive(
 
 
 @given(base=VALUES, head=VALUES)
+@settings(max_examples=50)
 def test_values_are_short_text_on_one_line_and_differ_where_the_values_do(base: Any, head: Any) -> None:
     left, right = texts(base, head)
     assert (left is None, right is None) == (base is None, head is None)

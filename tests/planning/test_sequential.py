@@ -25,12 +25,14 @@ TESTS: tuple[TestName, ...] = ("gsprt", "group-sequential", "e-process")
 by_test = pytest.mark.parametrize("test", TESTS)
 Judge = Callable[[Units, float, float, float, float], SequentialResult]
 JUDGES: dict[str, Judge] = {
-    "gsprt": lambda units, theta, q, alpha, beta: gsprt_test(units, theta=theta, alpha=alpha, beta=beta, discordance=q),
+    "gsprt": lambda units, theta, q, alpha, beta: gsprt_test(
+        units, theta=theta, alpha=alpha, beta=beta, discordance=q, figures=False
+    ),
     "group-sequential": lambda units, theta, _, alpha, beta: group_sequential_test(
-        units, theta=theta, alpha=alpha, beta=beta
+        units, theta=theta, alpha=alpha, beta=beta, figures=False
     ),
     "e-process": lambda units, theta, _, alpha, beta: e_process_test(
-        units, bound=100.0, theta=theta, alpha=alpha, beta=beta
+        units, bound=100.0, theta=theta, alpha=alpha, beta=beta, figures=False
     ),
 }
 DESIGNS = {  # theta, discordance, alpha, beta
@@ -181,7 +183,7 @@ def test_expected_samples_of_other_scores_are_near_those_of_simulated_runs(test:
     expected = planned.expected_n_dropped if drop else planned.expected_n_healthy
     rng = np.random.default_rng(int(drop))
     runs = [rng.normal(-drop, 20.0, planned.n) for _ in range(60)]
-    used = [group_sequential_test(units_of(v), theta=4.0, alpha=0.05, beta=0.2).n for v in runs]  # decides both
+    used = [JUDGES["group-sequential"](units_of(values), 4.0, 0.0, 0.05, 0.2).n for values in runs]  # decides both
     assert expected == pytest.approx(np.mean(used), rel=0.12)
 
 

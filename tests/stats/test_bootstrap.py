@@ -128,7 +128,7 @@ def test_a_broken_twentieth_among_small_noise_is_seen() -> None:
     share=st.floats(0.0, 0.02),
     largest=st.floats(0.0, 1.0),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_from_a_clear_regression_up_to_two_percent_small_gains_never_pass(
     n: int, losing: float, spread: float, seed: int, share: float, largest: float
 ) -> None:
@@ -185,14 +185,14 @@ def test_the_limit_is_the_shift_at_which_the_score_comes_to_the_level(level: flo
 @pytest.mark.parametrize("kind", ["normal", "exponential", "sparse"])
 def test_at_the_printed_theta_the_power_is_at_least_that_planned(kind: str) -> None:
     rng = np.random.default_rng(5)
-    n, runs = 300, 2000
+    n, runs = 300, 1000  # a power under 0.74 fails
     draw = {
-        "normal": lambda: rng.normal(0.0, 6.0, (runs, n)),
-        "exponential": lambda: rng.exponential(6.0, (runs, n)) - 6.0,
-        "sparse": lambda: np.where(rng.random((runs, n)) < 0.1, rng.normal(0.0, 30.0, (runs, n)), 0.0),
+        "normal": lambda runs: rng.normal(0.0, 6.0, (runs, n)),
+        "exponential": lambda runs: rng.exponential(6.0, (runs, n)) - 6.0,
+        "sparse": lambda runs: np.where(rng.random((runs, n)) < 0.1, rng.normal(0.0, 30.0, (runs, n)), 0.0),
     }[kind]
-    theta = np.mean([weighted_bootstrap(d, n, **RATES).theta for d in draw()[:100]])
-    power = np.mean(drop_score(draw() - theta, np.ones(n)) >= 1.6449)
+    theta = np.mean([weighted_bootstrap(d, n, **RATES).theta for d in draw(60)])
+    power = np.mean(drop_score(draw(runs) - theta, np.ones(n)) >= 1.6449)
     assert power >= 0.8 - 3.0 * math.sqrt(0.16 / runs)
     assert power <= 0.9
 
@@ -212,7 +212,7 @@ def test_at_the_printed_theta_the_power_is_at_least_that_planned(kind: str) -> N
 )
 def test_healthy_changes_of_any_shape_fail_about_alpha(kind: str, n: int, most: float) -> None:
     rng = np.random.default_rng(6)
-    runs = 3000 if n < 1000 else 1000
+    runs = 1500 if n < 1000 else 600  # a rate of 0.10 fails
     u = rng.random((runs, n))
     d = {
         "gain 19": lambda: np.where(u < 0.285, -1.0, np.where(u > 0.985, 19.0, 0.0)),

@@ -186,7 +186,7 @@ def test_the_lower_limit_of_other_scores_is_near_that_of_a_normal_mean_where_not
 def test_limits_of_other_scores_hold_a_large_true_drop() -> None:
     rng, missed = np.random.default_rng(4), 0
     for _ in range(60):
-        values = np.where(rng.random(600) < 0.3, rng.normal(-10.0, 20.0, 600), 0.0)
+        values = np.where(rng.random(450) < 0.3, rng.normal(-10.0, 20.0, 450), 0.0)
         found = TESTS["group-sequential"](units_of(values))
         assert found.interval is not None
         missed += found.interval.one_sided < -3.0

@@ -185,8 +185,8 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
 def test_the_right_commit_is_named_in_at_least_95_of_100_histories() -> None:
     """`python -m benchmarks.culprit` has more; 64 commits, 5 or 2 points lost, 5% to 20% changed."""
     for case, most, runs in (
-        (Case(64, 0.05, 5.0, known=12), 40, 200),
-        (Case(64, 0.10, 5.0, known=20), 60, 200),
+        (Case(64, 0.05, 5.0, known=12), 40, 100),
+        (Case(64, 0.10, 5.0, known=20), 60, 100),
         (Case(64, 0.20, 2.0, known=30), 180, 40),  # four of five lost answers come and go
     ):
         dice = random.Random(11)
