@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ class Project:
         key = tuple(contents(self.folder).items())
         if key not in REFERENCES:
             assert self.record() == 0
+            shutil.rmtree(self.folder / "record-out-0")
             REFERENCES[key] = {self.store.relative_to(self.folder) / p: c for p, c in contents(self.store).items()}
         for path, content in REFERENCES[key].items():
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -17,25 +18,35 @@ from tests.runner import TOKEN, FakeDocker, Runner, after, commit, git, posix_to
 pytestmark = posix_tools
 
 
-def pull_request(folder: Path) -> Runner:
-    """A runner whose workspace is a pull request with an accuracy.toml."""
+@pytest.fixture(scope="module")
+def pull_request(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The workspace of a pull request with an accuracy.toml, which nobody changes, and its base."""
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "accuracy.toml").write_text("base\n")
+    base = commit(folder, "base")
+    (folder / "accuracy.toml").write_text("head\n")
+    commit(folder, "head")
+    return folder, base
+
+
+def runner_of(folder: Path, pull_request: tuple[Path, str]) -> Runner:
+    """A runner with a copy of that workspace."""
+    workspace, base = pull_request
     made = Runner(folder)
-    (made.workspace / "accuracy.toml").write_text("base\n")
-    made.variables["ACCGATE_BASE_SHA"] = commit(made.workspace, "base")
-    (made.workspace / "accuracy.toml").write_text("head\n")
-    commit(made.workspace, "head")
+    shutil.copytree(workspace, made.workspace, dirs_exist_ok=True)
+    made.variables["ACCGATE_BASE_SHA"] = base
     return made
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return pull_request(tmp_path)
+def runner(tmp_path: Path, pull_request: tuple[Path, str]) -> Runner:
+    return runner_of(tmp_path, pull_request)
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Runner, FakeDocker]:
+def prepared(tmp_path_factory: pytest.TempPathFactory, pull_request: tuple[Path, str]) -> tuple[Runner, FakeDocker]:
     """A runner whose trees are laid out, for tests of what is evaluated how."""
-    runner = pull_request(tmp_path_factory.mktemp("prepared"))
+    runner = runner_of(tmp_path_factory.mktemp("prepared"), pull_request)
     docker = FakeDocker(runner)
     assert runner.prepare().code == 0
     return runner, docker

@@ -58,8 +58,6 @@ class Chain:
         """Main as it is before the first pull request, with a reference of so many wrong answers."""
         change(self.project)
         self.project.recorded(*(right_but(wrong, 60) for _ in self.project.tasks))
-        for rest in self.repository.glob("record-out-*"):
-            shutil.rmtree(rest)
         commit(self.repository)
 
     def checkout(self, name: str) -> Project:
