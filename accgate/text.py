@@ -124,6 +124,15 @@ def number(value: float | None, digits: int = 2) -> str:
     return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
 
 
+def drop_word(higher_is_better: bool) -> str:
+    """A change for the worse in a word.
+
+    >>> drop_word(True), drop_word(False)
+    ('drop', 'rise')
+    """
+    return "drop" if higher_is_better else "rise"
+
+
 def signed_number(value: float | None) -> str:
     """A difference with its sign.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.decision.fixed import fixed_test
-from accgate.decision.reach import NO_BOUNDS, Reach, change_of, no_outcome_fails, reach_of, too_few, worst_outcomes
+from accgate.decision.reach import NO_BOUNDS, Reach, no_outcome_fails, reach_of, too_few, worst_outcomes
 from accgate.decision.sequential import difference_of, order_by_cluster, sequential_check
 from accgate.design import Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import VerdictName
@@ -26,6 +26,7 @@ from accgate.stats import (
     two_sample_z,
     welch_t,
 )
+from accgate.text import drop_word
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 
@@ -280,7 +281,7 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
     The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
     says anything.
     """
-    target, drop = design.theta, change_of(design)
+    target, drop = design.theta, drop_word(design.higher_is_better)
     if result.threshold is not None and result.difference < result.threshold:
         return "regression", ()
     if reach.unable is not None:
@@ -314,7 +315,7 @@ def _is_in_room(result: TestResult, reach: Reach) -> bool:
 def _no_room(result: TestResult, design: Design, n: int, reach: Reach) -> str:
     """Why the reference cannot show the drop that is to be seen, and what to do."""
     assert reach.room is not None
-    drop, samples = change_of(design), "1 sample" if n == 1 else f"{n:,} samples"
+    drop, samples = drop_word(design.higher_is_better), "1 sample" if n == 1 else f"{n:,} samples"
     if design.theta is None and not reach.can_be(result.theta):
         return f"no {drop} can be seen on {samples} with probability {1 - design.beta:g}: evaluate more samples"
     size = reach.allowed + ((result.theta if design.theta is None else design.theta) or 0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, choose_test, oriented
 from accgate.records import Floats, Scores, is_binary, pair_scores
-from accgate.text import p_relation
+from accgate.text import drop_word, p_relation
 
 UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t test has a variance
 
@@ -134,14 +134,10 @@ def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> str |
 
 def no_outcome_fails(design: Design, n: int, clusters: int | None, p_value: float, alpha: float) -> str:
     """That nothing could have failed the check, where the worst outcome has this p-value."""
+    drop = drop_word(design.higher_is_better)
     count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
     return (
-        f"no {change_of(design)} can be seen: no outcome of {count:,} {unit}{'' if count == 1 else 's'} could fail "
+        f"no {drop} can be seen: no outcome of {count:,} {unit}{'' if count == 1 else 's'} could fail "
         f"this check, since even the worst has p {p_relation(p_value)} and alpha is {alpha:.4g}; evaluate more samples "
         "of a task that the model can do"
     )
-
-
-def change_of(design: Design) -> str:
-    """A change for the worse in a word."""
-    return "drop" if design.higher_is_better else "rise"

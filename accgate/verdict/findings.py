@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accgate.text import figure, visible
+from accgate.text import drop_word, figure, visible
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
 
@@ -109,18 +109,14 @@ def pass_words(verdict: Figures) -> str:
     """Why a drop, if there is any, is no regression: a few words after the means."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
     if verdict.certify and verdict.theta_target is not None:
-        return f"a {_drop(verdict)} of {allowed + verdict.theta_target:.4g} ruled out"
+        return f"a {drop_word(verdict.higher_is_better)} of {allowed + verdict.theta_target:.4g} ruled out"
     if loss is None or loss <= 0.0:
-        return f"no {_drop(verdict)}"
+        return f"no {drop_word(verdict.higher_is_better)}"
     if not allowed:
         return "within chance"
     if loss <= allowed:
         return f"within the allowed {allowed:.4g}"
     return f"{allowed:.4g} is allowed, the rest is within chance"
-
-
-def _drop(verdict: Figures) -> str:
-    return "drop" if verdict.higher_is_better else "rise"
 
 
 def chance_sentence(verdict: Figures, together: str = "") -> str | None:
@@ -191,7 +187,7 @@ def sight_sentence(verdict: Figures) -> str | None:
     if verdict.theta is None:
         return None
     size = theta_text(verdict)
-    unit, drop, beta = "" if verdict.statistic else " points", _drop(verdict), 100 * verdict.beta
+    unit, drop, beta = "" if verdict.statistic else " points", drop_word(verdict.higher_is_better), 100 * verdict.beta
     if verdict.is_early and verdict.stop == "futility":
         early = "" if verdict.theta_target is not None else " early"
         return f"Of runs with a real {drop} of {size}{unit}, at most {beta:g}% pass{early}"
@@ -204,10 +200,10 @@ def lack_sentence(verdict: Figures) -> str:
         return reason
     theta, target, allowed = verdict.theta, verdict.theta_target, verdict.allowed_drop
     if theta is None or target is None:
-        return "Too few samples to see a drop" if verdict.higher_is_better else "Too few samples to see a rise"
+        return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
     digits = digits_of(verdict)
     return (
-        f"You asked to see a {_drop(verdict)} of {figure(target + allowed, digits)}"
+        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(target + allowed, digits)}"
         f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
 

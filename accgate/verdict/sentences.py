@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed_number
+from accgate.text import drop_word, number, p_relation, signed_number
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
 
@@ -107,7 +107,7 @@ def has_no_room(verdict: Figures) -> bool:
 
 def shortfall(verdict: Figures) -> str:
     """What an inconclusive run lacks; without a full stop."""
-    change = "drop" if verdict.higher_is_better else "rise"
+    change = drop_word(verdict.higher_is_better)
     if verdict.theta is None:
         return f"too little to tell a {change} from chance"
     if has_no_room(verdict):
@@ -123,7 +123,7 @@ def what_of(verdict: Figures) -> str:
 
 def _change(verdict: Figures) -> str:
     size = None if verdict.theta is None else verdict.theta + verdict.allowed_drop
-    return f"a {'drop' if verdict.higher_is_better else 'rise'} of {number(size)}"
+    return f"a {drop_word(verdict.higher_is_better)} of {number(size)}"
 
 
 def _samples(verdict: Figures) -> str:

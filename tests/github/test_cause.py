@@ -80,7 +80,7 @@ def test_the_comment_says_under_the_verdict_what_explains_the_loss_and_who_says_
     assert "| f16 | q8_0 | 0 of 20 |" in row
     assert row.endswith("| does not |")
     write_cause(CauseFile(failure="no setting differs"), red.cause)
-    assert "**Which setting did it?** That is not known: no setting differs." in plain(red.publish())
+    assert "**Which setting did it?** That is unknown: no setting differs." in plain(red.publish())
     red.cause.unlink()
     assert "Which setting did it" not in red.publish()
 
@@ -158,18 +158,18 @@ def test_a_file_that_does_not_follow_from_its_own_counts_is_not_believed(red: Re
         red.cause.write_text(json.dumps(data, default=str) if name != "questions without end" else json.dumps(
             changed(questions="Q")).replace('"Q"', "9" * 4000))  # fmt: skip
         comment = plain(red.publish())
-        assert "That is not known: cause.json: " in comment, name
+        assert "That is unknown: cause.json: " in comment, name
         assert "explains" not in comment.split("Which setting did it?")[1].split("\n")[0], name
     for text in ("", "[" * 100_000, "\x00", '{"blame": ' + " " * 1_000_000 + "null}"):
         red.cause.write_text(text)
-        assert "That is not known: cause.json: " in plain(red.publish()), text[:9]
+        assert "That is unknown: cause.json: " in plain(red.publish()), text[:9]
     red.cause.unlink()
     secret = tmp_path / "secret"
     secret.write_text("canary")
     for make in (red.cause.mkdir, lambda: red.cause.symlink_to(secret), lambda: os.mkfifo(red.cause)):
         make()
         comment = plain(red.publish())
-        assert "That is not known: cause.json: " in comment
+        assert "That is unknown: cause.json: " in comment
         assert "canary" not in comment
         red.cause.rmdir() if red.cause.is_dir() else red.cause.unlink()
 

@@ -65,7 +65,7 @@ def test_the_figures_of_a_check_are_those_of_its_result_with_the_standard_error_
 
 
 def test_records_of_another_run_or_none_at_all_are_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="of another run"):
+    with pytest.raises(BadInput, match="another run"):
         read_run(changed(folder, tmp_path / "other", candidate={"mean": 99.0, "n": N, "errors": 0}))
     bare = tmp_path / "bare"
     bare.mkdir()

@@ -23,7 +23,7 @@ from accgate.report.charts.svg import (
     stretch,
 )
 from accgate.stats import quantile, quantile_sum
-from accgate.text import figure
+from accgate.text import drop_word, figure
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -128,7 +128,9 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
     )
     drawn = verdict.n_max if has_stopped_early(verdict) else verdict.n
     about = f"Expected {verdict.statistic or 'means'} of {drawn:,} samples{'' if verdict.statistic else ', points'}"
-    return Chart("distribution", TITLE.replace("drop", _kind(verdict)), about, svg, _caption(figures))
+    return Chart(
+        "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, svg, _caption(figures)
+    )
 
 
 def _figures(verdict: Verdict) -> _Figures | None:
@@ -193,10 +195,6 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     return parts
 
 
-def _kind(verdict: Verdict) -> str:
-    return "drop" if verdict.higher_is_better else "rise"
-
-
 def _alpha(verdict: Verdict) -> float:
     return verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
 
@@ -224,7 +222,7 @@ def _area(x: Axis, center: float, error: float, low: float, high: float, class_:
 
 
 def _description(figures: _Figures) -> str:
-    verdict, kind = figures.verdict, _kind(figures.verdict)
+    verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
     after = "" if figures.dropped is None else f", and after a {kind} around {figure(figures.dropped)}"
     worse = "below" if verdict.higher_is_better else "above"
     fails = "" if figures.limit is None else f"; the check fails {worse} {figure(figures.limit)}"
@@ -234,7 +232,7 @@ def _description(figures: _Figures) -> str:
 
 def _caption(figures: _Figures) -> str:
     """What the lines are, and what the picture simplifies."""
-    verdict, kind = figures.verdict, _kind(figures.verdict)
+    verdict, kind = figures.verdict, drop_word(figures.verdict.higher_is_better)
     parts = ["Solid: no change."]
     target = verdict.theta_target
     if figures.dropped is not None and verdict.theta is not None:

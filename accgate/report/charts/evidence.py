@@ -12,7 +12,8 @@ from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, lin
 if TYPE_CHECKING:
     from accgate.decision import Bets, SequentialPath
     from accgate.report.charts.axes import Axis
-    from accgate.verdict import Verdict
+    from accgate.text import drop_word
+from accgate.verdict import Verdict
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
 TITLE = "Evidence, sample by sample"
@@ -117,7 +118,7 @@ def _bets_chart(verdict: Verdict, n: tuple[int, ...], bets: Bets, key: str) -> C
     lines = {
         name: _places(x, y, [(0, 0.0), *zip(n, shares, strict=True)]) for name, shares in (("f", drop), ("g", sound))
     }
-    kind = "drop" if verdict.higher_is_better else "rise"
+    kind = drop_word(verdict.higher_is_better)
     ends = sorted(((points[-1], name) for name, points in lines.items()), key=lambda end: end[0][1])
     heights = ends[0][0][1] - 10, max(ends[1][0][1] + 18, ends[0][0][1] + 14)
     words = {"f": (f"a {kind}", "b halo"), "g": ("no change", "gd halo")}
