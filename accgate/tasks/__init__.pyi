@@ -18,17 +18,7 @@ from .prompts import CannotRender
 from .rows import Source, read_rows
 from .sample import Sample, picture_file, sample_id
 from .samples import Samples
-from .schema import (
-    ENDINGS,
-    MAX_UNREAD,
-    Beta,
-    ChosenBy,
-    DefinitionFile,
-    JudgeTable,
-    Level,
-    ReasoningUse,
-    Share,
-)
+from .schema import ENDINGS, MAX_UNREAD, Beta, ChosenBy, DefinitionFile, JudgeTable, Level, ReasoningUse, Share
 from .task import WORDING, Task, build_task, load_task, stored_task
 from .tools import parse_reply, reply_json
 
