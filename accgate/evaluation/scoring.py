@@ -14,7 +14,6 @@ from accgate.planning import Check
 from accgate.tasks import CannotRender, HarnessTask, JudgeTable, Sample, Task, by_regex
 
 if TYPE_CHECKING:
-    from accgate.evaluation.assignment import Sampling
     from accgate.sandbox import Sandbox
 
 

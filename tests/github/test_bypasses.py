@@ -87,8 +87,8 @@ def test_a_dataset_of_the_hub_is_not_taken_from_a_folder_of_the_head(
         (project.folder / "sums.toml").write_text(text)
     (gate.head.folder / "org/sums").mkdir(parents=True)
     gate.monkeypatch.chdir(gate.head.folder)  # where the gate runs
+    gate.monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)  # first: it takes the other's value once
     gate.monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # or it tries again for 20 seconds
-    gate.monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
     assert gate.run() == 3
     assert "cannot be loaded" in capsys.readouterr().err
     assert not is_green(gate)

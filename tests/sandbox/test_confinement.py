@@ -94,7 +94,7 @@ def test_where_a_wall_is_missing_no_program_runs(change: str, hole: str, monkeyp
 
 def test_the_worker_side_loads_nothing_of_accgates() -> None:
     report = "print([name for name in sys.modules if name.startswith('accgate')], 'numpy' in sys.modules)"
-    start = process.command(Confinement("landlock"), "/nowhere")
+    start = process.command(Confinement("landlock"), "/nowhere", ())
     assert start[-1].endswith("; serve()")
     start[-1] = start[-1].removesuffix("serve()") + report
     done = subprocess.run(start, capture_output=True, text=True, cwd="/", check=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from accgate.design import oriented
 from accgate.report.charts.axes import axis_of, figures_below, figures_beside, short
 from accgate.report.charts.svg import HEIGHT, Chart, beside, drawing, label, line, mark, path, stretch
+from accgate.text import drop_word
+from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
     from accgate.decision import Bets, SequentialPath
     from accgate.report.charts.axes import Axis
-    from accgate.text import drop_word
-from accgate.verdict import Verdict
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed
 TITLE = "Evidence, sample by sample"
