@@ -1,30 +1,24 @@
 """The comment on a pull request: what it says in each case, what it leaves out, and that nothing in it is active."""
 
-import itertools
-import random
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from accgate.guard.state import Guard, RuleChange
-from accgate.report import comment, sandbox
-from accgate.report.comment import SMALLEST, About, Failure, render_comment
+from accgate.report.comment import About, Failure, render_comment
 from accgate.report.flips import Flip, flips_of_result
 from accgate.report.result_file import read_result
 from accgate.report.story import headline_of
-from accgate.report.views import FIGURE_HEADINGS, HEADINGS
+from accgate.report.views import HEADINGS
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, Drift, ReferenceSummary
-from tests.cases import each
 from tests.gates import RIGHT, Project, right_but
 from tests.report.hostile import assert_inert, assert_no_command, hostile
 from tests.report.kinds import ABOUT, LOOSER, URL, kinds
 from tests.report.rendered import Page, page_of
-from tests.report.runs import groups_of, render_templates_here, result_of, verdict_of
+from tests.report.runs import groups_of, result_of, verdict_of
 
 ADDED = RuleChange("tasks.passkey", None, "passkey", "new", "a task that the base does not have")
 LOOSENED = Guard("loosened", (*LOOSER[2:], ADDED, *LOOSER[:2]), None, "2 changes loosen the gate.")
@@ -361,205 +355,3 @@ def test_a_log_cannot_end_its_block() -> None:
     found = page_of(markdown)
     assert len(found.blocks) == 1
     assert found.blocks[0].replace("\u200b", "").strip() == log
-
-
-# Length
-
-
-def of_many(count: int, *, failing: int = 0, name: str = "x" * 200) -> tuple[Result, dict[Any, list[Flip]]]:
-    checks = tuple(
-        verdict_of(
-            "regression" if i < failing else "pass", model=f"{name}{i}", task=name, reasons=("r" * 5000,),
-            flips=tuple(map(str, range(99))),
-        )
-        for i in range(count)
-    )  # fmt: skip
-    shuffled = random.Random(1).sample(checks, count)
-    long = "word " * 20_000
-    flips = {(v.model, v.task): [Flip(f"id{i}", long, long, long, long) for i in range(10)] for v in checks[:failing]}
-    return result_of(*shuffled), flips
-
-
-CHANGES = tuple(
-    RuleChange(f"tasks.{'t' * 300}.{i}", "b" * 9999, "h" * 9999, "loosening" if i % 2 else "tightening", "w" * 9999)
-    for i in range(300)
-)
-
-
-@each(
-    ("count", "failing", "name", "limit"),
-    [(1, 1, "x", 65_000), (40, 0, "x", SMALLEST), (40, 40, "x", 20_000), (120, 0, "x" * 200, SMALLEST),
-     (90, 90, "é<" * 150, 65_000), (60, 7, "@" * 300, SMALLEST)],
-)  # fmt: skip
-def test_a_comment_of_any_run_is_whole_and_within_the_limit(count: int, failing: int, name: str, limit: int) -> None:
-    result, flips = of_many(count, failing=failing, name=name)
-    for guard in (Guard("loosened", CHANGES, None, "r" * 9999), Guard("unchanged")):
-        markdown = render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)
-        assert len(markdown.encode()) <= limit
-        found = page_of(markdown)
-        assert_inert(found, links=(URL,))
-        waits = guard.changes and not failing
-        assert found.headings[0].startswith("✕ Regression" if failing else "▽ Waiting" if waits else "✓ Passed")
-        assert {len(row) for table in found.tables for row in table} <= {2, 3, 4, 6, 8}
-        assert ("somebody with write permission" in found.text) == bool(guard.changes)
-        assert markdown.endswith("</sub>\n")
-
-
-def parts(markdown: str) -> tuple[int, ...]:
-    """How much of each kind a comment shows: rows of figures, changed rules, rows of checks."""
-    tables = page_of(markdown).tables
-
-    def rows(head: list[str]) -> int:
-        return sum(len(table) - 1 for table in tables if table[0] == head)
-
-    left_out = "others pass |" in markdown or "checks pass |" in markdown
-    return rows(list(FIGURE_HEADINGS)), rows(["Rule", "Effect", "Base", "Here"]), rows(list(HEADINGS)) - left_out
-
-
-def test_what_matters_least_goes_first() -> None:
-    result, flips = of_many(60, failing=20, name="n" * 60)
-    guard = Guard("loosened", CHANGES[:60], None, "reason")
-    limits = (600_000, 200_000, 100_000, *range(90_000, SMALLEST - 1, -9_000), SMALLEST)
-    seen = [parts(render_comment(result, ABOUT, guard=guard, flips=flips, limit=limit)) for limit in limits]
-    assert seen[0] == (60, 60, 60)
-    assert all(a >= b for first, second in itertools.pairwise(seen) for a, b in zip(first, second, strict=True))
-    for figures, rules, rows in seen:
-        assert figures == 0 or (rules == 60 and rows == 60)
-        assert rows >= 20 or rules <= 10
-    assert {figures for figures, _, _ in seen} >= {60, 0}
-
-
-def test_left_out_parts_are_counted_and_the_full_report_is_linked() -> None:
-    result, flips = of_many(700, failing=3)
-    found = page(result, flips=flips)
-    assert "Parts were left out" in found.text
-    assert found.links == [URL]
-    rows = [row[0].split()[0] for row in found.tables[0][1:]]
-    assert rows[:3] == ["✕"] * 3
-    assert found.tables[0][-1][0] == f"✓ {697 - (len(rows) - 4)} others pass"
-    without = page(result, replace(ABOUT, report_url=None), flips=flips)
-    assert "report.md and accgate.json of the run have them" in without.text
-    result, _ = of_many(700, failing=500, name="é<" * 150)
-    found = page(result)
-    shown = len(found.tables[0]) - 2
-    assert 10 <= shown < 500
-    assert {row[0][0] for row in found.tables[0][1:-1]} == {"✕"}
-    assert f"and {500 - shown} further checks that did not pass." in found.text
-    assert found.tables[0][-1][0] == "✓ 200 others pass"
-
-
-def test_left_out_rules_are_counted() -> None:
-    guard = Guard("loosened", CHANGES, None, "r")
-    markdown = render_comment(result_of(verdict_of()), ABOUT, guard=guard, limit=30_000)
-    rules = parts(markdown)[1]
-    assert 0 < rules < 300
-    assert f"and {300 - rules} more." in markdown
-    assert {row[1] for row in page_of(markdown).tables[0][1:]} == {"▽ loosens"}
-
-
-def test_a_limit_that_no_comment_keeps_is_an_error() -> None:
-    with pytest.raises(ValueError, match="8000 bytes"):
-        render_comment(None, ABOUT, limit=SMALLEST - 1)
-
-
-# Templates of a repository's own
-
-
-def own(blocks: str, result: Result | None = None, **keys: Any) -> str:
-    template = '{% extends "comment.md.j2" %}' + blocks
-    return render_comment(result or result_of(verdict_of("regression")), ABOUT, template=template, **keys)
-
-
-def test_a_block_that_forgets_escaping_is_inert(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = hostile()[::3]
-    for some in (texts[at : at + 20] for at in range(0, len(texts), 20)):
-        markdown = own(
-            "{% block headline %}{% for check in checks %}## {{ check.name }}\n\n{{ check.name | upper }}\n\n"
-            "x\n{{ check.verdict.model }}\n\n{{ '**' ~ check.name ~ '**' }}\n\n{{ check.name | e }}\n\n"
-            "{{ ('*' | safe) + check.name }}\n\n{{ [check.name, check.name] | join(', ') }}\n\n"
-            "- {{ check.name | title }}\n\n{{ check.verdict.reasons }}\n\n"
-            "{% filter upper %}{{ check.name }}{% endfilter %}\n\n{% endfor %}{% endblock %}",
-            result_of(*(verdict_of("regression", model=text, task=text, reasons=(text,)) for text in some)),
-        )
-        assert "template of this repository" not in markdown
-        assert_inert(page_of(markdown), links=(URL,))
-        assert len(page_of(markdown).headings) == len(some)
-        render_templates_here(monkeypatch)  # from the second on
-
-
-def test_a_block_can_be_replaced_and_extended() -> None:
-    markdown = own(
-        "{% block headline %}## Accuracy: {{ headline }}{% endblock %}"
-        "{% block details %}{% for check in checks %}{{ check.gauge | code }} {{ check.verdict.difference | signed }}"
-        "{% endfor %}{% endblock %}{% block footer %}{{ super() }} ours{% endblock %}"
-    )
-    found = page_of(markdown)
-    assert found.headings == ["Accuracy: Regression: t fell 5.0 points, 75.0 to 70.0"]
-    assert "<details>" not in markdown
-    assert "`├" in markdown
-    assert "-5.00" in found.text
-    assert re.search(r"accgate 0.1.0</sub>\s+ours\n$", markdown)
-    assert "/accgate accept REASON" in markdown
-
-
-def test_the_example_of_the_documentation_works() -> None:
-    assert comment.__doc__ is not None
-    example = "\n".join(line[4:] for line in comment.__doc__.split("\n\n")[2].splitlines())
-    found = page_of(render_comment(result_of(verdict_of()), ABOUT, template=example))
-    assert found.headings == ["Accuracy: Passed: t 75.0 to 70.0, within chance"]
-    assert "m / t: " in found.text
-
-
-FAULTS = (
-    ("{% block headline %}{{ nope }}{% endblock %}", "'nope' is undefined"),
-    ("{% block headline %}{{ result.nope }}{% endblock %}", "has no attribute 'nope'"),
-    ("{% block headline %}{% if %}{% endblock %}", "(line 1)"),
-    ("{% block headline %}", "Unexpected end of template"),
-    ("{% block headline %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
-    ("{% block headline %}{{ headline.format(result) }}{% endblock %}", "unsafe"),
-    ("{% block headline %}{{ headline | tojson }}{% endblock %}", "No filter named 'tojson'"),
-    ("{% block headline %}{% include '/etc/passwd' %}{% endblock %}", "there is no template /etc/passwd"),
-    ("{% block headline %}{% include '../comment.py' %}{% endblock %}", "there is no template ../comment.py"),
-    ("{% block headline %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
-    ("{% block headline %}{{ 'x' | number }}{% endblock %}", "ValueError"),
-    ("{% block headline %}{{ 'x' * 10 ** 9 }}{% endblock %}", "* is for numbers here"),
-    ("{% block headline %}{{ range(10 ** 9) }}{% endblock %}", "Range too big"),
-    ("{% macro m() %}{{ m() }}{% endmacro %}{% block headline %}{{ m() }}{% endblock %}", "m"),
-    ("{% block headline %}" + "x" * 70_000 + "{% endblock %}", "more than 65,000 bytes"),
-    ("{% block headline %}{{ '@team <b>' | nope }}{% endblock %}", "nope"),
-)
-GREEDY = (
-    ("{% block headline %}{{ 9 ** (9 ** 9) }}{% endblock %}", "more than 1 s of processor time"),
-    ("{# " + "x" * 300_000 + " #}", "more than 200,000 characters"),
-)
-
-
-def test_a_template_that_fails_gives_the_standard_comment_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The greedy ones in a process of their own; what only fails does so here, which is quicker."""
-    monkeypatch.setattr(sandbox, "SECONDS", 1)
-    texts = [(own(blocks), blocks, said) for blocks, said in GREEDY]
-    render_templates_here(monkeypatch)
-    texts += [(own(blocks), blocks, said) for blocks, said in FAULTS]
-    for markdown, blocks, said in texts:
-        found = page_of(markdown)
-        assert found.headings == ["✕ Regression: t fell 5.0 points, 75.0 to 70.0"], blocks
-        assert "The comment template of this repository was not used" in found.text, blocks
-        assert said in found.text.replace("\u200b", ""), blocks
-        assert_inert(found, links=(URL,))
-
-
-def test_a_template_is_cut_to_the_limit_as_the_standard_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    render_templates_here(monkeypatch)
-    result, flips = of_many(90, failing=30, name="n" * 60)
-    markdown = own("{% block headline %}## Ours{% endblock %}", result, flips=flips)
-    assert len(markdown.encode()) <= 65_000
-    found = page_of(markdown)
-    assert found.headings == ["Ours"]
-    assert "Parts were left out" in found.text
-
-
-def test_a_template_without_extends_is_the_whole_comment() -> None:
-    text = render_comment(
-        result_of(verdict_of()), ABOUT, template="{{ symbol }} {{ about.title }} {{ result.checks | length }}"
-    )
-    assert text == "✓ accgate 1\n"

@@ -1,0 +1,258 @@
+"""Shards that are not parts of one run: refused by `accgate merge`, with what differs and where."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate import gate, load_config
+from accgate.errors import BadInput
+from accgate.records.file import paths_of, read_records, to_line
+from tests.evaluation.merges import merge, records_path, shard, shards, worse_project
+from tests.gates import N, Project, questions, right_but, said, write_task
+
+Edit = Callable[[Project], Any]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return worse_project(tmp_path)
+
+
+# What is mixed.
+
+
+def set_task(**keys: Any) -> Edit:
+    return lambda project: project.tasks["sums"].update(keys)
+
+
+def set_model(**keys: Any) -> Edit:
+    return lambda project: project.models["m"].update(keys)
+
+
+def record_anew(wrong: int, start: int) -> Edit:
+    def edit(project: Project) -> None:
+        shutil.copy(project.scores, project.folder / "kept.jsonl")
+        assert project.record(right_but(wrong, start=start), args=["--reason", "better data"]) == 0
+        shutil.copy(project.folder / "kept.jsonl", project.scores)
+
+    return edit
+
+
+MIXED: list[tuple[Edit, str]] = [
+    (lambda p: p.gate.update(alpha=0.01), "alpha is 0.05 in this merge, one, 0.01 in two"),
+    (lambda p: p.gate.update(max_failed=0.5), "max_failed is 0.01 in this merge, one, 0.5 in two"),
+    (lambda p: p.gate.update(on_inconclusive="warn"), 'on_inconclusive is "fail" in this merge, one, "warn" in two'),
+    (lambda p: p.gate.update(correction="none"), 'correction is "holm" in this merge, one, "none" in two'),
+    (lambda p: p.gate.update(drift_alpha=0.2), "drift_alpha is 0.05 in this merge, one, 0.2 in two"),
+    (lambda p: p.gate.update(seed=1), "seed is 0 in this merge, one, 1 in two"),
+    (set_task(theta=30.0), "theta is null in this merge, one, 30.0 in two"),
+    (set_task(beta=0.3), "beta is 0.2 in this merge, one, 0.3 in two"),
+    (set_task(num_samples=150), "n is 200 in this merge, one, 150 in two"),
+    (set_task(test="bootstrap"), 'test is "unconditional" in this merge, one, "bootstrap" in two'),
+    (set_task(target=50.0), 'test is "unconditional" in this merge, one, "target" in two'),
+    (set_model(sampling={"temperature": 0.7}), "sampling.temperature is 0.0 in this merge, one, 0.7 in two"),
+    (set_model(sampling={"max_tokens": 9}), "sampling.max_tokens is null in this merge, one, 9 in two"),
+    (set_model(variant={"quant": "fp8"}, baseline="m"), 'variant.quant is not set in this merge, one, "fp8" in two'),
+    (set_model(options={"scale": 1.0}), "options.scale is not set in this merge, one, 1.0 in two"),
+    (set_model(model="./m.jsonl"), 'model is "m.jsonl" in this merge, one, "./m.jsonl" in two'),
+    (record_anew(10, start=5), 'reference.sha256 is "'),
+    (record_anew(11, start=0), "reference.mean is 95.0 in this merge, one, 94.5 in two"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "message"), MIXED, ids=[message for _, message in MIXED])
+def test_shards_of_mixed_configurations_are_refused_with_what_differs_where(
+    project: Project, edit: Edit, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = Project(shutil.copytree(project.folder, project.folder / "other"))
+    edit(other)
+    other.write()
+    parts = [shard(project, "1/2", name="one"), shard(other, "2/2", name="two")]
+    capsys.readouterr()
+    for given in (parts, parts[::-1]):
+        assert merge(project, given) == 2
+        words = said(capsys)
+        for place in (f"{other.folder}/", f"{project.folder}/"):
+            words = words.replace(place, "")
+        assert f"m / sums: {message}" in words
+    assert not (project.folder / "merged").exists()
+
+
+def test_an_accuracy_toml_changed_since_the_shards_is_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    assert f"alpha is 0.001 in this merge, 0.05 in {parts[0]}, {parts[1]}; evaluate every shard alike" in said(capsys)
+
+
+def test_another_end_of_replies_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, target=50.0)
+    project.answer(right_but(0))
+    one = shard(project, "1/2")
+    write_task(tmp_path, stop=["END"])
+    two = shard(project, "2/2")
+    assert merge(project, [one, two]) == 2
+    assert "m / sums: task reply is" in said(capsys)
+
+
+def test_another_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, target=50.0)
+    project.answer(right_but(0))
+    one = shard(project, "1/2")
+    write_task(tmp_path, rows=[*questions(N - 1), {"q": "What is 7 + 7?", "a": 14, "page": "p"}])
+    project.answer(right_but(0))
+    two = shard(project, "2/2")
+    assert merge(project, [one, two]) == 2
+    words = said(capsys)
+    assert "m / sums: task dataset is" in words
+    assert "m / sums: plan.sha256 is" in words
+
+
+@pytest.mark.parametrize(("key", "value"), [("hardware", "H100"), ("version", "vllm 0.9"), ("name", "vllm")])
+def test_a_mixed_fleet_is_refused(project: Project, key: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    path = paths_of(parts[1], "m", "sums").settings
+    settings = json.loads(path.read_text())
+    settings["engine"][key] = value
+    path.write_text(json.dumps(settings))
+    for given in (parts, parts[::-1]):
+        assert merge(project, given) == 2
+        assert re.search(rf'm: engine\.{key} is "[^"]*" in \S*shard-1\S*, "{value}" in \S*shard-2', said(capsys))
+
+
+def test_one_model_on_two_kinds_of_hardware_in_two_tasks_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    assert project.record(right_but(0), right_but(0)) == 0
+    parts = shards(project, 1)
+    path = paths_of(parts[0], "m", "more").settings
+    path.write_text(path.read_text().replace('"hardware": "recorded"', '"hardware": "H100"'))
+    assert merge(project, parts) == 2
+    assert 'm: engine.hardware is "recorded" in' in said(capsys)
+
+
+def test_another_version_of_accgate_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    path = parts[1] / "shard.json"
+    path.write_text(re.sub(r'"accgate": "[^"]*"', '"accgate": "0.0.9"', path.read_text()))
+    assert merge(project, parts) == 2
+    assert re.search(r'accgate: version is "[^"]+" in this merge, \S+, "0\.0\.9" in', said(capsys))
+
+
+def test_shards_of_other_checks_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"))
+    assert project.record(right_but(0), right_but(0)) == 0
+    one, two = shard(project, "1/2"), shard(project, "2/2", "--tasks", "sums")
+    assert merge(project, [one, two]) == 2
+    assert f"m / more: is not a check of {two}; name the same --models, --tasks and --base" in said(capsys)
+    only = shard(project, "1/2", "--tasks", "sums", name="only")
+    assert merge(project, [only, two], "--tasks", "sums") == 0
+    assert merge(project, [only, two], "--tasks", "smus") == 2
+
+
+def test_all_that_differs_is_said_at_once(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    project.tasks["sums"]["theta"] = 9.0
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    words = capsys.readouterr().err
+    assert len(words.splitlines()) == 3  # no target before, and theta makes the test a sequential one
+    assert "alpha is" in words
+    assert "theta is" in words
+
+
+def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    stray = read_records(records_path(parts[0]))[0]
+    with records_path(parts[1]).open("ab") as file:
+        file.write(to_line(stray).replace(stray.id.encode(), b"ffffffffffffffff"))
+        file.write(to_line(stray).replace(b'"repeat": 0', b'"repeat": 1'))
+    assert merge(project, parts) == 2
+    words = said(capsys)
+    assert f"{records_path(parts[1])}: 2 ids are not in this plan: {stray.id}, ffffffffffffffff" in words
+
+
+def test_records_of_one_shard_in_the_folder_of_another_are_refused(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    shutil.rmtree(parts[1] / "m")
+    shutil.copytree(parts[0] / "m", parts[1] / "m")
+    assert merge(project, parts) == 2
+    assert "is of shard 1/2 in the folder of shard 2/2; run that shard again" in said(capsys)
+
+
+# What is no shard.
+
+
+def test_a_folder_that_is_no_shard_is_refused(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    assert merge(project, [*parts, project.folder / "none"]) == 2
+    assert "none: is not a folder; give the folders that `accgate run --shard i/N --out DIR` wrote" in said(capsys)
+    project.run()
+    assert merge(project, [*parts, project.out]) == 2
+    assert f"{project.out}: has no shard.json" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"shards": ["5/4"], "plan": {}}', '{"shards": "1/2", "plan": {}}', "\xff"]
+)
+def test_a_damaged_shard_json_is_refused(project: Project, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    (parts[0] / "shard.json").write_text(text, encoding="latin-1")
+    assert merge(project, parts) == 2
+    assert f"{parts[0] / 'shard.json'}: is damaged; run that shard again" in said(capsys)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"engine": 3}'])
+def test_records_without_their_settings_are_refused(
+    project: Project, text: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = shards(project, 2)
+    path = paths_of(parts[0], "m", "sums").settings
+    path.unlink() if text is None else path.write_text(text)
+    assert merge(project, parts) == 2
+    assert "Traceback" not in said(capsys)
+
+
+def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts, out=project.folder / "x" / ".." / parts[0].name) == 2
+    assert "is one of the shards; name another folder with --out" in said(capsys)
+    assert merge(project, parts) == 1
+
+
+def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None:
+    parts = shards(project, 2)
+    with pytest.raises(BadInput, match="is one of the shards"):
+        gate.merge(load_config(project.config), parts, out=parts[1])
+    assert (parts[1] / "shard.json").exists()
+
+
+def test_an_old_verdict_does_not_stand_for_a_merge_that_was_refused(project: Project) -> None:
+    parts = shards(project, 2)
+    assert merge(project, parts) == 1
+    project.write(alpha=0.001)
+    assert merge(project, parts) == 2
+    assert not (project.folder / "merged" / "accgate.json").exists()
+
+
+def test_records_of_an_unfinished_run_are_not_overwritten(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(project, 2)
+    project.run()
+    path = records_path(project.out)
+    kept = b"".join(path.read_bytes().splitlines(keepends=True)[:7])
+    path.write_bytes(kept)
+    assert merge(project, parts, out=project.out) == 2
+    assert "holds 7 records of an unfinished run" in said(capsys)
+    assert path.read_bytes() == kept
