@@ -207,7 +207,7 @@ def test_check_runs_are_opened_finished_and_looked_for(client, hub):
     hub.fail(Fault(502, {}), method="POST", performed=True)
     id_ = open_check_run(client, event, name="accgate", title="Running", summary="It runs.")
     notes = [Annotation("accuracy.toml", line, "warning", "drop", "A drop.") for line in range(1, 121)]
-    facts = {"name": "accgate", "title": "Failed", "summary": "A drop.", "text": "More.", "annotations": notes}
+    facts = {"name": "accgate", "title": "Failed", "summary": "A drop.", "annotations": notes}
     hub.fail(Fault(502, {}), method="PATCH", performed=True)
     assert finish_check_run(client, event, conclusion="failure", check_run_id=id_, **facts) == id_
     assert finish_check_run(client, event, conclusion="cancelled", **facts) != id_
