@@ -55,7 +55,7 @@ run: $(VENV)/.run
 	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
-	@echo "All tests that need only Python: about ten minutes on two cores. The short form, with the real model: make test-short"
+	@echo "All tests that need only Python: five to six minutes on two cores. The short form, with the real model: make test-short"
 	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
 
 # A gate of each kind, every --help, the layout, and a newcomer's walk with the real model.

@@ -256,12 +256,12 @@ def _legend(rows: Sequence[Row], tokens: dict[str, str], y: float) -> list[str]:
         f'<text x="34" y="{y + 5:g}" class="m">change, interval</text>',
     ]
     if any(row.place.sees is not None for row in rows):
-        parts.append(f'<path d="M141 {y - 7:g}v14" stroke="{text}" stroke-width="2"/>')
-        parts.append(f'<text x="149" y="{y + 5:g}" class="m">smallest visible drop</text>')
+        parts.append(f'<path d="M152 {y - 7:g}v14" stroke="{text}" stroke-width="2"/>')
+        parts.append(f'<text x="160" y="{y + 5:g}" class="m">smallest visible drop</text>')
     if any(row.place.limit is not None for row in rows):
-        parts.append(f'<rect x="290" y="{y - 8:g}" width="16" height="16" fill="{tokens["zone"]}"/>')
-        parts.append(f'<path d="M306 {y - 8:g}v16" stroke="{tokens["bad"]}"/>')
-        parts.append(f'<text x="314" y="{y + 5:g}" class="m">fails here</text>')
+        parts.append(f'<rect x="304" y="{y - 8:g}" width="16" height="16" fill="{tokens["zone"]}"/>')
+        parts.append(f'<path d="M320 {y - 8:g}v16" stroke="{tokens["bad"]}"/>')
+        parts.append(f'<text x="328" y="{y + 5:g}" class="m">fails here</text>')
     return parts
 
 
