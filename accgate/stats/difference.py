@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, mcnemar_critical
+from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mcnemar_critical
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval
@@ -192,9 +192,7 @@ class _Outcomes:
         m = first + np.arange(len(least), dtype=np.float64)
         self.first, self.fewest, self.q_low, self.q_high = first, float(least[0]), q_low, q_high
         self.changed, self.same = m[:, np.newaxis], n - m[:, np.newaxis]
-        self.log_choose = (special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0))[
-            :, np.newaxis
-        ]
+        self.log_choose = log_choose(n, m)[:, np.newaxis]
         # From m to m + 1 pairs `least` stays or grows by one, and the binomial tail gains or loses one term.
         m, least, grows = m[:-1], least[:-1], np.diff(least) > 0.5
         term = least - ~grows

@@ -18,7 +18,7 @@ from accgate.stats.difference import (
     _signed_root,
     exact_difference_interval,
 )
-from accgate.stats.mcnemar import Floats
+from accgate.stats.mcnemar import Floats, changed_pairs
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
@@ -150,15 +150,7 @@ class _MarginTest:
     def _power(self, least: Floats, theta: float) -> float:
         drop = self.drop + theta / 100.0
         q, n = max(self.seen / self.n, drop), self.n
-        spread = 10.0 * math.sqrt(n * q * (1.0 - q)) + 10.0
-        m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
-        log_pmf = (
-            special.gammaln(n + 1.0)
-            - special.gammaln(m + 1.0)
-            - special.gammaln(n - m + 1.0)
-            + special.xlogy(m, q)
-            + special.xlog1py(n - m, -q)
-        )
+        m, log_pmf = changed_pairs(n, q)
         fewest = least[m]
         tail = special.bdtrc(np.maximum(fewest - 1.0, 0.0), np.maximum(m, 1), min(0.5 * (1.0 + drop / q), 1.0))
         rejects = np.where(fewest > m, 0.0, np.where(fewest <= 0.0, 1.0, tail))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,19 @@ def _at_least(k: Ints, m: Ints) -> Floats:
     return np.where(k <= 0, 1.0, np.where(k > m, 0.0, tail))
 
 
+def log_choose(n: int, m: npt.NDArray[Any]) -> Floats:
+    """Logarithm of n choose m, in the shape of m."""
+    chosen: Floats = special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
+    return chosen
+
+
+def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
+    """The likely numbers of changed pairs, Binomial(n, q), and the logarithm of the probability of each."""
+    spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
+    m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
+    return m, log_choose(n, m) + special.xlogy(m, q) + special.xlog1py(n - m, -q)
+
+
 def paired_power(n: int, theta: float, *, discordance: float, least_losses: LeastLosses) -> float:
     """Exact probability that a test of n pairs rejects when the true drop is `theta` points.
 
@@ -109,15 +123,7 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
     """
     drop = theta / 100.0
     q = min(max(discordance, drop), 1.0)
-    spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
-    m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
-    log_pmf = (
-        special.gammaln(n + 1.0)
-        - special.gammaln(m + 1.0)
-        - special.gammaln(n - m + 1.0)
-        + special.xlogy(m, q)
-        + special.xlog1py(n - m, -q)
-    )
+    m, log_pmf = changed_pairs(n, q)
     loss_share = min(0.5 * (1.0 + drop / q), 1.0) if q else 0.5
     least = least_losses(m)
     rejects = np.where(

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, mid_p, paired_n, paired_power, paired_theta
+from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
 from accgate.stats.paired import McNemarResult, exact_result
 
 MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of its samples to discreteness
@@ -136,12 +136,12 @@ def _worst_size(limit: float, n: int) -> float:
     m = np.arange(n + 1)
     least = least_losses(m, n, limit)
     rejects = np.where(least > m, 0.0, special.bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), 0.5))
-    log_choose = special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
+    chosen = log_choose(n, m)
     # Even in the scale in which the count's standard deviation is the same for every discordance.
     angles = np.linspace(0.0, 0.5 * math.pi, max(16, math.ceil(math.pi * math.sqrt(n) / STEP)))
     worst = 0.0
     for _ in range(4):  # and finer around the largest
-        sizes = [_size(math.sin(angle) ** 2, n, rejects, log_choose) for angle in angles]
+        sizes = [_size(math.sin(angle) ** 2, n, rejects, chosen) for angle in angles]
         best = int(np.argmax(sizes))
         worst = max(worst, sizes[best])
         angles = np.linspace(angles[max(best - 1, 0)], angles[min(best + 1, len(angles) - 1)], 9)
