@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.report import SIGNS
-from accgate.text import p_relation, signed_number, visible
+from accgate.report import SIGNS, page_template
+from accgate.text import p_relation, signed_number
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    pass
 
 SHOWN = 500  # runs in a chart: with more the marks would lie on each other
 ROWS = 50  # runs in a table
@@ -50,7 +49,7 @@ def html_page(history: History, check: str | None = None) -> str:
     """
     runs = history.runs
     views = [_view(one) for one in series_of(runs, check)]
-    page = _template().render(
+    page = page_template("accgate.history", "history.html.j2").render(
         headline=_headline(views),
         views=views,
         headings=HEADINGS,
@@ -64,21 +63,6 @@ def html_page(history: History, check: str | None = None) -> str:
         version=runs[-1].accgate,
     )
     return page + "\n"
-
-
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("accgate.history"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        finalize=_one_line,
-    )
-    return environment.get_template("history.html.j2")
 
 
 def _view(series: Series) -> View:
@@ -125,8 +109,3 @@ def _headline(views: Sequence[View]) -> str:
     return (
         f"Accuracy over time: {'the check' if all_ == 1 else f'{all_} of {all_} checks'} passed in the latest run{but}"
     )
-
-
-def _one_line(value: Any) -> Any:
-    """Texts on one line, without characters that reorder or hide the text around them; marked text as it is."""
-    return visible(value) if type(value) is str else value

@@ -7,7 +7,7 @@ from .ctrf import ctrf_json
 from .ending import Places, guard_ending, print_result
 from .flips import flips_of_result, shared_head
 from .forest import forest_files
-from .html import Sides, blame_html, embed, html_report, policy_hash, sides_of
+from .html import Sides, blame_html, embed, html_report, page_template, policy_hash, sides_of
 from .markdown import LINKED, cell, code, interrupted_report, render_markdown
 from .plans import gate_sentence, print_annotation, print_costs, print_noise, print_overall, print_plan
 from .progress import ProgressBar
@@ -50,6 +50,7 @@ __all__ = [
     "interrupted_report",
     "junit_xml",
     "live",
+    "page_template",
     "policy_hash",
     "print_ab",
     "print_annotation",

@@ -1,5 +1,5 @@
 from .cause import blame_html
-from .inline import embed, policy_hash
+from .inline import embed, page_template, policy_hash
 from .page import html_report
 from .run import Sides, sides_of
 
@@ -8,6 +8,7 @@ __all__ = [
     "blame_html",
     "embed",
     "html_report",
+    "page_template",
     "policy_hash",
     "sides_of",
 ]

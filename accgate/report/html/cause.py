@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from accgate.decision import Blame, Trial, explained_bounds
 from accgate.report.cause import blame_sentences, finding_of, method_of, share_of, trials_of
 from accgate.report.cause_file import is_of, read_cause
-from accgate.report.html.inline import policy_hash
+from accgate.report.html.inline import page_template, policy_hash
 from accgate.result import CAUSE, Result
-from accgate.text import visible
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def blame_html(blame: Blame) -> str:
 
     style = cause_style()
     policy = f"default-src 'none'; style-src {policy_hash(style)}; base-uri 'none'; form-action 'none'"
-    template = _environment().get_template("cause-page.html.j2")
+    template = page_template("accgate.report", "cause-page.html.j2")
     return str(template.render(cause=_section(blame), policy=policy, style=Markup(style))) + "\n"
 
 
@@ -87,20 +84,6 @@ def cause_section(result: Result, folder: Path | None) -> CauseSection | None:
 def cause_style() -> str:
     """The style of the page and of the section."""
     return "\n" + files("accgate.report").joinpath("templates", "cause.css").read_text(encoding="ascii")
-
-
-@cache
-def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("accgate.report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
 
 
 def _section(blame: Blame) -> CauseSection:

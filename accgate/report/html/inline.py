@@ -1,14 +1,41 @@
-"""What a page holds in itself: data that no text can end, and the hashes by which its policy names style and script."""
+"""How a page holds what it shows: texts escaped on one line, data that no text can end, and its policy's hashes."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from accgate.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 # In a script element these could end it or begin a comment; in JSON the escapes mean the same.
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+@cache
+def page_template(package: str, name: str) -> Template:
+    """A template of a package, which escapes each value; compiled once, which takes longer than to fill it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=True,
+        finalize=_on_one_line,
+    )
+    return environment.get_template(name)
+
+
+def _on_one_line(value: Any) -> Any:
+    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
+    return visible(value) if type(value) is str else value
 
 
 def embed(value: Any) -> str:

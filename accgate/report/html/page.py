@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from accgate.report.html.cause import cause_section, cause_style
 from accgate.report.html.checks import Pictures, outcome_text, pictures_of
 from accgate.report.html.flips import STATIC, ShownFlip, flips_of_report
 from accgate.report.html.groups import GroupTable, group_table
-from accgate.report.html.inline import policy_hash
+from accgate.report.html.inline import page_template, policy_hash
 from accgate.report.html.overview import change, forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
@@ -27,8 +26,6 @@ from accgate.text import figure, p_text, visible
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from accgate.report.flips import Flip
     from accgate.result import Result
     from accgate.verdict import Verdict
@@ -115,7 +112,7 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    text = _template().render(
+    text = page_template("accgate.report", "report.html.j2").render(
         **_overview(short, story),
         forest=forest_of(story.checks),
         sections=sections,
@@ -136,22 +133,6 @@ def html_report(result: Result, flips: FlipsByCheck | None = None, folder: Path 
         colours=COLOURS,
     )
     return text + "\n"
-
-
-@cache
-def _template() -> Template:
-    """Compiled once: that takes longer than to fill it."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("accgate.report"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        finalize=_on_one_line,
-    )
-    return environment.get_template("report.html.j2")
 
 
 def _overview(result: Result, story: Story) -> dict[str, Any]:
@@ -253,11 +234,6 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         p_text(verdict.p_value if verdict.p_adjusted is None else verdict.p_adjusted),
         verdict.verdict,
     )
-
-
-def _on_one_line(value: Any) -> Any:
-    """Texts on one line, without characters that turn or hide what is beside them; marked text as it is."""
-    return visible(value) if type(value) is str else value
 
 
 def _part(name: str) -> str:
