@@ -249,7 +249,7 @@ def _confidence(task: Task, reply: Reply, text: str, *, unread: bool = False) ->
             )
         for each in reply.logprobs:
             if not each < ROUNDING:  # NaN, too
-                raise NotScored(f"{each:.4g} stands among the log-probabilities of the reply's tokens")
+                raise NotScored(f"the engine gave {each:.4g} as the log-probability of a token")
         return math.exp(min(sum(reply.logprobs) / len(reply.logprobs), 0.0)) if reply.logprobs else 0.0
     matches = re.findall(task.confidence.regex, text)
     share = _share(matches[-1]) if matches else None

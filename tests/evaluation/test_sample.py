@@ -188,7 +188,7 @@ def test_the_tokens_of_a_reply_give_the_geometric_mean_of_their_probabilities(tm
     for broken in (math.nan, 0.5, math.inf):
         lost = asked(task, Oracle({"1 + 1": Reply("2", logprobs=(-0.5, broken))}))
         assert (lost.score, lost.confidence) == (None, None)
-        assert "among the log-probabilities of the reply's tokens" in str(lost.error)
+        assert "as the log-probability of a token" in str(lost.error)
     with pytest.raises(CannotEvaluate, match="gives no log-probabilities"):
         asked(task, Oracle({"1 + 1": "2"}))
 
