@@ -299,7 +299,7 @@ def test_shards_with_a_score_out_of_range_are_not_merged(project: Project, capsy
         arguments = ["run", str(project.config), "--out", str(parts[-1]), "--shard", f"{index}/2"]
         assert ended(capsys, main(arguments))[0] == 0
     path = next(parts[1].rglob("sums.jsonl"))
-    path.write_text(path.read_text().replace('"score": 0.0', '"score": 10000.0', 1))
+    path.write_text(path.read_text().replace('"score":0.0', '"score":10000.0', 1))
     command = ["merge", *map(str, parts), "--config", str(project.config), "--out", str(project.out)]
     code, said = ended(capsys, main(command))
     assert code == 2

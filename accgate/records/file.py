@@ -6,6 +6,7 @@ import contextlib
 import errno
 import gzip
 import json
+import math
 import os
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
+
+import orjson
 
 from accgate.errors import BadInput, writing
 
@@ -50,7 +53,6 @@ _TYPES: Mapping[str, tuple[type, ...]] = {  # of a record's fields; all others a
     "attacked_reading": (list, type(None)),
     "cached": (bool, type(None)),
 }
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,10 @@ class Record:
         return self.id, self.repeat
 
 
-_VALUES = attrgetter(*Record.__slots__)
+_ALWAYS = tuple(name for name in Record.__slots__ if name not in OPTIONAL)
+_SOMETIMES = tuple(name for name in Record.__slots__ if name in OPTIONAL)
+_always, _sometimes = attrgetter(*_ALWAYS), attrgetter(*_SOMETIMES)
+_NOTHING = (None,) * len(_SOMETIMES)
 
 
 @dataclass(frozen=True)
@@ -135,17 +140,28 @@ def file_name(name: str) -> str:
 
 
 def to_line(record: Record) -> bytes:
-    """One line of the file, with its newline."""
-    row = zip(Record.__slots__, _VALUES(record), strict=True)
-    return json_line({name: value for name, value in row if value is not None or name not in OPTIONAL})
+    """One line of the file, with its newline.
+
+    Raises
+    ------
+    ValueError
+        Where a number of it is none.
+    """
+    for number in (record.score, record.confidence, record.seconds):
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f"a record cannot hold {number}")
+    row = dict(zip(_ALWAYS, _always(record), strict=True))
+    if (values := _sometimes(record)) != _NOTHING:
+        row.update((name, value) for name, value in zip(_SOMETIMES, values, strict=True) if value is not None)
+    return json_line(row)
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
     """A JSON object as a line of UTF-8; what UTF-8 cannot hold (half surrogates in a reply) is escaped."""
     try:
-        return _ENCODER.encode(row).encode() + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(row, allow_nan=False).encode() + b"\n"
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def read_records(path: Path) -> list[Record]:

@@ -9,6 +9,7 @@ from typing import BinaryIO, overload
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from accgate.errors import BadInput
 from accgate.records.figures import COLUMNS, Figures, row_of
@@ -38,7 +39,9 @@ class RecordLog(Sequence[Record]):
         """Take in a record that stands in the file from this byte on; one that was there before is forgotten."""
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
-        self._filled.update(name for name, value in zip(SPARSE, _sparse(record), strict=True) if value is not None)
+        for name, value in zip(SPARSE, _sparse(record), strict=True):
+            if value is not None:
+                self._filled.add(name)
 
     def has(self, place: int) -> bool:
         """Whether there is a record at this place."""
@@ -93,10 +96,8 @@ class RecordLog(Sequence[Record]):
 
     def _record(self, line: bytes, number: int) -> Record:
         """The record of a line that this run wrote, or has read and checked before."""
-        from orjson import loads
-
         try:
-            return Record(**loads(line))
+            return Record(**orjson.loads(line))
         except (ValueError, TypeError):  # half surrogates are only read by the standard json
             return record_of_line(self._path, line, number)
 

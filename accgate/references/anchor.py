@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import oriented
 from accgate.errors import BadInput
-from accgate.inputs import Number, Text, Whole, parse_table_of, read_toml
+from accgate.inputs import CLOSED, Number, Text, Whole, parse_table_of, read_toml
 from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
 from accgate.references.store import (
     Reference,
@@ -28,11 +27,10 @@ from accgate.references.store import (
 from accgate.stats import anchor_tails, difference_to_anchor, drift_test, normal_tails
 from accgate.verdict import Drift
 
-STRICT = ConfigDict(extra="forbid")
 RESTART = "delete both, and drift is counted afresh"
 
 
-@pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class Step:
     """A reference that came after the anchor: its difference to the anchor and that difference's error, points.
 
@@ -54,7 +52,7 @@ class Step:
         return fall if higher_is_better else rise
 
 
-@pydantic_dataclass(frozen=True, kw_only=True, config=STRICT)
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class AnchorFile:
     """`<task>.anchor.toml` of the store: the first reference, and how often it has been replaced since.
 

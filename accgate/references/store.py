@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import tomli_w
-from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import Number, Text, Texts, Whole, parse_table_of, read_plain, read_toml
+from accgate.inputs import CLOSED, Number, Text, Texts, Whole, parse_table_of, read_plain, read_toml
 from accgate.records import (
     Figures,
     Record,
@@ -45,7 +44,7 @@ PARTS = {
 }
 
 
-@pydantic_dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@pydantic_dataclass(frozen=True, kw_only=True, config=CLOSED)
 class ReferenceFile:
     """`<task>.toml` of the store; mean and sigma in points, discordance a share.
 

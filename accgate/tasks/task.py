@@ -384,7 +384,7 @@ class _Digest:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=_plain)
+    return _SORTED.encode(value)
 
 
 def _form(extract: Extract) -> list[Any]:
@@ -417,3 +417,6 @@ def _plain(value: Any) -> str:
     if hasattr(value, "tobytes"):
         return hashlib.sha256(value.tobytes()).hexdigest()
     return str(value)
+
+
+_SORTED = json.JSONEncoder(sort_keys=True, default=_plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.engines.reasoning import FIRST, PAIRS, Split, opened_by, split_reasoning
+from accgate.engines.reasoning import PAIRS, PLAIN, Split, opened_by, split_reasoning
 from tests.cases import each
 
 # (reply, reasoning, answer) of vLLM's own tests: tests/reasoning/test_deepseekr1_reasoning_parser.py,
@@ -84,5 +84,9 @@ def test_no_reply_is_too_odd(text: str) -> None:
     assert split == Split(text) or "think" in text.lower()
 
 
-def test_every_mark_begins_as_the_search_for_marks_expects() -> None:
-    assert {mark.lstrip("\\")[0] for pair in PAIRS for mark in pair} == set(FIRST)
+def test_no_reply_with_a_thought_is_taken_for_a_plain_one() -> None:
+    firsts = {mark.lstrip("\\")[0] for pair in PAIRS for mark in pair}
+    assert not any(PLAIN.match(f"5 {first}") for first in firsts)
+    assert not any(PLAIN.match(text) for text, reasoning, _ in OF_VLLM if reasoning is not None)
+    assert not any(map(PLAIN.match, ("analysis2 + 3assistantfinal5", "\n Here is my thought process: 7", "5\n<")))
+    assert PLAIN.match("This is\ncontent")

@@ -342,7 +342,7 @@ def test_a_changed_part_of_the_task_is_named_on_resume(paths: RecordPaths, part:
 def test_records_with_a_score_out_of_range_are_refused_on_resume(paths: RecordPaths) -> None:
     unfinished(assignment(), paths)
     first = json.loads(paths.records.read_text().splitlines()[0])
-    text = paths.records.read_text().replace(f'"score": {first["score"]}', '"score": 10000.0', 1)
+    text = paths.records.read_text().replace(f'"score":{first["score"]}', '"score":10000.0', 1)
     paths.records.write_text(text)
     message = rf"{first['id']} \(a score of 10000\); these are the bounds of \w+, so the file was changed: delete it"
     with pytest.raises(BadInput, match=message) as caught:

@@ -176,7 +176,7 @@ def test_records_of_no_sample_are_refused(project: Project, capsys: pytest.Captu
     stray = read_records(records_path(parts[0]))[0]
     with records_path(parts[1]).open("ab") as file:
         file.write(to_line(stray).replace(stray.id.encode(), b"ffffffffffffffff"))
-        file.write(to_line(stray).replace(b'"repeat": 0', b'"repeat": 1'))
+        file.write(to_line(stray).replace(b'"repeat":0', b'"repeat":1'))
     assert merge(project, parts) == 2
     words = said(capsys)
     assert f"{records_path(parts[1])}: 2 ids are not in this plan: {stray.id}, ffffffffffffffff" in words

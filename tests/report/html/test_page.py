@@ -240,9 +240,7 @@ def test_records_of_another_run_are_not_shown_as_this_ones(tmp_path: Path) -> No
     result = read_result(project.out / "accgate.json")
     assert "evidence" in [picture.kind for picture in page_of(project)[1].pictures]
     records = paths_of(project.out, "m", "sums").records
-    records.write_text(
-        records.read_text(encoding="utf-8").replace('"score": 0.0', '"score": 100.0', 1), encoding="utf-8"
-    )
+    records.write_text(records.read_text(encoding="utf-8").replace('"score":0.0', '"score":100.0', 1), encoding="utf-8")
     found = read(html_report(result, folder=project.out))
     assert "evidence" not in [picture.kind for picture in found.pictures]
     assert "the records beside accgate.json belong to another run" in found.text
