@@ -46,9 +46,11 @@ def _with_proof(verdict: Verdict, design: Design, reach: Reach) -> Verdict:
         return verdict
     interval = verdict.interval if verdict.higher_is_better else verdict.interval.negate()
     limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
-    if interval.excludes_drop(limit):
+    rate = design.alpha if verdict.alpha_applied is None else verdict.alpha_applied
+    unseen = reach.unseen(verdict.n, rate) - max(oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0)
+    if interval.excludes_drop(limit) and unseen <= limit:
         return replace(verdict, verdict="pass")
-    reason = f"not certified: a drop of {-low:.2f} points is possible, and {limit:g} must be ruled out"
+    reason = f"not certified: a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
     return replace(verdict, verdict="inconclusive", reasons=(*verdict.reasons, reason))
 
 
@@ -181,6 +183,8 @@ def verdict_of(blank: Verdict, result: TestResult, design: Design, reach: Reach 
     reference_mean, mean, higher = blank.reference.mean, blank.candidate.mean, design.higher_is_better
     assert reference_mean is not None
     assert mean is not None
+    if result.theta is not None:
+        result = replace(result, theta=max(result.theta, reach.unseen(blank.n, design.beta)))
     verdict, notes = _conclusion(result, design, blank.n, reach)
     is_able, interval = verdict == "regression" or reach.unable is None, result.interval
     return replace(
@@ -286,7 +290,7 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
         return "regression", ()
     if reach.unable is not None:
         return "inconclusive", (reach.unable,)
-    if not reach.has_room(target) or (target is None and not _is_in_room(result, reach)):
+    if not reach.has_room(target) or (target is None and not _is_in_room(result, design, n, reach)):
         return "inconclusive", (_no_room(result, design, n, reach),)
     if target is None or (result.theta is not None and result.theta <= target * (1.0 + 1e-9)):
         return "pass", ()
@@ -294,7 +298,7 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
     least = f"a {drop} of {result.theta:.2f} points or more" if is_visible else f"no {drop}"
     samples = "1 sample detects" if n == 1 else f"{n:,} samples detect"
     ability = f"{samples} {least} with probability {1 - design.beta:g}; you asked for {target:g}"
-    if _rules_out(result, target):
+    if _rules_out(result, target, unseen=reach.unseen(n, design.beta)):
         assert result.interval is not None
         limit = oriented(result.interval.two_sided[0], design.higher_is_better)
         least = f"{'least' if design.higher_is_better else 'most'} {limit:+.2f}"
@@ -302,14 +306,20 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
     return "inconclusive", (f"{ability}: evaluate more samples or set a larger theta",)
 
 
-def _rules_out(result: TestResult, drop: float) -> bool:
-    """Whether a better candidate's interval excludes such a drop: gains raise the theta it sees, not the risk."""
-    return result.difference > 0.0 and result.interval is not None and result.interval.excludes_drop(drop)
+def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
+    """Whether a better candidate's interval excludes such a drop: gains raise the theta it sees, not the risk.
+
+    Losses that make up the gain and the drop would have been seen, being more than is `unseen`.
+    """
+    is_seen = result.difference > 0.0 and result.difference + drop >= unseen
+    return is_seen and result.interval is not None and result.interval.excludes_drop(drop)
 
 
-def _is_in_room(result: TestResult, reach: Reach) -> bool:
+def _is_in_room(result: TestResult, design: Design, n: int, reach: Reach) -> bool:
     """Whether the reference can fall by what the test detects, or did not fall as far as it could."""
-    return reach.has_room(result.theta) or (reach.room is not None and _rules_out(result, reach.room))
+    if reach.has_room(result.theta) or reach.room is None:
+        return reach.has_room(result.theta)
+    return _rules_out(result, reach.room, unseen=reach.unseen(n, design.beta))
 
 
 def _no_room(result: TestResult, design: Design, n: int, reach: Reach) -> str:

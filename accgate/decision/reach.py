@@ -21,7 +21,8 @@ class Reach:
     """How much worse a mean can get, points: `width` from the best score on, `room` from the reference's mean on.
 
     `end` says in words where the room ends. A figure is None where nothing bounds the scores. `unable` says why no
-    outcome could fail the check, None where one could. A drop of theta is one on top of what is `allowed`.
+    outcome could fail the check, None where one could. A drop of theta is one on top of what is `allowed`. `loss` is
+    the most that one sample can lose, where the test goes by a standard deviation that the samples show.
     """
 
     width: float | None = None
@@ -29,6 +30,17 @@ class Reach:
     end: str = ""
     unable: str | None = None
     allowed: float = 0.0
+    loss: float | None = None
+
+    def unseen(self, n: int, chance: float) -> float:
+        """The drop, points, of which n samples show nothing with this probability where it is made of whole losses.
+
+        Small changes of every sample say nothing of those, and would else make a standard deviation that detects all.
+
+        >>> round(Reach(loss=100.0).unseen(80, 0.2), 2), Reach().unseen(80, 0.2)
+        (1.99, 0.0)
+        """
+        return 0.0 if self.loss is None else -self.loss * math.expm1(math.log(chance) / n)
 
     def can_be(self, theta: float | None) -> bool:
         """Whether the scale allows a change for the worse of theta at all."""
@@ -56,13 +68,24 @@ def reach_of(evidence: Evidence) -> Reach:
     width = None if low is None or high is None else high - low
     worst = low if higher else high
     allowed = evidence.design.allowed_drop
+    loss = None if _knows_spread(evidence) else width
     if worst is None:
-        return Reach(width, allowed=allowed)
+        return Reach(width, allowed=allowed, loss=loss)
     end = f"the {'lowest' if higher else 'highest'} score there is ({worst:g})"
     if statistic is None and higher and evidence.chance is not None and evidence.chance > worst:
         worst, end = evidence.chance, f"chance level ({evidence.chance:g})"
     room = oriented(_reference_value(evidence), higher) - oriented(worst, higher)
-    return Reach(width, room, end, allowed=allowed)
+    return Reach(width, room, end, allowed=allowed, loss=loss)
+
+
+def _knows_spread(evidence: Evidence) -> bool:
+    """Whether no test takes the spread of a drop from the samples: it is exact, or sigma is declared."""
+    reference, candidate, design = evidence.reference, evidence.candidate, evidence.design
+    if evidence.statistic is not None:
+        return False
+    if isinstance(reference, Scores) and choose_test(design.test, reference) != "two-sample":
+        return reference.is_binary and candidate.is_binary
+    return design.sigma is not None
 
 
 def _reference_value(evidence: Evidence) -> float:

@@ -109,7 +109,7 @@ def sequential_check(evidence: Evidence, alpha: float) -> SequentialCheck | None
         codes,
         n_max=evidence.n_max,
         binary=evidence.binary and evidence.answers == (1, 1),  # averages are no single answers
-        bounded=bounds is not None and bounds[1] - bounds[0] <= 100.0,
+        loss=math.inf if bounds is None else bounds[1] - bounds[0],
     )
     units = replace(units, earliest=_earliest_pass(evidence, units, alpha))
     if test == "gsprt" and not units.exact:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accgate.config import Config, TaskSettings, load_config
 from accgate.errors import BadInput
-from accgate.guard.base_tree import has_rules
+from accgate.guard.base_tree import has_rules, refuse_unread_references
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import refuse_secrets
 from accgate.guard.tree import tree_at, trees_of_pair
@@ -78,8 +78,9 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
     Raises
     ------
     BadInput
-        When the base's file cannot be used, a rule of either is a file outside of its own tree, a model of the head
-        sends a secret where the base does not allow it, a chosen name is in neither file, or no check is left.
+        When the base's file cannot be used, its references are out of sight, a rule of either is a file outside of its
+        own tree, a model of the head sends a secret where the base does not allow it, a chosen name is in neither file,
+        or no check is left.
     """
     base_tree, head_tree = trees_of_pair(base, head.source.path)
     head = within(head, head_tree)
@@ -87,6 +88,7 @@ def rule_sets_of(head: Config, base: Path, selection: Selection) -> RuleSets | N
         refuse_secrets(head, None)
         return None
     rules = within(load_config(base), base_tree)
+    refuse_unread_references(rules, base_tree.root)
     refuse_secrets(head, rules)
     _refuse_unknown(selection, head, rules)
     own_pairs = set(head.pairs())

@@ -1,4 +1,4 @@
-"""The tree of a base commit: whether it has rules."""
+"""The tree of a base commit: whether it has rules, and whether its references are in sight."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from accgate.config import Config
 from accgate.errors import BadInput
 from accgate.guard.tree import trees_of
 
@@ -39,6 +40,27 @@ def has_rules(base: Path, head: Path) -> bool:
             raise BadInput(f"{folder}: {fault}; {FIX}")
         break
     return False
+
+
+def refuse_unread_references(base: Config, root: Path) -> None:
+    """Refuse a base whose references may be in a submodule, of which its tree has only an empty folder.
+
+    A pull request could else bring its own in their place: they would look like the first ones.
+
+    Raises
+    ------
+    BadInput
+        Which folder is empty; git keeps none but for a submodule.
+    """
+    store = Path(os.path.abspath(base.references))  # noqa: PTH100
+    around = [folder for folder in (store, *store.parents) if folder.is_relative_to(root)]
+    models = sorted(store.iterdir()) if store.is_dir() else []
+    for folder in (*around, *models):
+        if folder.is_dir() and not any(folder.iterdir()):
+            fault = "is an empty folder (an unread submodule), so which references the base has is unknown"
+            raise BadInput(
+                f"{folder}: {fault}; put them into the repository of {base.source.path.name}, as plain files"
+            )
 
 
 def _mode(path: Path) -> int | None:

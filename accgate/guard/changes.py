@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from accgate.config import Config, Gate, Model
 from accgate.errors import BadInput, Key
+from accgate.guard.base_tree import refuse_unread_references
 from accgate.guard.difference import (
     NOT_PLAIN,
     Difference,
@@ -65,7 +66,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     ------
     BadInput
         When a file that the head's rules name cannot be read or used, or a rule of either side is a file outside of its
-        own tree: there a later pull request could change it unseen.
+        own tree: there a later pull request could change it unseen. When the base's references are out of sight.
 
     Examples
     --------
@@ -76,6 +77,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
     """
     base_tree, head_tree = trees_of_pair(base.source.path, head.source.path)
     base, head = within(base, base_tree), within(head, head_tree)
+    refuse_unread_references(base, base_tree.root)
     differences = [
         *_gate_differences(base, head),
         *secret_differences(base, head),

@@ -13,12 +13,15 @@ from accgate.config import Config, Judge, TaskSettings
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
-from accgate.inputs import path_in
+from accgate.inputs import path_in, read_plain
 from accgate.metrics import code_files, own_file
 from accgate.tasks import Definition, library_file, picture_file, read_definition, read_rows
 
 FIX = "put it into the repository, and write its path relative to this file"
 LINK_FIX = "put a plain file there"
+YAML_PATHS = ("include", "task", "dataset_path", "dataset_kwargs", "data_dir", "data_files")  # keys of paths
+FUNCTION = "!function"  # the tag of lm-eval's functions
+MOST_YAML = 1_000_000  # bytes
 
 
 def within(config: Config, tree: Tree) -> Config:
@@ -139,15 +142,55 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _include_faults(folder: Path) -> Iterator[str]:
-    """The task files of lm-eval that include, or read a dataset, from a path that leaves their folder."""
-    words = ("include:", "!function", "dataset_path:", "data_dir:", "data_files:", "task:")
-    for path in _below(folder):
-        if path.suffix not in (".yaml", ".yml") or not path.is_file():
+    """The task files of lm-eval that include, load code, or read a dataset from a path that leaves their folder."""
+    rest, seen = [path for path in _below(folder) if path.suffix in (".yaml", ".yml")], set[Path]()
+    while rest:
+        path = rest.pop(0)
+        if path in seen or not path.is_file():
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-            values = line.split("#")[0].replace('"', " ").replace("'", " ").replace(",", " ").replace("[", " ").split()
-            if any(word in line for word in words) and any(_leads_out(value) for value in values):
-                yield f"{path}:{number}: names a path that leaves {folder}; {FIX}"
+        seen.add(path)
+        for key, node in _named_in_yaml(path):
+            if _is_outside(node.value) or (key == FUNCTION and node.value.startswith(".")):  # dots become slashes
+                yield f"{path}:{node.start_mark.line + 1}: names a path that leaves {folder}; {FIX}"
+            elif key == "include":  # a file of any ending
+                rest.append(path.parent / node.value)
+
+
+def _named_in_yaml(path: Path) -> Iterator[tuple[str, Any]]:
+    """The key and the node of each text of a YAML file that is a path, or by its tag a function.
+
+    Raises
+    ------
+    BadInput
+        When the file cannot be read as YAML.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise BadInput(f"{path}: YAML files need the package pyyaml: pip install 'accgate[lm-eval]'") from error
+    try:
+        nodes = [("", yaml.compose(read_plain(path, MOST_YAML), Loader=yaml.SafeLoader))]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: is not YAML: {error}") from error
+    seen = set[tuple[str, int]]()
+    while nodes:
+        key, node = nodes.pop(0)
+        if (key, id(node)) in seen:  # an alias is the node of its anchor
+            continue
+        seen.add((key, id(node)))
+        if isinstance(node, yaml.MappingNode):
+            names = [(key or (name.value if isinstance(name, yaml.ScalarNode) else ""), of) for name, of in node.value]
+            nodes += [(name if name in YAML_PATHS else "", of) for name, of in names]
+        elif isinstance(node, yaml.SequenceNode):
+            nodes += [(key, each) for each in node.value]
+        elif node is not None and (key or node.tag == FUNCTION):
+            yield (FUNCTION if node.tag == FUNCTION else key), node
+
+
+def _is_outside(text: str) -> bool:
+    """Whether a text names a path outside of the folder from which it starts, in any spelling that a loader knows."""
+    place = text.rpartition("::")[2]  # where an archive lies
+    return _leads_out(place) or place.casefold().startswith(("file:", "local:"))
 
 
 def _leads_out(value: str) -> bool:
@@ -169,10 +212,9 @@ def _hub_faults(definition: Definition) -> Iterator[str]:
 
 def _is_read_here(text: str, *, is_builder: bool) -> bool:
     """Whether a loader would take a text of its options for a path of this machine, whatever lies there now."""
-    place = text.rpartition("::")[2]  # where an archive lies
-    if _leads_out(place) or place.casefold().startswith(("file:", "local:")):
+    if _is_outside(text):
         return True
-    return is_builder and bool(glob.glob(place, recursive=True))  # noqa: PTH207
+    return is_builder and bool(glob.glob(text.rpartition("::")[2], recursive=True))  # noqa: PTH207
 
 
 def _texts(value: Any) -> Iterator[str]:

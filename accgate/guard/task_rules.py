@@ -64,7 +64,6 @@ SETTINGS: Mapping[str, Direction] = {
     "max_unread": Direction(_rank_of_unread, "fewer replies may hold no answer", "more replies may hold no answer"),
     "max_more_tokens": Direction(_rank_of_share, "fewer more tokens are allowed", "more tokens are allowed"),
     "max_slower": Direction(_rank_of_share, "less more time is allowed", "more time is allowed"),
-    "reference_num_samples": Direction(up, "the reference's error is smaller", "the reference's error is larger"),
 }
 ELSEWHERE = ("file", "library", "models", "dataset", "few_shot_dataset")  # compared by content
 INHERITED = (
@@ -108,6 +107,7 @@ WHY = {
     "columns": "samples are grouped in another way",
     "test": "another test decides",
     "repeats": "another number of answers is averaged",
+    "reference_num_samples": "with another error of the reference other runs pass, or are inconclusive",
 }
 
 

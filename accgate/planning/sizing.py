@@ -11,7 +11,7 @@ from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, achieved_theta, fixed_n, margin_n, maximum_n
 from accgate.records import Scores
 from accgate.references import Reference, ReferenceFile, mismatch
-from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n
+from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n, unseen_n
 from accgate.tasks import DefinitionFile, Task
 
 MORE_RUNS = 4  # of a reference; more of them save little more
@@ -135,7 +135,8 @@ class Sizing:
             if design.has_looks:
                 return margin_n(theta, design, self.test, sigma=sigma, discordance=q, alpha=self.alpha)
             fixed = fixed_n(self.test, theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta)
-            return maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
+            most = maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
+            return most if sigma is None else max(most, unseen_n(theta, beta=design.beta))
         if design.sigma is None:
             return self.definition.num_samples
         if isinstance(self.reference, Mean):

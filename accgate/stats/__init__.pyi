@@ -27,7 +27,7 @@ from .group_sequential import (
     group_sequential_test,
     next_look,
 )
-from .gsprt import Passing, gsprt_boundaries, gsprt_test, schedule
+from .gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, unseen_n
 from .influence import Rows, StatisticUndefined
 from .margin import LOOKS_COST, LOOKS_EXPECTED, MARGIN_EXACTNESS, margin_effect, margin_looks, margin_test
 from .mcnemar import mcnemar_n, mcnemar_power, mcnemar_theta
@@ -179,6 +179,7 @@ __all__ = [
     "unconditional_power",
     "unconditional_theta",
     "units_of",
+    "unseen_n",
     "variance_parts",
     "visible_drop",
     "weighted_bootstrap",

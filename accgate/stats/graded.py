@@ -105,13 +105,13 @@ _REMEMBERED = _Remembered()
 
 @dataclass(frozen=True)
 class Course:
-    """The looks that a run of `n_max` samples is to come to, and its rates; `bounded` and `earliest` as in `Units`."""
+    """The looks that a run of `n_max` samples is to come to, and its rates; `loss` and `earliest` as in `Units`."""
 
     n_max: int
     theta: float
     alpha: float
     beta: float
-    bounded: bool = True
+    loss: float = 100.0
     earliest: int = 0
 
     @cached_property
@@ -157,8 +157,8 @@ class Course:
         """How often the samples of the run are halved to come to those that theta needs, as seen at a look."""
         variance = float(evidence.squares[look]) / int(evidence.n[look])
         needed = NEEDED * quantile_sum(self.alpha, self.beta) ** 2 * variance / self.theta**2
-        if self.bounded:
-            needed = max(needed, 1.5 * unseen_n(self.theta, beta=self.beta))
+        if math.isfinite(self.loss):
+            needed = max(needed, 1.5 * unseen_n(self.theta, beta=self.beta, loss=self.loss))
         return max(0, math.floor(math.log2(self.n_max / max(needed, 1.0))))
 
     def sound_bounds(self, evidence: Evidence) -> Floats:
@@ -167,11 +167,12 @@ class Course:
         The run is then 1.5 / beta times as likely without a drop as with one of theta. By Ville's inequality a drop of
         theta passes so with a probability of at most two thirds of beta.
         """
-        n, few = evidence.n, evidence.changed < FEW
-        whole = 100.0 * self.theta * n  # the variance of a drop of theta that is made of whole losses
+        n, few, loss = evidence.n, evidence.changed < FEW, self.loss if math.isfinite(self.loss) else 100.0
+        whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
         error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole), evidence.squares))
         drift = self.theta * n / error
-        unseen = (self.bounded | (evidence.changed == 0)) & (evidence.unit + 1 < unseen_n(self.theta, beta=self.beta))
+        least = unseen_n(self.theta, beta=self.beta, loss=loss)
+        unseen = (math.isfinite(self.loss) | (evidence.changed == 0)) & (evidence.unit + 1 < least)
         unseen |= evidence.unit < self.earliest
         return np.where(unseen, math.inf, math.log(PASSING / self.beta) / drift + 0.5 * drift)
 
@@ -283,7 +284,7 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
 
 
 def _course(units: Units, theta: float, alpha: float, beta: float) -> Course:
-    return Course(units.n_max, theta, alpha, beta, units.bounded, units.earliest)
+    return Course(units.n_max, theta, alpha, beta, units.loss, units.earliest)
 
 
 def looked_at(units: Units, course: Course) -> Ints:
@@ -461,5 +462,8 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nex
     passes = math.nan if math.isinf(z) else _boundary(units, last, z, theta)[1]
     total, drop = float(units.totals.sum()), theta * seen
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
-    unseen = (last + 1) / unseen_n(theta, beta=beta) if units.bounded or not units.totals.any() else 1.0
+    unseen = 1.0
+    if math.isfinite(units.loss) or not units.totals.any():
+        loss = units.loss if math.isfinite(units.loss) else 100.0
+        unseen = (last + 1) / unseen_n(theta, beta=beta, loss=loss)
     return NextLook(n, allowed, passes, min(share, unseen) if z < math.inf else min(unseen, 1.0))

@@ -70,18 +70,18 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     return ratio
 
 
-def unseen_n(theta: float, *, beta: float) -> int:
+def unseen_n(theta: float, *, beta: float, loss: float = 100.0) -> int:
     """Samples without any change that rule out a drop of theta points.
 
-    A drop of theta changes at least a share theta / 100 of the samples; the chance to see none of them is kept under
-    three quarters of beta, which leaves the rest to runs that saw changes.
+    A drop of theta changes at least a share theta / `loss` of the samples, the most points that one can lose; the
+    chance to see none of them is kept under three quarters of beta, which leaves the rest to runs that saw changes.
 
     >>> unseen_n(2.0, beta=0.2), unseen_n(4.0, beta=0.2)
     (94, 47)
     """
-    if theta >= 100.0:
+    if theta >= loss:
         return 1
-    return math.ceil(math.log(CHANCE_UNSEEN * beta) / math.log1p(-theta / 100.0))
+    return math.ceil(math.log(CHANCE_UNSEEN * beta) / math.log1p(-theta / loss))
 
 
 @dataclass(frozen=True)

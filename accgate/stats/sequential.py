@@ -23,15 +23,15 @@ class Units:
     `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
     says that every unit is one sample scored 0 or 100, where the walk's null distribution is exact for any model.
     `n_max` counts the samples of the whole run: where there are more than in `sizes`, these are its beginning.
-    `bounded` says that scores are between 0 and 100, so that one sample can lose 100 points. No run passes before the
-    unit of index `earliest`: until then too few of its samples could have been lost for a pass to say anything.
+    `loss` is the most points that one sample can lose, infinite where nothing bounds it. No run passes before the unit
+    of index `earliest`: until then too few of its samples could have been lost for a pass to say anything.
     """
 
     totals: Floats
     sizes: Ints
     exact: bool
     n_max: int
-    bounded: bool = True
+    loss: float = 100.0
     earliest: int = 0
 
     @property
@@ -61,7 +61,7 @@ def units_of(
     *,
     n_max: int | None = None,
     binary: bool = True,
-    bounded: bool = True,
+    loss: float = 100.0,
 ) -> Units:
     """Units of paired differences of shape (n,), points; `codes` of shape (n,) name the cluster of each sample.
 
@@ -74,7 +74,7 @@ def units_of(
     n = len(differences) if n_max is None else n_max
     if codes is None:
         exact = binary and bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
-        return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, bounded)
+        return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, loss)
     _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.int64)
     place[np.argsort(first)] = np.arange(len(first))
@@ -83,7 +83,7 @@ def units_of(
     np.add.at(sums, unit, differences)
     np.add.at(scale, unit, np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
-    return Units(sums, np.bincount(unit), False, n, bounded)
+    return Units(sums, np.bincount(unit), False, n, loss)
 
 
 @dataclass(frozen=True)

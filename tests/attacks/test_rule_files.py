@@ -1,5 +1,6 @@
 """A file that rules name lies in its own repository, whatever the path is called: else nobody sees it change."""
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -366,9 +367,23 @@ def test_yaml_of_lm_eval_includes_nothing_from_outside_of_its_folder(
         "include: ../../base/own.yaml", "include: /etc/own.yaml", "doc_to_text: !function ../utils.text",
         "dataset_kwargs: {data_files: ../sums.jsonl}", "dataset_path: '~/data'",
     )  # fmt: skip
-    for line in lines:
+    hidden = (
+        "include : ../../base/own.yaml", '"include": ../../base/own.yaml', "include:\n  ../../base/own.yaml",
+        "include: [common.yaml,\n  ../../base/own.yaml]", 'include: "\\x2e\\x2e/own.yaml"', "? include\n: ../own.yaml",
+        "x: &x ../own.yaml\ninclude: *x", "<<: {include: /etc/own.yaml}", "dataset_kwargs:\n  data_files: ['../a']",
+        "dataset_kwargs: {data_files: {test: 'file:///tmp/sums.jsonl'}}", "dataset_path: 'zip://a.csv::/tmp/a.zip'",
+        "doc_to_text: !function .accgate.head.utils.text", "doc_to_text:\n  !function ../utils.text",
+    )  # fmt: skip
+    for line in (*lines, *hidden):
         (head.folder / "own/own.yaml").write_text(f"task: own\n{line}\n")
-        assert "own.yaml:2: names a path that leaves" in refusals(pair, tmp_path, capsys), line
+        said = refusals(pair, tmp_path, capsys)
+        assert re.search(r"own.yaml:[23]: names a path that leaves", said), line
+        assert "own.yaml:2:" in said or line in hidden, line
+    (head.folder / "own/own.yaml").write_text("task: own\ninclude: common.inc\n")
+    (head.folder / "own/common.inc").write_text("include: ../common.yaml\n")
+    assert "common.inc:1: names a path that leaves" in refusals(pair, tmp_path, capsys)
+    (head.folder / "own/own.yaml").write_text("task: [own\n")
+    assert "own.yaml: is not YAML" in refusals(pair, tmp_path, capsys)
 
 
 def test_right_answers_still_pass_with_every_kind_of_file_in_place(chain: Chain) -> None:

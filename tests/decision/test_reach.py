@@ -89,12 +89,59 @@ def test_scores_in_between_that_are_too_few_are_no_pass(reference: list[float], 
 
 
 def test_a_t_test_of_few_samples_passes_only_where_falls_by_almost_the_same_would_be_rejected() -> None:
-    """A fall of 90, 20 and 10 to 0 has p 0.13, and one of each by about 10 almost none."""
-    reference = [90.0, 20.0, 10.0]
+    """A fall of 100, 20 and 10 to 0 has p 0.14, and one of each by about 10 almost none."""
+    reference = [100.0, 20.0, 10.0]
     assert compare(reference, [0.0] * 3, test="paired").p_value > 0.05
-    assert compare(reference, [80.0, 10.1, 0.2], test="paired").verdict == "regression"
-    verdict = compare(reference, [90.2, 19.9, 10.1], test="paired")
+    assert compare(reference, [90.0, 10.1, 0.2], test="paired").verdict == "regression"
+    verdict = compare(reference, [99.8, 19.9, 10.1], test="paired")
     assert (verdict.verdict, verdict.reasons) == ("pass", ())
+
+
+@each("early_stopping", [False, True])
+@each("n", [5, 30, 79])
+def test_small_changes_of_few_samples_are_no_proof_against_whole_losses(n: int, early_stopping: bool) -> None:
+    """A drop of 2 points that is made of 2% of samples lost is not seen by 79 samples in one run of five."""
+    rng = np.random.default_rng(n)
+    reference = rng.uniform(20.0, 90.0, n)
+    candidate = reference + rng.normal(0.0, 0.01, n)
+    for test in ("auto",) if early_stopping else ("auto", "paired", "bootstrap", "two-sample"):
+        verdict = compare(reference, candidate, theta=2.0, test=test, early_stopping=early_stopping)
+        assert verdict.verdict == "inconclusive"
+        assert verdict.theta is None or verdict.theta >= 100.0 * (1.0 - 0.2 ** (1.0 / n)) - 1e-9
+    certified = compare(reference, candidate, theta=2.0, test="paired", certify=True)
+    assert certified.verdict == "inconclusive"
+    assert f"not certified: a drop of {100.0 * (1.0 - 0.05 ** (1.0 / n)):.2f} points" in certified.reasons[-1]
+
+
+def test_small_changes_of_enough_samples_pass_and_what_is_better_hides_no_losses() -> None:
+    rng = np.random.default_rng(0)
+    reference = rng.uniform(20.0, 60.0, 150)
+    few, nearly = reference[:30], reference + rng.normal(0.0, 0.01, 150)
+    assert compare(reference, nearly, theta=2.0).verdict == "pass"
+    assert compare(reference, nearly, theta=2.0, certify=True).verdict == "pass"
+    assert compare(few, few + rng.normal(1.0, 0.01, 30), theta=2.0).verdict == "inconclusive"
+    assert compare(few, few + rng.normal(9.0, 0.01, 30), theta=2.0).verdict == "pass"
+
+
+def test_a_scale_that_is_wider_hides_rarer_losses() -> None:
+    rng = np.random.default_rng(0)
+    reference = rng.uniform(-50.0, 50.0, 400)
+    candidate = reference + rng.normal(0.0, 0.01, 400)
+    for count, name in ((150, "inconclusive"), (400, "pass")):
+        for early_stopping in (False, True):
+            sides, rules = (reference[:count], candidate[:count]), {"theta": 2.0, "early_stopping": early_stopping}
+            verdict = compare(*sides, bounds=(-100.0, 100.0), **rules)
+            assert verdict.verdict == name
+            assert verdict.n >= min(count, 187)
+
+
+def test_a_mean_or_target_is_not_held_by_few_samples_that_are_nearly_alike() -> None:
+    scores = Scores(tuple("abc"), np.array([[97.0], [97.01], [97.02]]))
+    for reference in (Target(95.5), Mean(95.5, 1000), Mean(95.5, 1000, sigma=5.0)):
+        (verdict,) = decide([Evidence(scores, reference, Design(theta=2.0))])
+        assert verdict.verdict == "inconclusive"
+    (verdict,) = decide([Evidence(scores, Target(95.5), Design(theta=2.0, sigma=0.5))])  # which the user knows
+    assert verdict.verdict == "pass"
 
 
 @each("count", [1, 2, 4])

@@ -121,11 +121,12 @@ def test_a_target_and_a_reference_are_tightened_in_the_metrics_direction(
         assert effects(pair.back()) == {f"tasks.sums.{key}": "tightening"}
 
 
-def test_more_samples_behind_a_reference_are_stricter(pair: Trees) -> None:
+def test_more_samples_behind_a_mean_are_not_plainly_stricter(pair: Trees) -> None:
+    """Nothing shows that it is of so many, and with them a run that was inconclusive passes."""
     set_keys(pair.base, reference=80.0, reference_num_samples=200)
     set_keys(pair.head, reference=80.0, reference_num_samples=100)
     assert effects(pair.changes()) == {"tasks.sums.reference_num_samples": "loosening"}
-    assert effects(pair.back()) == {"tasks.sums.reference_num_samples": "tightening"}
+    assert effects(pair.back()) == {"tasks.sums.reference_num_samples": "loosening"}
 
 
 def test_a_mean_in_place_of_what_is_recorded_is_a_loosening_both_ways(pair: Trees) -> None:

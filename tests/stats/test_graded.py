@@ -131,18 +131,18 @@ def test_boundaries_are_where_the_run_stops(shape: str, drop: float) -> None:
 def test_no_bounded_score_passes_before_a_drop_of_whole_losses_would_have_shown_one() -> None:
     d = np.tile([0.5, -0.5], 500)
     bounded, free = (
-        graded_test(units_of(d, binary=False, bounded=bounded), theta=2.0, **RATES) for bounded in (True, False)
+        graded_test(units_of(d, binary=False, loss=loss), theta=2.0, **RATES) for loss in (100.0, math.inf)
     )
     assert bounded.stop == free.stop == "futility"
     assert free.n < unseen_n(2.0, beta=0.2) <= bounded.n <= 1.08 * unseen_n(2.0, beta=0.2) + 1
-    assert graded_test(units_of(np.zeros(500), binary=False, bounded=False), theta=2.0, **RATES).n >= 89
+    assert graded_test(units_of(np.zeros(500), binary=False, loss=math.inf), theta=2.0, **RATES).n >= 89
 
 
-@pytest.mark.parametrize("bounded", [True, False])
-def test_no_run_passes_that_all_the_error_would_reject(bounded: bool) -> None:
+@pytest.mark.parametrize("loss", [100.0, math.inf])
+def test_no_run_passes_that_all_the_error_would_reject(loss: float) -> None:
     for seed in range(40):
         d = np.random.default_rng(seed).normal(-2.0, 4.0, 300)
-        result = graded_test(units_of(d, bounded=bounded), theta=8.0, figures=False, **RATES)
+        result = graded_test(units_of(d, loss=loss), theta=8.0, figures=False, **RATES)
         if result.stop == "futility":
             assert float(drop_score(d[: result.n], np.ones(result.n))) < 1.6449
 
@@ -164,11 +164,11 @@ def test_the_next_look_is_where_the_run_stops_and_its_share_is_whole_there() -> 
 def test_only_a_run_that_came_to_its_end_reports_what_it_sees() -> None:
     """Rough changes and a small target: the whole run sees less than was asked for."""
     noise = np.random.default_rng(7).normal(0.0, 40.0, 400)
-    early = graded_test(units_of(noise - 25.0, bounded=False), theta=1.0, **RATES)
+    early = graded_test(units_of(noise - 25.0, loss=math.inf), theta=1.0, **RATES)
     assert (early.stop, early.theta) == ("regression", None)
     assert early.n < 400
     samples = (np.random.default_rng(seed).normal(-2.0, 40.0, 400) for seed in range(20))
-    whole = next(r for d in samples if (r := graded_test(units_of(d, bounded=False), theta=1.0, **RATES)).n == 400)
+    whole = next(r for d in samples if (r := graded_test(units_of(d, loss=math.inf), theta=1.0, **RATES)).n == 400)
     assert whole.stop == "end"
     assert whole.theta is not None
     assert 2.4865 * 40.0 / 20.0 < whole.theta < 1.35 * 2.4865 * 40.0 / 20.0
@@ -186,7 +186,7 @@ def test_the_estimate_of_a_run_that_stopped_looks_less_clear_than_its_means() ->
         (np.random.default_rng(0).normal(0.3, 5.0, 2000), "futility"),
         (np.random.default_rng(0).normal(-1.2, 5.0, 2000), "regression"),
     ):
-        result = graded_test(units_of(d, binary=False, bounded=False), theta=1.0, **RATES)
+        result = graded_test(units_of(d, binary=False, loss=math.inf), theta=1.0, **RATES)
         assert result.stop == stop
         assert result.estimate is not None
         assert abs(result.estimate) < abs(result.difference)
@@ -195,7 +195,7 @@ def test_the_estimate_of_a_run_that_stopped_looks_less_clear_than_its_means() ->
 
 def test_a_clear_run_that_its_first_bound_stopped_is_estimated_by_its_means() -> None:
     d = np.full(400, -5.0) + np.random.default_rng(0).normal(0.0, 1.0, 400)
-    result = graded_test(units_of(d, binary=False, bounded=False), theta=3.0, **RATES)
+    result = graded_test(units_of(d, binary=False, loss=math.inf), theta=3.0, **RATES)
     assert (result.stop, result.n) == ("regression", 101)
     assert result.estimate == pytest.approx(result.difference, abs=1e-4)
 

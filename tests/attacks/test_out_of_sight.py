@@ -1,0 +1,42 @@
+"""References of which the base commit has only an empty folder: no pull request brings its own in their place."""
+
+import shutil
+
+import pytest
+
+from tests.attacks.chain import Chain
+from tests.gates import Project, right_but
+from tests.runner import commit, git
+
+SUBMODULE = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+
+
+@pytest.mark.parametrize("place", ["references", "references/m"])
+def test_references_in_a_submodule_are_not_brought_by_the_pull_request(chain: Chain, place: str) -> None:
+    """actions/checkout reads submodules where it is told to; the tree of the base has none of their files."""
+    chain.begin()
+    store = chain.folder / "store"
+    shutil.move(chain.repository / place, store)
+    commit(store)
+    commit(chain.repository)
+    git(chain.repository, *SUBMODULE, "add", str(store), place)
+    commit(chain.repository)
+
+    def bring(head: Project) -> None:
+        git(head.folder, *SUBMODULE, "update", "--init")
+        for file in sorted((head.folder / "references/m").glob("sums.*")):
+            file.unlink()
+        head.recorded(right_but(40, 60))
+
+    ended = chain.pull(bring, wrong=40)
+    assert not ended.is_green
+    assert ended.run == 2
+    assert "references the base has is unknown" in ended.said
+
+
+def test_a_base_without_references_has_nothing_out_of_sight(chain: Chain) -> None:
+    chain.begin()
+    shutil.rmtree(chain.repository / "references")
+    commit(chain.repository)
+    ended = chain.pull(lambda head: head.recorded(right_but(0, 60)))
+    assert (ended.is_green, ended.rules) == (True, {"references: m/sums": "new"})
