@@ -119,7 +119,7 @@ class Task:
         if self.has_tools:
             tool_reply = parse_reply(reply)
             if self.metric.name == CALLS:
-                return calls_answer(tool_reply)
+                return calls_answer(tool_reply, sample.tools if sample else ())
             if tool_reply.calls and not tool_reply.content.strip():
                 return None
             reply = tool_reply.content

@@ -182,7 +182,7 @@ def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server,
         (Fault(301, headers={"location": "https://x/v1"}), "redirects to https://x/v1; write that as options.base_url"),
         (
             Fault(307, headers={"location": "/v1/completions"}),
-            r"redirects to http://127\.0\.0\.1:\d+/v1; write that as",
+            r"redirects to http://127[\d.]+:\d+/v1; write that",
         ),
         (Fault(308, headers={"location": "https://x/api/v1/completions"}), "redirects to https://x/api/v1; write that"),
     ],
