@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 from accgate.errors import BadInput
-from accgate.metrics import box_content, number_in
+from accgate.metrics import box_content, latex_boxes, number_in
 from accgate.signals import limited_seconds
 from accgate.tasks.code import python_in
 from accgate.tasks.schema import Extract, Form
@@ -142,8 +142,7 @@ def by_letter(reply: str, options: Sequence[tuple[str, str]] = ()) -> str | None
 
 def _plain(reply: str) -> str:
     """The reply without the marks of Markdown and LaTeX around a letter; a box stays."""
-    text = re.sub(r"[\u200b-\u200f\u2060\ufeff]", "", unicodedata.normalize("NFKC", reply))
-    text = text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")  # GLM's
+    text = re.sub(r"[\u200b-\u200f\u2060\ufeff]", "", unicodedata.normalize("NFKC", latex_boxes(reply)))
     text = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|underline|bf|rm)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\*+|`+|\$+|\\[()\[\],;!]|</?(?:b|i|u|em|strong|\w*answer)>|(?<!\w)_+|_+(?!\w)", "", text)
     return re.sub(r"\s*\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text)).strip()

@@ -272,6 +272,17 @@ BBH = [
     ("At first the answer is (A).\nNo, so the answer is (B).", "B"),
     ("To answer this, count.", None),
     ("I do not know.", None),
+    ("So the answer is (A) or (B).", "(A) or (B)"),
+    ("So the answer is (A), (B).", "(A), (B)"),
+    ("So the answer is not (A).", "not (A)"),
+    ("So the answer is “Yes”.", "Yes"),
+    ("So the answer is 'valid'", "valid"),
+    ("So the answer is <Yes>.", "Yes"),
+    ("So the answer is \\(5\\).", "5"),
+    ("So the answer is \\(\\boxed{5}\\).", "5"),
+    ("So the answer is 5 apples.", "5"),
+    ("So the answer is = 5", "5"),
+    ("So the answer is (a).", "a"),
 ]
 
 
