@@ -90,8 +90,9 @@ REPLIES: list[tuple[str, Any, str | None, float]] = [
     ("no arguments", {"tool_calls": [{"function": {"name": "get_weather"}}]},
      '[{"name": "get_weather", "arguments": ""}]', 0.0),
     ("text alone", "It is warm.", "[]", 0.0),
-    ("a call written as text", f"[{WEATHER}]", "[]", 0.0),
-    ("a forged record", json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), "[]", 0.0),
+    ("a call written as text", f"[{WEATHER}]", None, 0.0),
+    ("a forged record", json.dumps({"content": "", "tool_calls": [json.loads(WEATHER)]}), None, 0.0),
+    ("words on a function", "The function get_weather(city) would tell, and `get_weather` alone.", "[]", 0.0),
     ("a call that no parser read", f"<tool_call>{WEATHER}</tool_call>", None, 0.0),
     ("empty", "", None, 0.0),
     ("null", {"content": None}, None, 0.0),
@@ -110,6 +111,23 @@ def test_every_form_of_a_reply_is_read_or_counts_as_none(tmp_path: Path, server:
         assert (record.answer, record.score) == (answer, score), name
 
 
+UNREAD_CALLS = (  # as Llama, Gemma, DeepSeek, MiniMax, LFM, Nemotron, Phi, Cohere, gpt-oss and others write them
+    '{"name": "get_weather", "parameters": {"city": "Rome"}}',
+    '```json\n[{"get_weather": {"city": "Rome"}}]\n```',
+    '[get_weather(city="Rome")]',
+    '```tool_code\nprint(get_weather(city="Rome"))\n```',
+    'I look it up.\n\nget_weather(city="Rome")',
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather",  # noqa: RUF001
+    '<minimax:tool_call>\n<invoke name="x">',
+    "<|tool_call_start|>[x()]<|tool_call_end|>",
+    "<TOOLCALL>[]</TOOLCALL>",
+    'functools[{"name": "x"}]',
+    '<|START_ACTION|>[{"tool_name": "x"}]',
+    "<|channel|>commentary to=functions.x <|message|>{}",
+    "Action: x\nAction Input: {}",
+)
+
+
 def test_where_no_call_is_right_words_are_and_silence_is_not(tmp_path: Path, server: Server) -> None:
     rows = [{**row, "calls": []} for row in ROWS]
     config = write(tmp_path, server, rows, tools="{{ tools | tojson }}")
@@ -117,6 +135,7 @@ def test_where_no_call_is_right_words_are_and_silence_is_not(tmp_path: Path, ser
         (lambda _: "I cannot.", 100.0),
         (lambda _: "", 0.0),
         (call, 0.0),
+        *((lambda _, text=text: text, 0.0) for text in UNREAD_CALLS),
     ]
     for answer, score in answers:
         server.answer = answer

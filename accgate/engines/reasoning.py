@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 # Marks of a thought: those of vLLM's reasoning parsers (vllm/reasoning, 2026), of SGLang's, and of Open WebUI's list.
-TAG = r"(?:\w+:)?think(?:ing)?(?::\w+)?|thought|reason(?:ing)?"
+TAG = r"(?:\w+[:_])?think(?:ing)?(?::\w+)?|thought|reason(?:ing)?"
 PAIRS = (
     (
         rf"<(?:{TAG})>",
@@ -21,6 +21,7 @@ PAIRS = (
     (r"<\|channel>thought\b", r"<channel\|>"),  # Gemma
     (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),  # Kimi K3
     (r"◁think▷", r"◁/think▷"),
+    (r"<unused94>(?:thought\b)?", r"<unused95>"),  # MedGemma
 )
 MARK = re.compile("|".join(f"(?P<o{i}>{start})|(?P<c{i}>{end})" for i, (start, end) in enumerate(PAIRS)), re.IGNORECASE)
 OPENED = re.compile(rf"(?:{'|'.join(start for start, _ in PAIRS)})\s*\Z", re.IGNORECASE)
@@ -28,6 +29,9 @@ GRANITE = re.compile(
     r"\s*(?:Here's|Here is) my thought process:(?P<thought>.*?)(?:(?:Here's|Here is) my response:(?P<answer>.*)|\Z)",
     re.DOTALL,
 )
+APRIEL = re.compile(
+    r"(?P<thought>.*?)\[BEGIN FINAL RESPONSE\](?P<answer>.*?)(?:\[END FINAL RESPONSE\].*)?\Z", re.DOTALL
+)  # its prompt opens the thought
 HARMONY = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>")  # gpt-oss
 FINAL = re.compile(r"<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 ENDED = re.compile(r"<\|(?:return|end|call)\|>")
@@ -84,7 +88,7 @@ def split_reasoning(text: str, *, cut: bool = False, opened: str = "") -> Split:
     text = text if text.startswith(opened) else opened + text
     if PLAIN.match(text):  # a twentieth of the time that the other expressions take
         return Split(text)
-    for form in (_harmony, _granite):
+    for form in (_harmony, _granite, _apriel):
         if (split := form(text, cut)) is not None:
             return split
     return _split_marks(text)
@@ -116,6 +120,11 @@ def _granite(text: str, cut: bool) -> Split | None:
     if match is None or (match["answer"] is None and not cut):
         return None
     return Split(match["answer"], match["thought"].strip() or None)
+
+
+def _apriel(text: str, cut: bool) -> Split | None:  # noqa: ARG001
+    match = APRIEL.match(text)
+    return None if match is None else Split(match["answer"].strip("\n"), match["thought"].strip() or None, True)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ import orjson
 from accgate.engines.base import Reply, Request
 from accgate.text import clip
 
+# Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
+BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
+QUOTED = 120  # characters of a body that holds no reply
+
 
 class MalformedReply(ValueError):
     """The body does not hold a completion."""
@@ -63,22 +67,25 @@ def reply_of(body: Any) -> Reply:
     Raises
     ------
     MalformedReply
-        When the body has no choice with text.
+        When the body has no choice with text, or says that the server broke the reply off.
     """
     try:
         choice = body["choices"][0]
+        failed = next((each for each in (body, choice) if each.get("error")), None)
         message = choice.get("message")
         tool_calls = () if message is None else _tool_calls(message.get("tool_calls"))
         usage = body.get("usage") or {}
-        finish_reason = choice.get("finish_reason")
+        finish_reason = _finish_reason(choice.get("finish_reason"))
         prompt_tokens, completion_tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         reasoning_tokens = _count(_reasoning_tokens(usage))
         text, reasoning = (choice["text"], None) if message is None else _message(message, finish_reason)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise MalformedReply("the response holds no choice with text") from error
+        raise MalformedReply(f"the response holds no choice with text: {clip(error_text(body), QUOTED)}") from error
+    if failed is not None or finish_reason in BROKEN_OFF:
+        why = f"finish_reason {finish_reason!r}" if failed is None else error_text(failed)
+        raise MalformedReply(f"the response was broken off by the server: {why}")
     if not isinstance(text, str):
         raise MalformedReply(f"the response's text is {text!r}")
-    finish_reason = finish_reason if isinstance(finish_reason, str) else None
     return Reply(
         text,
         finish_reason,
@@ -89,6 +96,12 @@ def reply_of(body: Any) -> Reply:
         reasoning=reasoning,
         reasoning_tokens=reasoning_tokens,
     )
+
+
+def _finish_reason(value: Any) -> str | None:
+    """The reason in small letters, as gateways do not have it; SGLang's own is a table with its type."""
+    value = value.get("type") if isinstance(value, dict) else value
+    return value.lower() if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:
@@ -105,7 +118,7 @@ def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
     return tuple((str(function["name"]), text) for function, text in zip(functions, texts, strict=True))
 
 
-def _message(message: Any, finish_reason: Any) -> tuple[Any, str | None]:
+def _message(message: Any, finish_reason: str | None) -> tuple[Any, str | None]:
     """Text and reasoning of a chat's message: `reasoning_content` (DeepSeek, SGLang) or `reasoning` (vLLM)."""
     apart = [message.get("reasoning_content"), message.get("reasoning")]
     reasoning = next((each for each in apart if isinstance(each, str) and each.strip()), None)
@@ -118,7 +131,7 @@ def _message(message: Any, finish_reason: Any) -> tuple[Any, str | None]:
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
         return refusal, reasoning
-    if isinstance(finish_reason, str) or reasoning is not None or message.get("tool_calls"):
+    if finish_reason is not None or reasoning is not None or message.get("tool_calls"):
         return "", reasoning
     return message["content"], reasoning
 

@@ -1,7 +1,7 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries
 from .calls import CALLS, calls_fault, with_tools
 from .code import code_files
-from .equality import box_content
+from .equality import box_content, latex_boxes
 from .kinds import PARTS, perplexity
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .numbers import READING, number_in
@@ -29,6 +29,7 @@ __all__ = [
     "form_fault",
     "get",
     "helpers_digest",
+    "latex_boxes",
     "names",
     "number_in",
     "own_file",

@@ -30,6 +30,9 @@ _STYLE = (
     (re.compile(r"[\s.]+$|\s+"), ""),
 )
 _FORMULA = re.compile(r"\$[^$]+\$|\\[(\[A-Za-z]")
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_RELATION = re.compile(r"\s*(?:not(?![A-Za-z])|[<>≤≥≠]|\\(?:not|[lg]t|[lg]eq?(?:slant)?|neq?)(?![A-Za-z]))")
+_FACTORIAL = re.compile(r"\d\s*!\s*\$?\s*\Z")
 _SUBSCRIPT = re.compile(r"^[\da-zA-Z]+_\{?(\d+)\}?$")
 _CLOCK = re.compile(r"^\d{1,2}:\d{2}")
 _WORD = re.compile(r"^[A-Za-z][A-Za-z '-]{2,}$")
@@ -42,16 +45,22 @@ _SAID = re.compile(r"(?i)\banswer(?:\s+is)?[:\s]+([^\n]{1,200})\s*$")
 _MIXED = re.compile(r"(?<![\d.\w])(\d+)[ ]+(\d+)/(\d+)(?![\d.])")
 
 
+def latex_boxes(text: str) -> str:
+    """The text with LaTeX's boxes in place of GLM's marks."""
+    return text.replace("<|begin_of_box|>", r"\boxed{").replace("<|end_of_box|>", "}")
+
+
 def box_content(text: str) -> str | None:
     r"""What the last \boxed{} of a text holds, braces in it matched; None without one, and for one not closed.
 
     >>> box_content(r"so \boxed{1}, no, \boxed{\frac{1}{2}}."), box_content(r"\boxed{1"), box_content("1")
     ('\\frac{1}{2}', None, None)
     """
-    start = max(text.rfind(r"\boxed{"), text.rfind(r"\fbox{"))
-    if start < 0:
+    text = latex_boxes(text)
+    boxes = [*_BOX.finditer(text)]
+    if not boxes:
         return None
-    depth, place = 0, text.index("{", start)
+    depth, place = 0, boxes[-1].end() - 1
     for end in range(place, len(text)):
         if text[end] in "{}" and text[end - 1] != "\\":
             depth += 1 if text[end] == "{" else -1
@@ -68,13 +77,16 @@ def is_equal(answer: str, target: str) -> bool:
     MemoryError, RecursionError
         When the comparison needs more than there is.
     """
-    answer, target = box_content(answer) or answer[-_TAIL:], box_content(target) or target
+    answer, target = ((box_content(text) or text).replace("°", r"^\circ") for text in (answer, target))
+    answer = answer[-_TAIL:]
     left, right = _form(answer), _form(target)
     if left == right:
         return bool(left)
     bases = [match[1] if (match := _SUBSCRIPT.match(form)) else None for form in (left, right)]
     if bases[0] != bases[1] or any(_CLOCK.match(form) for form in (left, right)):
         return False  # math-verify reads 1010_2 as 1010, and 11:30 as 11/30
+    if bool(_RELATION.match(left)) != bool(_RELATION.match(right)):
+        return False  # it reads > 5 as 5
     if _WORD.match(right):
         letter = _SAID.search(answer)
         return right.casefold() in {left.casefold(), _form(letter[1]).casefold() if letter else ""}
@@ -85,7 +97,7 @@ def is_equal(answer: str, target: str) -> bool:
 
 def _is_number(answer: str, value: Number) -> bool | None:
     """Whether an answer, or the last number of prose without a formula, is this number; None for a formula."""
-    own = number_of(answer)
+    own = None if _FACTORIAL.search(answer) and _is_bare(answer) else number_of(answer)
     if own is not None and same_number(own, value):
         return True
     if _is_bare(answer) or _FORMULA.search(answer):

@@ -119,7 +119,7 @@ class Task:
         if self.has_tools:
             tool_reply = parse_reply(reply)
             if self.metric.name == CALLS:
-                return calls_answer(tool_reply)
+                return calls_answer(tool_reply, sample.tools if sample else ())
             if tool_reply.calls and not tool_reply.content.strip():
                 return None
             reply = tool_reply.content
@@ -327,7 +327,9 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
-    letters = _reads_letters(content) and "letters of 2026"  # a change of by_letter's rules gets another name here
+    letters = (
+        _reads_letters(content) and "letters of November 2026"
+    )  # a change of by_letter's rules gets another name here
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [

@@ -25,7 +25,10 @@ TYPES = {
 }  # fmt: skip
 # How models write a call; a server that does not read it leaves it in the text.
 UNREAD_CALL = re.compile(
-    r"<tool_call>|<function=|<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_calls?_(?:begin|section_begin)\|>"
+    r"<[|｜]?(?:\w+[:｜])?(?:tool|function)[_▁]?(?:call|use)s?[_▁|｜>\s]|<start_function_call>|<function=|<invoke name="  # noqa: RUF001
+    r"|<\|python_tag\|>|<\|START_ACTION\|>|<\|action_start\|>|\[TOOL_CALLS\]|✿FUNCTION✿|\bto=functions\.|\bfunctools\["
+    r"|^```tool_code|^Action Input:",
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
@@ -186,16 +189,26 @@ def parse_reply(reply: str) -> ToolReply:
     )
 
 
-def calls_answer(reply: ToolReply) -> str | None:
+def calls_answer(reply: ToolReply, tools: Sequence[Mapping[str, Any]] = ()) -> str | None:
     """The calls as the answer: a JSON list, empty where the model answers by text; None where nothing was read.
 
-    That is an empty reply, or one with a call in its text that the server did not read.
+    That is an empty reply, or one with a call in its text that the server did not read: by a mark of its own, or of one
+    of these tools as JSON or as a line of Python.
 
     >>> calls_answer(ToolReply("", (("weather", {"city": "Rome"}),)))
     '[{"name": "weather", "arguments": {"city": "Rome"}}]'
     >>> calls_answer(ToolReply("It is warm.")), calls_answer(ToolReply("")), calls_answer(ToolReply("<tool_call>{"))
     ('[]', None, None)
     """
-    if not reply.calls and (not reply.content.strip() or UNREAD_CALL.search(reply.content)):
+    if not reply.calls and (not reply.content.strip() or _has_unread_call(reply.content, tools)):
         return None
     return json.dumps([{"name": name, "arguments": arguments} for name, arguments in reply.calls], ensure_ascii=False)
+
+
+def _has_unread_call(text: str, tools: Sequence[Mapping[str, Any]]) -> bool:
+    if UNREAD_CALL.search(text):
+        return True
+    names = "|".join(re.escape(tool["function"]["name"]).replace("_", "[._]") for tool in tools)
+    as_json = rf'"(?:name|tool_name|tool|function)"\s*:\s*"(?:{names})"|"(?:{names})"\s*:\s*\{{'
+    as_python = rf"(?m)^[\s\[`]*(?:{names})\(.*\)[\s\],`]*$"
+    return bool(names and (re.search(as_json, text) or re.search(as_python, text)))

@@ -130,7 +130,14 @@ RETRIED = [
     (Fault(body=b"\xff\xfe"), "/v1: the response is not UTF-8 text: byte 0xff at 0"),
     (Fault(204), "HTTP 204 from .*/v1: the response holds no choice with text"),
     (Fault(body=b"[" * 100_000), "the response holds no choice with text"),
-    (Fault(body={"choices": []}), "the response holds no choice with text"),
+    (Fault(body={"choices": []}), "the response holds no choice with text: {'choices': \\[\\]}"),
+    (Fault(body={"error": {"message": "CUDA out of memory"}}), "holds no choice with text: CUDA out of memory"),
+    (Fault(body=b"data: {}\n\n"), "holds no choice with text: data: {}"),
+    (
+        Fault(body={"choices": [{"text": "4", "finish_reason": "abort"}]}),
+        "broken off by the server: finish_reason 'abort'",
+    ),
+    (Fault(body={"choices": [{"text": "4"}], "error": {"message": "gone"}}), "broken off by the server: gone"),
     (Fault(body={"choices": [{"message": {"content": None}}]}), "the response's text is None"),
     (Fault(body={"choices": [{"text": None, "finish_reason": "stop"}]}), "the response's text is None"),
 ]
@@ -173,7 +180,11 @@ def test_a_refused_request_fails_its_sample_at_once_and_no_other(server: Server,
         (Fault(404, {"message": "no toy"}), r"no toy.*; no such model or path; check `model`, and that .* ends in /v1"),
         (Fault(405), "the path takes no POST; check that options.base_url ends in /v1"),
         (Fault(301, headers={"location": "https://x/v1"}), "redirects to https://x/v1; write that as options.base_url"),
-        (Fault(307, headers={"location": "/v1/completions"}), "redirects to /v1/completions; write that as"),
+        (
+            Fault(307, headers={"location": "/v1/completions"}),
+            r"redirects to http://127[\d.]+:\d+/v1; write that",
+        ),
+        (Fault(308, headers={"location": "https://x/api/v1/completions"}), "redirects to https://x/api/v1; write that"),
     ],
 )
 def test_what_no_request_can_pass_ends_the_run_with_the_mend(server: Server, fault: Fault, mend: str) -> None:

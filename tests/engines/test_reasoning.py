@@ -32,6 +32,12 @@ OF_VLLM = (
     ("abc\n</think>\n\n<response>\ndef\n</response>\n", "abc", "def"),
     ("abc\n</think>\ndef", "abc", "def"),
 )
+OF_TEMPLATES = (  # of models that no parser of vLLM knows: LongCat, MedGemma, Apriel
+    ("<longcat_think>\nabc\n</longcat_think>\ndef", "abc", "def"),
+    ("<unused94>thought\nabc<unused95>def", "abc", "def"),
+    ("abc\n[BEGIN FINAL RESPONSE]\ndef\n[END FINAL RESPONSE]\n<|end|>", "abc", "def"),
+    ("abc\n[BEGIN FINAL RESPONSE]\nde", "abc", "de"),
+)
 PROSE = (
     "Write <think> before you answer. 5",
     "The marks <think> and </think> enclose a thought; the answer is 5",
@@ -45,7 +51,7 @@ PROSE = (
 )
 
 
-@each("case", OF_VLLM)
+@each("case", OF_VLLM + OF_TEMPLATES)
 def test_a_reply_is_divided_as_vllms_parsers_divide_it(case: tuple[str, str | None, str | None]) -> None:
     text, reasoning, answer = case
     split = split_reasoning(text)

@@ -134,7 +134,7 @@ def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
     ("response", "cause"),
     [
         ({"error": {"message": "too long"}}, "llama.cpp: too long"),
-        ({"choices": []}, "llama.cpp: the response holds no choice with text"),
+        ({"choices": []}, "llama.cpp: the response holds no choice with text: {'choices': []}"),
         (RuntimeError("a slot broke"), "llama.cpp: a slot broke"),
     ],
 )

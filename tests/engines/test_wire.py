@@ -72,6 +72,9 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4}
         ({"choices": [{"text": "4"}], "usage": {"reasoning_tokens": 3}}, Reply("4", reasoning_tokens=3)),
         ({"choices": [{"text": "4"}], "usage": {"prompt_tokens": True, "completion_tokens": -5}}, Reply("4")),
         ({"choices": [{"message": None, "text": "4"}]}, Reply("4")),
+        ({"choices": [{"text": "4", "finish_reason": "MAX_TOKENS"}]}, Reply("4", "max_tokens")),
+        ({"choices": [{"text": "4", "finish_reason": {"type": "length", "length": 8}}]}, Reply("4", "length")),
+        ({"choices": [{"text": "4"}], "error": None}, Reply("4")),
     ],
 )  # fmt: skip
 def test_a_completion_is_read(body: Any, reply: Reply) -> None:
@@ -85,6 +88,9 @@ def test_a_completion_is_read(body: Any, reply: Reply) -> None:
         {"choices": [{"message": {}}]}, {"choices": [{"message": "4"}]}, {"choices": [{"text": 4}]},
         {"choices": [{"text": None, "finish_reason": "stop"}]}, {"choices": [{"message": {"content": None}}]},
         {"choices": [{"text": "4"}], "usage": [1]}, {"error": {"message": "no"}},
+        {"error": {"message": "no"}, "choices": [{"text": "4"}]}, {"choices": [{"text": "4", "error": {"code": 502}}]},
+        *({"choices": [{"text": "4", "finish_reason": reason}]}
+          for reason in ("abort", "error", "ERROR", "cancelled", {"type": "abort"}, "insufficient_system_resource")),
     ],
 )  # fmt: skip
 def test_what_holds_no_text_is_malformed(body: Any) -> None:

@@ -38,6 +38,16 @@ def test_the_library_alone_reads_fewer() -> None:
     assert len([reply for reply, target, truth in WORD_PROBLEMS if says(reply, target) != truth]) == 12
 
 
+def test_a_relation_and_a_factorial_are_not_their_number_and_a_degree_is() -> None:
+    pytest.importorskip("math_verify")
+    metric = get("math")
+    for answer in ("> 5", r"\le 5", r"\leq 5", r"\ne 5", "≠ 5", "not 5", "5!"):
+        assert (answer, metric(rf"\boxed{{{answer}}}", "5")) == (answer, 0)
+    for answer, target in (("5!", "120"), ("90°", "90"), ("90", "90°"), ("> 5", "> 5"), (r"x \ne 5", r"x \neq 5")):
+        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 100)
+    assert metric("It is 5!", "5") == 100
+
+
 HOSTILE = [r"\boxed{10^{10^{10}}}", r"\boxed{99999999!}"]
 
 
@@ -109,7 +119,8 @@ def test_without_the_package_the_message_has_the_command(monkeypatch: pytest.Mon
 def test_the_last_box_counts_with_its_braces() -> None:
     assert box_content(r"\boxed{1} and \boxed{\frac{1}{\sqrt{2}}}") == r"\frac{1}{\sqrt{2}}"
     assert box_content(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
-    assert box_content(r"\fbox{3}") == "3"
+    assert box_content(r"\fbox{3}") == box_content(r"\boxed {3}") == "3"
+    assert box_content("so <|begin_of_box|>3<|end_of_box|>") == "3"
     assert [box_content(text) for text in ("", "5", r"\boxed{5", r"\boxed 5", r"\boxed{")] == [None] * 5
 
 

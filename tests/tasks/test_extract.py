@@ -65,6 +65,15 @@ def test_every_number_counts_once(numbers: list[int], which: Any) -> None:
         ("[" * 3000, "$", None),
         ("[" * 500 + "]" * 500, "$..a", None),
         ('{"a": ' + "1" * 5000 + "}", "$.a", None),
+        ('{"draft": {"a": 5}, "a": ', "$.a", None),
+        ('{"list": [{"a": 3}, {"a": 4', "$..a", None),
+        ('{"a": 4, "list": ["x", {"a": 5}],}', "$..a", None),
+        ("{'a': 4, 'list': [1, 2]}", "$", None),
+        ('{a: 4, b: {"a": 7}}', "$..a", None),
+        ('{"text": "a } in\nit", "b": {"a": 9}}', "$..a", None),
+        ('[{"a": 4}, ...]', "$..a", None),
+        ('{"a": 1,} {"a": 2}', "$.a", "2"),
+        ('\\\\[ {"a": 4} \\\\]', "$.a", "4"),
     ],
 )
 def test_the_answer_is_the_first_value_at_the_path_in_the_first_json(reply: str, path: str, answer: str | None) -> None:

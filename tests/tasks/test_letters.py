@@ -110,6 +110,42 @@ OF_FOUR = [
     ("The answer is A or B", None),
     ("Answer: A, B", None),
     ("The answer is A and B.", None),
+    ("The answer is not A.", None),
+    ("The answer is not (A) but (B).", "B"),
+    ("The correct answer is neither A nor B.", None),
+    ("The correct answer cannot be A, so B.", "B"),
+    ("It's not A.", None),
+    ("Not (D).", None),
+    ("Definitely not D.", None),
+    ("I can rule out D.", None),
+    ("None of A, B, C or D is correct.", None),
+    ("A is incorrect, B is incorrect, D is incorrect. So C.", "C"),
+    ("D is incorrect, because it conducts nothing.", "D"),
+    ("The answer is B. If the answer was A, it would rust.", "B"),
+    ("Both B and C are correct.", None),
+    ("A, B and C are correct.", None),
+    ("Answer: B & C", None),
+    ("Answer: B/C", None),
+    ("The answer is (A)(B)", None),
+    ("It has vitamin D.", None),
+    ("Hepatitis B", None),
+    ("The correct answer is indeed D.", "D"),
+    ("Most likely D.", "D"),
+    ("\\boxed{a tin can}", "C"),
+    ("\\boxed{A tin can}", "C"),
+    ("\\boxed{\\text{a tin can}}", "C"),
+    ("\\boxed{c}", "C"),
+    ("\\boxed{\\text{Option C}}", "C"),
+    ("\\boxed{C. a tin can}", "C"),
+    ("\\boxed{A, B}", None),
+    ("Option A: no.\nOption B: yes.\nThus **Option B**.", "B"),
+    ('{"answer": "C"}', "C"),
+    ('```json\n{"answer_choice": "C"}\n```', "C"),
+    ("<final_answer>C</final_answer>", "C"),
+    ("It is <|begin_of_box|>C<|end_of_box|>", "C"),
+    ("C\u200b", "C"),
+    ("The answer is <u>D</u>.", "D"),
+    ("정답은 D입니다.", "D"),
 ]
 OF_TEN = [
     ("The answer is (J)", "J"),
@@ -163,6 +199,10 @@ DIFFERENT = {  # where they read another letter: the reason why accgate's stands
     "The answer is A or B": "two letters are no answer",
     "Answer: A, B": "two letters are no answer",
     "The answer is A and B.": "two letters are no answer",
+    "Answer: B & C": "two letters are no answer",
+    "Answer: B/C": "two letters are no answer",
+    "The answer is (A)(B)": "two letters are no answer",
+    "Not (D).": "(D) is what it is not",
 }
 
 
@@ -185,7 +225,7 @@ def test_another_letter_than_other_tools_read_is_read_for_a_reason() -> None:
 
 
 def test_an_endless_reply_is_read_at_once() -> None:
-    pieces = ["\n", "(", "answer is ", " ", "A, ", "\\boxed{", "=-", "_ ", "B or ", "answer", "- ", "*"]
+    pieces = ["\n", "(", "answer is ", " ", "A, ", "\\boxed{", "=-", "_ ", "B or ", "answer", "- ", "*", "(A)", "not "]
     for piece in pieces:
         assert by_letter("answer" + piece * 20_000 + "x", FOUR) in (None, "A", "B"), piece
 
@@ -232,6 +272,17 @@ BBH = [
     ("At first the answer is (A).\nNo, so the answer is (B).", "B"),
     ("To answer this, count.", None),
     ("I do not know.", None),
+    ("So the answer is (A) or (B).", "(A) or (B)"),
+    ("So the answer is (A), (B).", "(A), (B)"),
+    ("So the answer is not (A).", "not (A)"),
+    ("So the answer is “Yes”.", "Yes"),
+    ("So the answer is 'valid'", "valid"),
+    ("So the answer is <Yes>.", "Yes"),
+    ("So the answer is \\(5\\).", "5"),
+    ("So the answer is \\(\\boxed{5}\\).", "5"),
+    ("So the answer is 5 apples.", "5"),
+    ("So the answer is = 5", "5"),
+    ("So the answer is (a).", "a"),
 ]
 
 

@@ -140,7 +140,8 @@ def test_the_answer_of_drop_is_its_last_line(tmp_path: Path) -> None:
     task = task_of("drop", tmp_path, DROP)
     replies = {
         "Answer: Rome\nNo.\nAnswer: Rome; Paris": 100.0, "answer: 2.": 100.0, "ANSWER : May 4, 1789": 100.0,
-        "Answer: Rome": 50.0, "Rome; Paris": 0.0, "Answer: ": 0.0,
+        "Answer: Rome": 50.0, "Rome; Paris": 0.0, "Answer: ": 0.0, "**Answer**: Rome; Paris": 100.0,
+        "**Answer:** $\\boxed{2}$": 100.0,
     }  # fmt: skip
     for reply, share in replies.items():
         assert points(task, reply) == share, reply
@@ -208,5 +209,5 @@ def test_simpleqas_letters_are_those_of_simple_evals_where_a_grader_obeys(tmp_pa
         assert theirs is not None
         assert ours is not None
         assert judge.marks[ours[1]] == float(theirs[0] == "A"), reply
-    for reply in ("CORRECT", "INCORRECT", "It is A", "", "1"):
+    for reply in ("CORRECT", "INCORRECT", "It is A", "", "1", "A predicted answer like this is wrong: B"):
         assert re.search(judge.regex, reply) is None, "the sample fails instead of being wrong"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import urljoin
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.openai.listing import Listing, listing_of
@@ -116,7 +117,8 @@ class Client:
         except asyncio.TimeoutError:
             return Fault(f"no answer within {self._timeout:g} s", kind="silent")
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(f"cannot talk to {base}: {type(error).__name__}: {error}", kind="cut")
+            what = " ".join(str(error).split())
+            return Fault(f"cannot talk to {base}: {type(error).__name__}: {what}", kind="cut")
         try:
             body = json_value(raw)
         except (ValueError, RecursionError):
@@ -127,9 +129,9 @@ class Client:
             except MalformedReply as error:
                 where = base if status == 200 else f"HTTP {status} from {base}"
                 return Fault(self.without_key(f"{where}: {body_fault(raw) or error}"))
-        return self._refusal(base, status, headers, body)
+        return self._refusal(base, path, status, headers, body)
 
-    def _refusal(self, base: str, status: int, headers: Any, body: Any) -> Fault:
+    def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any) -> Fault:
         message = error_text(body)
         text = self.without_key(f"HTTP {status} from {base}: {message}")
         if status in BUSY and "insufficient_quota" in _codes(body):
@@ -142,7 +144,7 @@ class Client:
             kind = {status in AWAY: "away", status in BUSY: "busy", loading: "refused"}.get(True, "")
             return Fault(text, wait, kind)  # type: ignore[arg-type]
         if 300 <= status < 400:
-            target = self.without_key(str(headers.get("location")))
+            target = self.without_key(urljoin(base + path, headers.get("location", "")).removesuffix(path))
             raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
         if status in FATAL:
             raise CannotEvaluate(f"{text}; {FATAL[status]}")
