@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 QUICKSTART := configs/quickstart.toml
 OUT := quickstart-out
 FUZZ_SECONDS ?= 600
-# Parts that take minutes and need more than Python: a browser, Docker, npm, vLLM, Ray.
-PARTS := browser or container or interop or vllm or ray
+# Parts that take minutes, most of which need more than Python: a browser, Docker, npm, vLLM, Ray; llama.cpp in detail.
+PARTS := browser or container or interop or llamacpp or vllm or ray
 # Only their files are imported for them; tests/conftest.py sees that no other has one.
-PART_FILES = $(sort $(shell grep -rlE 'mark\.(browser|container|interop|vllm|ray)\b' --include='*.py' tests))
+PART_FILES = $(sort $(shell grep -rlE 'mark\.(browser|container|interop|llamacpp|vllm|ray)\b' --include='*.py' tests))
 # tests/conftest.py puts together what shares a server, an engine or an image, and first what takes longest.
 # Compiled once, and not again by each worker and each command that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
@@ -55,7 +55,7 @@ run: $(VENV)/.run
 	@echo "What a pull request would show: $(OUT)/degraded/report.md; to open in a browser: $(OUT)/degraded/report.html"
 
 test: $(VENV)/.dev
-	@echo "All tests that need only Python: five to six minutes on two cores. The short form, with the real model: make test-short"
+	@echo "The tests that need only Python: about five minutes on two cores. The short form, with the real model: make test-short"
 	$(PYTEST) -n auto $(COVER) -m "not ($(PARTS) or long)"
 
 # A gate of each kind, every --help, the layout, and a newcomer's walk with the real model.

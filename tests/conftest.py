@@ -53,7 +53,7 @@ def group_of(nodeid: str) -> str:
 
 
 # As the Makefile looks for the files of the real parts, which alone it imports for them.
-PARTS = re.compile(r"mark\.(browser|container|interop|vllm|ray)\b")
+PARTS = re.compile(r"mark\.(browser|container|interop|llamacpp|vllm|ray)\b")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -106,8 +106,8 @@ def test_what_was_found_before_it_was_killed_is_kept_and_what_is_no_small_plain_
     docker, secret, target = runner.bin / "docker", runner.folder / "secret", runner.work / "blame/cause.json"
     whole = docker.read_text()
     secret.write_text(TOKEN)
-    for act in (f'os.symlink("{secret}", "{target}")', f'open("{target}", "w").write(" " * 1_000_001)'):
-        docker.write_text(whole.replace("    time.sleep", f'    if "blame" in argv: {act}\n    time.sleep'))
+    for act in (f'posix.symlink("{secret}", "{target}")', f'open("{target}", "w").write(" " * 1_000_001)'):
+        docker.write_text(whole.replace('    if "FAKE_SLEEP"', f'    if "blame" in argv: {act}\n    if "FAKE_SLEEP"'))
         _, out = ran(machine, **ON)
         assert "the search ended with exit code 0" in (out / "cause.json").read_text()
         assert TOKEN not in (out / "cause.json").read_text()

