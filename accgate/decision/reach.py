@@ -61,7 +61,7 @@ def reach_of(evidence: Evidence) -> Reach:
     >>> import numpy as np
     >>> scores = Scores(("a", "b"), np.array([[0.0], [100.0]]))
     >>> reach_of(Evidence(scores, Mean(27.0, 100), Design(), chance=25.0))
-    Reach(width=100.0, room=2.0, end='chance level (25)', unable=None, allowed=0.0)
+    Reach(width=100.0, room=2.0, end='chance level (25)', unable=None, allowed=0.0, loss=100.0)
     """
     higher, statistic = evidence.design.higher_is_better, evidence.statistic
     low, high = ends_of(evidence) if statistic is None else (statistic.lowest, statistic.highest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -226,10 +227,20 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _judge_paths(config: Config, judge: Judge) -> Iterator[str]:
-    """The texts of a judge's settings that name a file or folder: weights, adapters, chat templates."""
-    for text in _texts([judge.model, judge.options]):
+    """What names a file or folder in a judge's settings: weights, adapters, chat templates, words of its command."""
+    words = (word for text in _texts([judge.model, judge.options]) for word in _words(text))
+    for text in dict.fromkeys(words):
         if len(text) < 1000 and text.strip("./") and os.path.lexists(path_in(config.folder, text)):
             yield text
+
+
+def _words(text: str) -> Iterator[str]:
+    """A text, the parts of it that may be a path, as in `--chat-template=judge.jinja`, and the file of a module."""
+    yield text
+    for word in re.split(r"[\s=,;:'\"()\[\]{}]+", text):
+        yield word
+        if re.fullmatch(r"\w+(\.\w+)*", word):
+            yield from (word.replace(".", "/") + end for end in (".py", ""))
 
 
 def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str]:
@@ -242,11 +253,13 @@ def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str
 def judge_digests(config: Config, judge: Judge) -> list[tuple[str, str]]:
     """Name and digest of every file of the repository that a judge's settings name."""
     names = [text for text in _judge_paths(config, judge) if not os.path.isabs(text)]  # noqa: PTH117
-    files = [(text, file) for text in names for file in _files_at(config.path(text))]
+    files = [(text, file) for text in names for file in _files_at(config.path(text), config.folder)]
     return [(f"{text}/{file.name}", file_digest(file)) for text, file in files]
 
 
-def _files_at(path: Path) -> Iterable[Path]:
+def _files_at(path: Path, folder: Path) -> Iterable[Path]:
+    if path.suffix == ".py" and path.is_file():  # with what it imports and names, from where its command runs too
+        return dict.fromkeys((*code_files(path), *code_files(path, folder)))
     return [path] if path.is_file() else [file for file in _below(path) if file.is_file()]
 
 

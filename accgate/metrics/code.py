@@ -22,12 +22,12 @@ INSTALLED = (sys.prefix, sys.base_prefix)  # may lie within a checkout
 ENDINGS = (".py", ".pyc", ".so", ".pyd")  # of what an import may load
 
 
-def code_files(path: Path) -> tuple[Path, ...]:
+def code_files(path: Path, start: Path | None = None) -> tuple[Path, ...]:
     """A metric's file, then every file that its code imports or names, in a fixed order.
 
     Looked for are the modules that code imports, and files and folders that a text in it names, from the folder of the
-    metric and of the file that imports. What a program puts together only as it runs cannot be seen here: `OwnCode`
-    refuses to open that.
+    metric, or `start`, and of the file that imports. What a program puts together only as it runs cannot be seen here:
+    `OwnCode` refuses to open that.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def code_files(path: Path) -> tuple[Path, ...]:
             continue
         files[file] = None
         if file.suffix == ".py":
-            rest += _named_files(file, path.parent)
+            rest += _named_files(file, start or path.parent)
     first, *others = files
     return (first, *sorted(others))
 

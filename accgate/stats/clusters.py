@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -122,7 +123,8 @@ def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: 
     Notes
     -----
     Exact where a cluster is as likely to change by T as by -T; McNemar's test where every cluster is one sample.
-    theta is that of McNemar's test with the effective number of samples in place of n.
+    theta is that of McNemar's test with the effective number of samples in place of n, and no less than what can be
+    seen at all: as many clusters have to change as a sign test needs (`visible_in_clusters`).
 
     References
     ----------
@@ -141,8 +143,47 @@ def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: 
     if clusters > 1:
         effect = 1.0 if clusters == n else max(design_effect(d, codes) or 1.0, 1.0)
         share = np.count_nonzero(d) / n
-        result = replace(result, theta=mcnemar_theta(int(n / effect), discordance=share, alpha=alpha, beta=beta))
+        theta = mcnemar_theta(int(n / effect), discordance=share, alpha=alpha, beta=beta)
+        theta = visible_in_clusters(sizes, theta, alpha=alpha, beta=beta)
+        if theta is not None and result.threshold is not None:
+            theta = max(theta, -result.threshold)
+        result = replace(result, theta=theta)
     return _with_clusters(result, clusters)
+
+
+def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, beta: float) -> float | None:
+    """The smallest drop (points), `least` or more, that shows in enough clusters with probability 1 - beta.
+
+    The clearest drop there is loses single samples, each with the same chance, and nothing is gained. A sign test
+    rejects no fewer than log2(1 / alpha) lost clusters: few of them, or small ones beside a large one, show little.
+    None where there are too few, or `least` is None.
+
+    >>> round(visible_in_clusters(np.full(5, 100.0), 1.34, alpha=0.05, beta=0.2), 2)
+    3.08
+    >>> visible_in_clusters(np.full(100, 5.0), 1.5, alpha=0.05, beta=0.2)
+    1.5
+    """
+    needed = math.ceil(-math.log2(alpha) - 1e-9)
+    if least is None or len(sizes) < needed:
+        return None
+    values, counts = np.unique(sizes, return_counts=True)
+
+    def seen(drop: float) -> float:
+        """The chance that so many clusters change."""
+        few = np.eye(1, needed)[0]  # of each number of changed clusters below that
+        for size, count in zip(values, counts, strict=True):
+            share = -math.expm1(float(size) * math.log1p(-drop / 100.0)) if drop < 100.0 else 1.0
+            most = 1.0 - special.bdtrc(np.minimum(np.arange(needed), count), count, share)
+            few = np.convolve(few, np.diff(most, prepend=0.0))[:needed]
+        return 1.0 - float(few.sum())
+
+    low, high = least, 100.0
+    if seen(low) >= 1.0 - beta - 1e-9:
+        return least
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if seen(middle) >= 1.0 - beta else (middle, high)
+    return high
 
 
 def _with_clusters(result: TestResult, clusters: int) -> TestResult:

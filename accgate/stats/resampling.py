@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -61,7 +62,8 @@ def sign_flip(
     The interval holds the shifts of every sample that are not rejected, by rank among the means of flipped units: from
     all patterns for up to 20 units, from the random ones where p is from them. In between it is the normal one with
     the cluster-robust standard error. Its upper limit is below 0 exactly where the test rejects. Where nothing
-    changed, or every sample by the same, the answer is that of `paired_t`.
+    changed, or every sample by the same, the answer is that of `paired_t`. theta is no less than the distance to the
+    threshold and z_{1-beta} standard errors: of one unit much larger than the others no standard error says enough.
 
     References
     ----------
@@ -96,7 +98,11 @@ def sign_flip(
     if len(units) <= LISTED:
         limits = shift_limits(all_subsets(both)[1:], alpha)
     reasons = () if cut is not None else (f"too few changes: at alpha {alpha:g} no pattern of signs is a regression",)
-    return unit_result(difference, p_value, None if cut is None else cut / n, error, n, limits, alpha, beta, reasons)
+    threshold = None if cut is None else cut / n
+    result = unit_result(difference, p_value, threshold, error, n, limits, alpha, beta, reasons)
+    if result.theta is None or threshold is None:
+        return result
+    return replace(result, theta=max(result.theta, -threshold - quantile(beta) * error))
 
 
 def choose_paired_test(units: int) -> Literal["permutation", "bootstrap"]:

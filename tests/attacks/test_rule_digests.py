@@ -316,6 +316,23 @@ def test_the_weights_of_a_judge_in_the_repository_are_a_rule(chain: Chain) -> No
     assert ended.rules == {"judges.strict": "loosening"}
 
 
+@pytest.mark.parametrize("changed", ["judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin"])
+def test_what_the_command_of_a_judge_names_is_a_rule(chain: Chain, changed: str) -> None:
+    words = ["python", "-m", "judge.server", "--chat-template=judge.jinja", "--lora-modules", "mild=adapter"]
+
+    def change(project: Project) -> None:
+        for name in ("judge.jinja", "judge/server.py", "judge/marks.py", "adapter/weights.bin", "other.py"):
+            (project.folder / name).parent.mkdir(exist_ok=True)
+            (project.folder / name).write_text("from judge.marks import low\n" if name == "judge/server.py" else "")
+        options = f'engine = "openai"\nmodel = "strict"\noptions.serve = {json.dumps(words)}\n'
+        project.config.write_text(f"{project.config.read_text()}[judges.strict]\n{options}")
+
+    chain.begin(change)
+    ended = chain.pull(lambda head: (head.folder / changed).write_text("low = 5"))
+    assert ended.rules == {"judges.strict": "loosening"}
+    assert chain.pull(lambda head: (head.folder / "other.py").write_text("low = 5")).rules == {}
+
+
 def test_the_comments_template_is_a_rule_by_its_content(chain: Chain) -> None:
     def change(project: Project) -> None:
         (project.folder / "comment.j2").write_text('{% extends "comment.md.j2" %}')
