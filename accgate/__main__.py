@@ -1,11 +1,18 @@
-"""`python -m accgate`."""
+"""The command `accgate`, and `python -m accgate`."""
 
+import signal
 import sys
 
-if not getattr(sys.flags, "safe_path", False):
-    sys.path[:1] = []  # the working folder, which may be somebody else's tree
 
-from accgate.cli import main
+def main() -> int:
+    """Run the command line; until it is loaded Ctrl-C ends the process without a word, as nothing is lost."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from accgate import cli
+
+    return cli.main.main()
+
 
 if __name__ == "__main__":
-    sys.exit(main.main())
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[:1] = []  # the working folder, which may be somebody else's tree
+    sys.exit(main())

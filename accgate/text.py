@@ -112,6 +112,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"
 
 
+def with_stop(text: str) -> str:
+    """A text as a sentence.
+
+    >>> with_stop("it fell"), with_stop("is the server up?")
+    ('it fell.', 'is the server up?')
+    """
+    return text if text.endswith(("?", "!", ".")) else f"{text}."
+
+
 def number(value: float | None, digits: int = 2) -> str:
     """A figure for people: a fixed number of digits, or a dash for None.
 

@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("accgate: interrupted; finished samples are recorded, go on with --resume", file=sys.stderr)
+        more = "; finished samples are recorded, go on with --resume" if hasattr(arguments, "resume") else ""
+        print(f"accgate: interrupted{more}", file=sys.stderr)
         return INTERRUPTED
     except AccgateError as error:
         _print_error(arguments, error, str(error))

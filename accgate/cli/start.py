@@ -164,7 +164,7 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
     except AccgateError as error:
         return url, (), str(error)
     if answer.better is not None:
-        return answer.better, answer.models, f"{answer.better} answers, and {url} does not: it is taken"
+        return answer.better, answer.models, f"{url} does not answer, so {answer.better} is taken, which does"
     return url, answer.models, answer.text()
 
 

@@ -93,7 +93,8 @@ def load_config(path: Config | str | Path) -> Config:
     """
     if isinstance(path, Config):
         return path
-    return config_of(read_toml(Path(path), fix="write one with `accgate init`"))
+    fix = "write one with `accgate init`" if Path(path).suffix else "give a .toml file; a task is named by --task"
+    return config_of(read_toml(Path(path), fix=fix))
 
 
 def config_of(file: TomlFile) -> Config:

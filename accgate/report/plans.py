@@ -117,7 +117,7 @@ def plan_sentence(check: Check) -> str:
     if check.theta is None:
         statistic = check.task.aggregate
         sees = f"it is decided on {statistic}; only the run shows its noise" if statistic else UNKNOWN
-        if check.gamma is not None:  # there is a standard error, and the theta of it is past the scale
+        if check.gamma is not None or check.discordance is not None:  # the theta of so few is past the scale
             sees = f"{check.n:,} sample{'' if check.n == 1 else 's'}: no drop can be seen on so few"
     else:
         margin = check.design.allowed_drop

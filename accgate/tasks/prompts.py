@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accgate.tasks.packed import unpack
+from accgate.text import closest
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -100,7 +102,10 @@ def render(
     try:
         return _template(text, in_order).render({**row, "row": row, "examples": examples, **(names or {})})
     except TemplateError as error:
-        raise CannotRender(f"{error.message}; the row has {', '.join(map(str, row))}") from error
+        name = re.match(r"'(\w+)' is undefined", error.message or "")
+        near = closest(name[1], map(str, row)) if name else None
+        hint = f"did you mean {near!r}? The" if near else "the"
+        raise CannotRender(f"{error.message}; {hint} row has {', '.join(map(str, row))}") from error
     except Exception as error:  # the template's expressions raise what they like
         raise CannotRender(f"{type(error).__name__}: {error}") from error
 

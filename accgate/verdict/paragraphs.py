@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accgate.errors import VerdictName
-from accgate.text import number, p_relation, signed_number
+from accgate.text import number, p_relation, signed_number, with_stop
 from accgate.verdict.figures import Figures
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.sentences import (
@@ -93,7 +93,7 @@ def explanation(verdict: Figures, run: Surroundings = Surroundings()) -> list[Pa
     first = (f"{name_of(verdict)}: {verdict.verdict}", f"{meaning.capitalize()}.")
     drift = _optional("Drift", drift_sentence(verdict), " This is information only: it decides nothing.")
     if verdict.p_value is None:
-        why = f"{'; '.join(verdict.reasons) or 'No reason is recorded'}."
+        why = with_stop("; ".join(verdict.reasons) or "No reason is recorded")
         body = [
             ("Why", why),
             *_optional("Replies", readings_sentence(verdict)),

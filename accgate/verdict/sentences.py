@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accgate.errors import VerdictName
-from accgate.text import drop_word, number, p_relation, signed_number
+from accgate.text import drop_word, number, p_relation, signed_number, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
 
@@ -48,7 +48,7 @@ def summary(verdict: Figures) -> str:
     start = f"{subject} {OUTCOMES[verdict.verdict]}"
     before, now = verdict.reference.mean, verdict.candidate.mean
     if verdict.p_value is None or verdict.verdict == "error" or before is None or now is None:
-        return f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}."
+        return with_stop(f"{start}: {'; '.join(verdict.reasons) or MEANING[verdict.verdict]}")
     if (cost := verdict.failed_cost) is not None:
         return f"{start}: {cost.sentence}."
     size = abs(now - before)
@@ -73,7 +73,7 @@ def summary(verdict: Figures) -> str:
 def sentence(verdict: Figures) -> str:
     """What was tested, and the outcome, for one check."""
     if verdict.p_value is None or verdict.candidate.mean is None:
-        return f"{name_of(verdict)}: {'; '.join(verdict.reasons) or verdict.verdict}."
+        return with_stop(f"{name_of(verdict)}: {'; '.join(verdict.reasons) or verdict.verdict}")
     side = "lower" if verdict.higher_is_better else "higher"
     side = f"more than {verdict.allowed_drop:.4g} points {side}" if verdict.allowed_drop else side
     what = "the target" if verdict.test == "target" else "the reference"

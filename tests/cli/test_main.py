@@ -65,6 +65,17 @@ def test_a_plan_without_sigma_asks_for_it_and_names_the_correction(tmp_path: Pat
     assert "its standard deviation is not known: set sigma" in out
 
 
+def test_a_newcomer_is_told_that_the_samples_are_too_few_and_how_a_task_is_named(tmp_path: Path, capsys) -> None:
+    project = Project(tmp_path, n=3)
+    project.answer(right_but(1, 3))
+    capsys.readouterr()
+    assert main(["validate", str(project.config)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "m / sums: 3 samples: no drop can be seen on so few; no reference of m for task sums" in out
+    assert main(["run", "sums"]) == 2
+    assert "give a .toml file; a task is named by --task" in capsys.readouterr().err
+
+
 def test_quiet_says_nothing_while_it_runs(project: Project, capsys) -> None:
     capsys.readouterr()
     assert project.run() == 0
@@ -278,7 +289,7 @@ def test_in_a_pipeline_a_reader_that_leaves_early_gets_whole_lines(tmp_path: Pat
     assert done.returncode in (0, 3)  # 0 where everything was written before the reader left
 
 
-def test_an_interrupt_is_code_130_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_an_interrupt_is_code_130_and_names_no_option_that_the_command_lacks(tmp_path: Path) -> None:
     fifo = tmp_path / "scores.jsonl"
     os.mkfifo(fifo)
     command = [*ACCGATE, "compare", str(fifo), str(fifo)]
@@ -286,7 +297,7 @@ def test_an_interrupt_is_code_130_and_says_how_to_go_on(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=30)
     assert child.returncode == 130
-    assert err.decode() == "accgate: interrupted; finished samples are recorded, go on with --resume\n"
+    assert err.decode() == "accgate: interrupted\n"
 
 
 @pytest.mark.parametrize("no_color", [False, True])
@@ -376,3 +387,18 @@ def test_a_report_without_a_form_is_the_terminals_and_names_no_file(project: Pro
     assert main(["report", str(project.out / "accgate.json")]) == 0
     assert capsys.readouterr().out == at_the_end
     assert sorted(project.out.rglob("*")) == files
+
+
+def test_ctrl_c_while_the_program_loads_ends_it_without_a_traceback() -> None:
+    script = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "accgate.cli.run":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from accgate.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

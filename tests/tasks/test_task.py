@@ -291,6 +291,8 @@ def test_a_gsm8k_task_file_loads_every_question_with_the_number_after_the_hashes
     ("keys", "message"),
     [
         ({"prompt": "{{ question }}"}, "task.toml: row 1 of the dataset: 'question' is undefined; the row has q,"),
+        ({"prompt": "{{ pages }}"},
+         "task.toml: row 1 of the dataset: 'pages' is undefined; did you mean 'page'? The row has q,"),
         ({"target": "{{ 2 / (a - 4) }}"}, "task.toml: row 2 of the dataset: ZeroDivisionError: division by zero"),
         ({"system": "{{ row.x }}"}, "task.toml: row 1 of the dataset: 'dict object' has no attribute 'x'; the"),
         ({"columns.group": "lang"}, "task.toml: row 1 of the dataset: has no column 'lang'; the row has q, a, page"),
