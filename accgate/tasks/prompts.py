@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 Rows: TypeAlias = Sequence[Row]
 REPLY = "reply"  # the rubric's name for what the judge marks
+PLAIN = frozenset({str, int, float, bool, type(None)})  # almost all that is printed, whose text is its own
 _MARK = "".join(str(secrets.randbelow(10)) for _ in range(32))  # no row can hold it; digits, which no filter changes
 
 
@@ -42,6 +43,8 @@ def _environment(in_order: bool) -> SandboxedEnvironment:
 
 
 def _printable(value: Any) -> Any:
+    if type(value) in PLAIN:
+        return value
     from jinja2 import Undefined
 
     # Such a value prints with its memory address: another prompt, so another sample, in every run.

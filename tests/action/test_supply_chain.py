@@ -245,11 +245,11 @@ def committed() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def names(paths: list[Path]) -> dict[str, set[Path]]:
-    """Which names stand before /accgate, and in which files."""
+def names(paths: list[Path], root: Path = ROOT) -> dict[str, set[Path]]:
+    """Which names stand before /accgate, and in which of these files below the root."""
     places = defaultdict(set)
     for path in paths:
-        if "tests" not in path.parts[-3:] and "test_" not in path.name:
+        if "tests" not in path.relative_to(root).parts[-3:] and "test_" not in path.name:
             for name in NAMES.findall(path.read_text(encoding="utf-8", errors="ignore")):
                 places[name].add(path)
     return places
@@ -282,7 +282,7 @@ def test_one_command_changes_the_organisation_everywhere(tmp_path: Path) -> None
     assert change(other) == 0
     copies = [tmp_path / path.relative_to(ROOT) for path in files]
     organisation = REPOSITORY.partition("/")[0]
-    before, after = names(files)[organisation], names(copies)
+    before, after = names(files)[organisation], names(copies, tmp_path)
     assert set(after) == {other}
     assert {path.relative_to(tmp_path) for path in after[other]} == {path.relative_to(ROOT) for path in before}
     assert f'REPOSITORY = "{other}/accgate"' in (tmp_path / "accgate/_version.py").read_text()

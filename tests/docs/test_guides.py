@@ -36,7 +36,7 @@ def test_a_config_of_a_guide_makes_a_plan(
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = tomllib.loads(block.text)
     write_lines(tmp_path / "gsm8k.jsonl", SUMS)
-    write_lines(tmp_path / "mmlu.jsonl", LETTERS)
+    write_lines(tmp_path / "mmlu.jsonl", LETTERS[: found["tasks"].get("mmlu", {}).get("num_samples", len(SUMS))])
     write_lines(tmp_path / "solved-gsm8k.jsonl", SUMS[:5])
     write_lines(tmp_path / "solved-mmlu.jsonl", LETTERS[:5])
     for name, task in found["tasks"].items():

@@ -318,10 +318,10 @@ def test_new_checks_thin_out_no_alpha_once_something_else_was_approved(gate: Gat
     before = {path: path.read_bytes() for path in (gate.head.store / "m").iterdir()}
     names = [f"extra{i}" for i in range(20)]
     for i, name in enumerate(names):
-        write_task(gate.head.folder, name, questions(start=1000 * (i + 1)))
+        write_task(gate.head.folder, name, questions(30, start=1000 * (i + 1)))
         gate.head.tasks[name] = {"file": f"{name}.toml"}
     gate.head.write(drift_alpha=0.01)
-    perfect = [right_but(0)] * 20
+    perfect = [right_but(0, 30)] * 20
     assert gate.head.record(right_but(0), *perfect, args=["--reason", "all anew"]) == 0
     for path in (gate.head.store / "m").glob("sums.*"):
         path.unlink()

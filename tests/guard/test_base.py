@@ -116,10 +116,10 @@ def test_many_new_checks_do_not_dilute_the_alpha_of_the_bases(pull_request: Pull
     head = pull_request.head
     names = [f"extra{i}" for i in range(20)]
     for i, name in enumerate(names):
-        write_task(head.folder, name, questions(start=1000 * (i + 1)))
+        write_task(head.folder, name, questions(30, start=1000 * (i + 1)))
         head.tasks[name] = {"file": f"{name}.toml"}
     head.write()
-    perfect = [right_but(0)] * 20
+    perfect = [right_but(0, 30)] * 20
     assert head.record(right_but(0), *perfect, args=["--reason", "all anew"]) == 0
     head.answer(right_but(6), *perfect)
     assert pull_request.run() == 1
