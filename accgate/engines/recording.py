@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
@@ -43,17 +45,6 @@ class _Row:
     seconds: float | None = None
 
 
-_Key = str | tuple[str, int]  # the id alone for repeat 0: a million tuples are 60 MB
-
-
-def _key(id_: str, repeat: int) -> _Key:
-    return (id_, repeat) if repeat else id_
-
-
-def _id(key: _Key) -> str:
-    return key if isinstance(key, str) else key[0]
-
-
 class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
@@ -66,7 +57,9 @@ class RecordedEngine:
     def __init__(self, path: Path, options: Options) -> None:
         self.path = path
         self._options = options
-        self._rows: Mapping[_Key, _Row | str] = {}  # a row that has a reply alone is that text: half the memory
+        self._rows: list[_Row | str] = []  # a row that has a reply alone is that text: half the memory
+        self._repeats: list[int] = []
+        self._sorted, self._places = Ids(), Ids().by_text  # the ids in the order of their texts; where their rows are
 
     @classmethod
     def of_table(cls, table: ModelTable) -> RecordedEngine:
@@ -88,21 +81,31 @@ class RecordedEngine:
         """
         if self._rows:
             return
-        rows: dict[_Key, _Row | str] = {}
+        rows: list[_Row | str] = []
         texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
-        largest = 0.0
-        for line, content in read_table(self.path):
-            id_, repeat, row = self._row(line, content)
-            key = _key(id_, repeat)
-            if key in rows:
-                raise self._fault(line, f"id {id_!r} (repeat {repeat}) comes twice; keep one line")
-            rows[key] = row
-            if row.reply is not None and row == _Row(row.reply, None, None):
-                rows[key] = texts.setdefault(row.reply, row.reply) if len(row.reply) < SHORT else row.reply
-            largest = max(largest, 0.0 if row.score is None else row.score)
+        lines, repeats, largest = array("q"), list[int](), 0.0
+
+        def ids() -> Iterator[str]:
+            nonlocal largest
+            for line, content in read_table(self.path):
+                id_, repeat, row = self._row(line, content)
+                lines.append(line)
+                repeats.append(repeat)
+                rows.append(row)
+                if row.reply is not None and row == _Row(row.reply, None, None):
+                    rows[-1] = texts.setdefault(row.reply, row.reply) if len(row.reply) < SHORT else row.reply
+                largest = max(largest, 0.0 if row.score is None else row.score)
+                yield id_
+
+        own = Ids(ids())
         if not rows:
             raise BadInput(f"{self.path}: holds no records")
-        self._rows = rows
+        if again := own.first_again(repeats):
+            second = again[0]
+            fault = f"id {own[second]!r} (repeat {repeats[second]}) comes twice; keep one line"
+            raise self._fault(lines[second], fault)
+        self._rows, self._repeats, self._places = rows, repeats if any(repeats) else [], own.by_text
+        self._sorted = own.take(self._places)
         if self._options.scale is None and 0.0 < largest <= 1.0:
             raise BadInput(
                 f"{self.path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
@@ -161,7 +164,7 @@ class RecordedEngine:
 
     async def complete(self, request: Request) -> Reply:
         """The recorded reply or score of this sample."""
-        row = self._rows.get(_key(request.id, request.repeat))
+        row = self._find(request.id, request.repeat)
         if isinstance(row, str):
             return Reply(row)
         if row is None:
@@ -185,23 +188,34 @@ class RecordedEngine:
             seconds=row.seconds,
         )
 
+    def _find(self, id_: str, repeat: int) -> _Row | str | None:
+        """The row of an (id, repeat)."""
+        at = self._sorted.place_in_order(id_)
+        if not self._repeats:
+            return None if at < 0 or repeat else self._rows[int(self._places[at])]
+        while 0 <= at < len(self._rows) and self._sorted[at] == id_:
+            place = int(self._places[at])
+            if self._repeats[place] == repeat:
+                return self._rows[place]
+            at += 1
+        return None
+
     def missing_ids(self, wanted: Iterable[str]) -> list[str]:
         """Wanted ids without any record."""
-        missing = [id_ for id_ in wanted if id_ not in self._rows]
-        others = {_id(key) for key in self._rows} if missing else ()  # there may be later repeats alone
-        return [id_ for id_ in missing if id_ not in others]
+        return Ids(wanted).without(self._sorted)
 
     def unknown_ids(self, datasets: Iterable[Ids]) -> list[str]:
         """Recorded ids that are in none of these datasets."""
-        return [*dict.fromkeys(Ids(map(_id, self._rows)).without(*datasets))]
+        as_recorded = self._sorted.take(np.argsort(self._places))
+        return [*dict.fromkeys(as_recorded.without(*datasets))]
 
     def describe(self) -> EngineInfo:
         """The file's name; what produced it, it does not say."""
         return EngineInfo("recorded", self.path.name, "recorded")
 
     async def close(self) -> None:
-        """Forget the rows: of a million they are 300 MB, and deciding needs none."""
-        self._rows = {}
+        """Forget the rows: deciding needs none."""
+        self._rows, self._repeats, self._sorted, self._places = [], [], Ids(), Ids().by_text
 
 
 def recording_path(model: str, folder: Path) -> Path:

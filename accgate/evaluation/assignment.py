@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from accgate.records import Record, failed_of
+from accgate.records import Figures, Record, failed_of
 from accgate.tasks import Sample, Task
 
 
@@ -51,14 +51,11 @@ class Assignment:
         """Number of records that may hold no answer: with one more the whole check is an error."""
         return self._most(self.max_unread)
 
-    def is_beyond(self, records: Iterable[Record]) -> bool:
+    def is_beyond(self, records: Sequence[Record]) -> bool:
         """Whether more of these records failed, or hold no answer, than the whole check may have."""
-        failed = unread = attacked = 0
-        for record in records:
-            failed += record.score is None
-            unread += record.is_unread
-            attacked += record.attacked_unread
-        return failed > self.most_failed or self.is_unread(unread, attacked)
+        figures = Figures.of(records)
+        unread, attacked = int(figures.unread.sum()), int(figures.columns["attacked_unread"].sum())
+        return int(figures.failed.sum()) > self.most_failed or self.is_unread(unread, attacked)
 
     def is_unread(self, unread: int, attacked: int) -> bool:
         """Whether so many unread replies, and so many to attacked prompts, are more than the whole check may have."""

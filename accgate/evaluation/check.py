@@ -21,11 +21,11 @@ from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
     MEASURED,
     STOPPED,
-    Ids,
     Record,
     RecordLog,
     RecordPaths,
     RecordWriter,
+    places_in,
     write_gzip_lines,
     write_settings,
 )
@@ -62,7 +62,8 @@ async def evaluate(
     settings_file = _write_start(engine, assignment, paths, earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
-    failed, unread, attacked = 0, sum(each.is_unread for each in earlier), sum(e.attacked_unread for e in earlier)
+    failed, unread = 0, int(records.figures.unread.sum())
+    attacked = int(records.figures.columns["attacked_unread"].sum())
     in_flight = engine.concurrency if stop_rule is None else useful_in_flight(engine)
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
     places = Places(records, prefix, in_flight, clock)
@@ -92,7 +93,7 @@ async def evaluate(
                 decided.set()
             places.free(place, record)
 
-    observer.started(assignment.model, task.name, assignment.total, earlier)
+    observer.started(assignment.model, task.name, assignment.total, records.present)
     began = clock()
     prompts = asyncio.create_task(asyncio.to_thread(_write_prompts, assignment, paths))
     try:
@@ -172,9 +173,7 @@ def _log(assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record], 
     """A place for each record in the fixed order; those of an earlier run begin at these bytes of the file."""
     ids, repeats = assignment.task.samples.ids, assignment.repeats
     log = RecordLog(paths.records, ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
-    own = Ids(record.id for record in earlier)
-    for number, record, start in zip(ids.places(own).tolist(), earlier, starts, strict=True):
-        log.put(number * repeats + record.repeat, record, start)
+    log.put_all(places_in(ids, repeats, earlier), earlier, starts)
     return log
 
 

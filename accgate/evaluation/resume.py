@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,12 +16,13 @@ from accgate.records import (
     NOT_COMPARED,
     SERVED,
     STOPPED,
-    Ids,
+    Figures,
     Record,
     RecordPaths,
     Scores,
     check_bounds,
-    read_records,
+    places_in,
+    read_log,
     settings_of_run,
     write_settings,
 )
@@ -46,13 +46,14 @@ def refuse_unfinished(paths: RecordPaths) -> None:
         )
 
 
-def _scored_records(paths: RecordPaths) -> list[Record]:
+def _scored_records(paths: RecordPaths) -> Sequence[Record]:
     if not paths.records.exists():
         return []
-    return [record for record in read_records(paths.records) if record.score is not None]
+    records = read_log(paths.records)
+    return records.take(np.flatnonzero(~records.figures.failed))
 
 
-def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> list[Record]:
+def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
     """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
 
     Raises
@@ -67,12 +68,11 @@ def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: boo
     if not scored or not resume:
         return []
     _check_settings(assignment, paths)
-    expected = {(sample.id, repeat) for sample, repeat in assignment.keys()}  # noqa: SIM118
     check_points(scored, assignment.task, paths)
-    unknown = [record.id for record in scored if record.key not in expected]
+    unknown = int((places_in(assignment.task.samples.ids, assignment.repeats, scored) < 0).sum())
     if unknown:
         raise BadInput(
-            f"{paths.records}: {len(unknown)} of {len(scored)} records are not among this run's samples; "
+            f"{paths.records}: {unknown} of {len(scored)} records are not among this run's samples; "
             "the plan changed since: start without --resume in another --out"
         )
     return scored
@@ -87,8 +87,8 @@ def check_points(records: Sequence[Record], task: Task, paths: RecordPaths) -> N
         Which and how many.
     """
     low, high = task.metric.lowest, task.metric.highest
-    points = [math.nan if record.score is None else record.score for record in records]
-    scores = Scores(Ids(record.id for record in records), np.array(points, dtype=np.float64)[:, None])
+    figures = Figures.of(records)
+    scores = Scores(figures.ids, figures.columns["score"][:, None])
     fix = f"these are the bounds of {task.metric.name}, so the file was changed: delete it, and run again"
     check_bounds(scores, low, high, str(paths.records), fix)
 

@@ -7,12 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
 from accgate.planning import Check
-from accgate.records import NOT_COMPARED, Record, RecordPaths, paths_of, read_records, settings_of_run
+from accgate.records import (
+    NOT_COMPARED,
+    Places,
+    Record,
+    RecordLog,
+    RecordPaths,
+    paths_of,
+    places_in,
+    read_log,
+    settings_of_run,
+)
 from accgate.references import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import Sample, Samples
@@ -77,7 +89,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     task = check.task
     if not task.is_unread:
         return check
-    samples = {r.id: Sample(r.id, "", "", "", "", r.cluster, r.group, r.label) for r in read_records(paths.records)}
+    samples = {r.id: Sample(r.id, "", "", "", "", r.cluster, r.group, r.label) for r in read_log(paths.records)}
     count, seed = len(task.samples), check.design.seed
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
         raise BadInput(
@@ -91,34 +103,38 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
 
 def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf) -> EvaluatedCheck:
     """The check with its records; where some are missing that it needs, with that reason instead."""
-    records = {record.key: record for record in read_records(paths.records)}
-    check_points(list(records.values()), check.task, paths)
-    keys = [(id_, repeat) for id_ in check.task.samples.ids for repeat in range(check.repeats)]
-    if unknown := sorted({id_ for id_, _ in records.keys() - set(keys)}):
+    records = read_log(paths.records)
+    check_points(records, check.task, paths)
+    places = places_in(check.task.samples.ids, check.repeats, records)
+    if unknown := sorted(set(records.figures.ids.take(np.flatnonzero(places < 0)))):
         raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
-    present = [records[key] for key in keys if key in records]
-    if assignment_of(check, info).is_beyond(present):
-        return EvaluatedCheck(check, Evaluation(tuple(present), complete=False))
-    if len(present) == len(keys):
-        return EvaluatedCheck(check, Evaluation(tuple(present), complete=True))
-    return _early_check(check, paths, present, keys, stop_rule_of(check))
+    assignment = assignment_of(check, info)
+    order = np.argsort(places)
+    present, places = records.take(order), places[order]
+    if assignment.is_beyond(present):
+        return EvaluatedCheck(check, Evaluation(present, complete=False))
+    if len(present) == assignment.total:
+        return EvaluatedCheck(check, Evaluation(present, complete=True))
+    return _early_check(check, paths, present, places, stop_rule_of(check))
 
 
 def _early_check(
     check: Check,
     paths: RecordPaths,
-    present: Sequence[Record],
-    keys: Sequence[tuple[str, int]],
+    present: RecordLog,
+    places: Places,
     stop: Callable[[Sequence[Record]], bool] | None,
 ) -> EvaluatedCheck:
     """A check that its rule ended early: decided by the finished beginning of the order."""
-    evaluation = stopped_evaluation(check, present, keys, stop)
+    evaluation = stopped_evaluation(check, present, places, stop)
     if evaluation is not None:
         return EvaluatedCheck(check, evaluation)
-    ids = {record.key for record in present}
-    missing = [*dict.fromkeys(key[0] for key in keys if key not in ids)]
+    ids = check.task.samples.ids
+    total = len(ids) * check.repeats
+    lacking = np.delete(np.arange(total), places)
+    missing = ids.take(np.unique(lacking // check.repeats))
     problem = (
-        f"{paths.records}: {len(keys) - len(present)} of {len(keys)} records are missing ({some_of(missing)}), and "
+        f"{paths.records}: {len(lacking)} of {total} records are missing ({some_of(missing)}), and "
         "those that are there do not end the check early"
     )
     return EvaluatedCheck(check, problem=problem)
@@ -126,19 +142,17 @@ def _early_check(
 
 def stopped_evaluation(
     check: Check,
-    present: Sequence[Record],
-    keys: Sequence[tuple[str, int]],
+    present: RecordLog,
+    places: Places,
     stop: Callable[[Sequence[Record]], bool] | None,
 ) -> Evaluation | None:
     """The evaluation of a check of which later records are missing; None unless its beginning decides it by its rule.
 
-    `present` are records in the order of `keys`. What is missing cannot change the verdict: a sequential test goes by
-    the first sample after which it decides.
+    `present` are records in the fixed order, at these places of it. What is missing cannot change the verdict: a
+    sequential test goes by the first sample after which it decides.
     """
-    finished = next(
-        (n for n, (record, key) in enumerate(zip(present, keys, strict=False)) if record.key != key), len(present)
-    )
+    finished = int((places == np.arange(len(places))).sum())  # none after the first gap is at the place of its number
     first = present[: finished - finished % check.repeats]
     if stop is None or not first or not stop(first):
         return None
-    return Evaluation(tuple(first), complete=True, stopped=True, beyond=tuple(present[len(first) :]))
+    return Evaluation(first, complete=True, stopped=True, beyond=present[len(first) :])

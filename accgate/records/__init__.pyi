@@ -20,7 +20,7 @@ from .file import (
 )
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
-from .log import RecordLog, failed_of, fills, lines_of, records_at
+from .log import RecordLog, failed_of, fills, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
 from .scores import (
@@ -96,7 +96,9 @@ __all__ = [
     "order_of",
     "pair_scores",
     "paths_of",
+    "places_in",
     "read_gzip_lines",
+    "read_log",
     "read_records",
     "read_scores",
     "readings_of",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 from accgate.records.file import READINGS, Record
-from accgate.records.ids import Ids, Places
+from accgate.records.ids import AT_ONCE, Ids, Places
 
 CUT = frozenset(
     {"length", "max_tokens", "model_length"}
@@ -71,15 +72,16 @@ class Figures:
         own = getattr(records, "figures", None)
         if isinstance(own, Figures):
             return own
-        ids: list[str] = []
+        parts = [np.zeros(0, dtype=COLUMNS)]
 
-        def rows() -> Iterable[tuple[float | int | bool, ...]]:
-            for record in records:
-                ids.append(record.id)
-                yield row_of(record)
+        def ids() -> Iterator[str]:
+            rest = iter(records)
+            while part := list(islice(rest, AT_ONCE)):
+                parts.append(np.array(list(map(row_of, part)), dtype=COLUMNS))
+                yield from (record.id for record in part)
 
-        columns = np.fromiter(rows(), dtype=COLUMNS)
-        return cls(Ids(ids), columns)
+        packed = Ids(ids())
+        return cls(packed, np.concatenate(parts))
 
     def __len__(self) -> int:
         return len(self.columns)

@@ -182,6 +182,11 @@ def read_records(path: Path) -> list[Record]:
 
 def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
     """(line, record) of every complete record of a file, which is never held whole; raises as `read_records` does."""
+    return ((number, record_of_line(path, line, number)) for number, line in numbered_lines(path))
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(line, text) of every complete line of a file of records; raises as `read_records` does, but for its content."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is a pipe or device; name the file of a run")
     try:
@@ -190,7 +195,7 @@ def numbered_records(path: Path) -> Iterator[tuple[int, Record]]:
                 if len(line) == LINE:
                     raise BadInput(f"{path}:{number}: is a line of {LINE:,} bytes or more; delete the file")
                 if line.endswith(b"\n"):
-                    yield number, record_of_line(path, line, number)
+                    yield number, line
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -330,10 +335,10 @@ def refuse_unwritable(out: Path) -> None:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step: readers see the old content or the new, never a part."""
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Replace a file in one step, by parts if need be: readers see the old content or the new, never a part."""
     with _replacement(path) as file:
-        file.write(content)
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 @contextlib.contextmanager

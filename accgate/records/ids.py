@@ -88,6 +88,35 @@ class Ids(Sequence[str]):
             left = left[Ids(other).places(self.take(left)) < 0]
         return list(self.take(left))
 
+    def first_again(self, repeats: Sequence[int] | npt.NDArray[np.int32]) -> tuple[int, int] | None:
+        """The place of the first (id, repeat) that came before, and where that was; None where each comes once.
+
+        >>> Ids(["a", "b", "a", "b"]).first_again([0, 0, 1, 0])
+        (3, 1)
+        """
+        numbers = np.array(repeats)
+        order = self.by_text
+        if numbers.any():
+            by_repeat = np.argsort(numbers, kind="stable")
+            order = by_repeat[self.take(by_repeat).by_text]
+        same = self.take(order).are_repeated
+        if not same.any():
+            return None
+        again = np.flatnonzero(same & (numbers[order[1:]] == numbers[order[:-1]]))
+        if not len(again):
+            return None
+        at = again[np.argmin(order[again + 1])]
+        return int(order[at + 1]), int(order[at])
+
+    def place_in_order(self, id_: str) -> int:
+        """The first place of an id among ids in the order of their texts; -1 of one that is not there."""
+        texts = self._texts
+        wanted = id_ if texts.dtype == object else id_.encode("utf-8", "surrogatepass")
+        if isinstance(wanted, bytes) and (len(wanted) > texts.dtype.itemsize or b"\0" in wanted):
+            return -1
+        at = int(np.searchsorted(texts, np.array(wanted, dtype=texts.dtype)))
+        return at if at < len(texts) and texts[at] == wanted else -1
+
     @property
     def are_repeated(self) -> npt.NDArray[np.bool_]:
         """Whether each id but the first is the one before it, shape (n - 1,)."""

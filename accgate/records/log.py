@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, overload
@@ -13,7 +15,7 @@ import orjson
 
 from accgate.errors import BadInput
 from accgate.records.figures import COLUMNS, Figures, row_of
-from accgate.records.file import Record, record_of_line, to_line
+from accgate.records.file import Record, numbered_lines, record_of_line, to_line
 from accgate.records.ids import Ids, Places
 
 NOWHERE = -1
@@ -24,15 +26,16 @@ _sparse = attrgetter(*SPARSE)
 
 
 class RecordLog(Sequence[Record]):
-    """Records of a file, in the order of `ids`, each of which has a place for one; about 60 bytes for each.
+    """Records of a file, in the order of `ids`, each of which has a place for one; about 65 bytes for each.
 
     What verdicts are made of is held (`figures`); a `Record` is read from its line each time that it is asked for.
     A slice shares all that is held.
     """
 
     def __init__(self, path: Path, ids: Ids) -> None:
-        self._path, self._filled = path, set[str]()
+        self._paths, self._filled = [path], set[str]()
         self._starts: npt.NDArray[np.int64] = np.full(len(ids), NOWHERE, dtype=np.int64)
+        self._files: npt.NDArray[np.int16] = np.zeros(len(ids), dtype=np.int16)  # of each record the path's place
         self.figures = Figures(ids, np.zeros(len(ids), dtype=COLUMNS))
 
     def put(self, place: int, record: Record, start: int) -> None:
@@ -42,6 +45,18 @@ class RecordLog(Sequence[Record]):
         for name, value in zip(SPARSE, _sparse(record), strict=True):
             if value is not None:
                 self._filled.add(name)
+
+    def put_all(self, places: Places, records: Sequence[Record], starts: Sequence[int] | None = None) -> None:
+        """Take in many: from these bytes of the file on, or else those of another log, which stay in their files."""
+        if starts is None:
+            assert isinstance(records, RecordLog)
+            self._files[places] = records._files + len(self._paths)
+            self._paths += records._paths
+            self._starts[places] = records._starts
+        else:
+            self._starts[places] = np.array(starts, dtype=np.int64)
+        self.figures.columns[places] = Figures.of(records).columns
+        self._filled.update(name for name in SPARSE if fills(records, name))
 
     def has(self, place: int) -> bool:
         """Whether there is a record at this place."""
@@ -58,13 +73,14 @@ class RecordLog(Sequence[Record]):
     @property
     def present(self) -> RecordLog:
         """The records that are there, without the places of others."""
-        return self.take(self.places())
+        places = self.places()
+        return self.take(slice(None) if len(places) == len(self) else places)
 
     def take(self, places: Places | slice) -> RecordLog:
         """The records at these places, in their order."""
         some = RecordLog.__new__(RecordLog)
-        some._path, some._filled = self._path, self._filled
-        some._starts, some.figures = self._starts[places], self.figures.take(places)
+        some._paths, some._filled = self._paths, self._filled
+        some._starts, some._files, some.figures = self._starts[places], self._files[places], self.figures.take(places)
         return some
 
     def __len__(self) -> int:
@@ -91,7 +107,7 @@ class RecordLog(Sequence[Record]):
         for number, (id_, line) in enumerate(zip(self.figures.ids, self.lines(), strict=True), 1):
             record = self._record(line, number)
             if record.id != id_:
-                raise self._changed()
+                raise self._changed(self._paths[self._files[number - 1]])
             yield record
 
     def _record(self, line: bytes, number: int) -> Record:
@@ -99,7 +115,7 @@ class RecordLog(Sequence[Record]):
         try:
             return Record(**orjson.loads(line))
         except (ValueError, TypeError):  # half surrogates are only read by the standard json
-            return record_of_line(self._path, line, number)
+            return record_of_line(self._paths[self._files[number - 1]], line, number)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):
@@ -109,30 +125,63 @@ class RecordLog(Sequence[Record]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} records of {self._path}>"
+        return f"<{len(self):,} records of {self._paths[0]}>"
 
     def lines(self) -> Iterator[bytes]:
         """The line of each record, as `to_line` writes it; raises as reading one does."""
-        if not len(self):
-            return
-        try:
-            with self._path.open("rb") as file:
-                for start in map(int, self._starts):
-                    yield self._line(file, start)
-        except OSError as error:
-            raise BadInput(f"{self._path}: cannot be read: {error.strerror}") from error
+        with ExitStack() as stack:
+            files: dict[int, BinaryIO] = {}
+            for number, start in zip(map(int, self._files), map(int, self._starts), strict=True):
+                path = self._paths[number]
+                try:
+                    if number not in files:
+                        files[number] = stack.enter_context(path.open("rb"))
+                    line = self._line(files[number], start)
+                except OSError as error:
+                    raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+                if not line.endswith(b"\n"):
+                    raise self._changed(path)
+                yield line
 
     def _line(self, file: BinaryIO, start: int) -> bytes:
         if start == NOWHERE:
             raise IndexError("there is no record at this place")
         file.seek(start)
-        line = file.readline()
-        if not line.endswith(b"\n"):
-            raise self._changed()
-        return line
+        return file.readline()
 
-    def _changed(self) -> BadInput:
-        return BadInput(f"{self._path}: was changed while the run went on; run it again, and leave its folder alone")
+    def _changed(self, path: Path) -> BadInput:
+        return BadInput(f"{path}: was changed while the run went on; run it again, and leave its folder alone")
+
+
+def read_log(path: Path) -> RecordLog:
+    """Every complete record of a file, in its order, without their texts; raises as `read_records` does."""
+    starts, at, names = array("q"), 0, set[str]()
+
+    def records() -> Iterator[Record]:
+        nonlocal at
+        for number, line in numbered_lines(path):
+            record = record_of_line(path, line, number)
+            starts.append(at)
+            at += len(line)
+            names.update(name for name, value in zip(SPARSE, _sparse(record), strict=True) if value is not None)
+            yield record
+
+    figures = Figures.of(records())
+    if again := figures.ids.first_again(figures.columns["repeat"]):
+        place, repeat = again[0], figures.columns["repeat"][again[0]]
+        raise BadInput(f"{path}:{place + 1}: id {figures.ids[place]!r} (repeat {repeat}) comes twice; keep one line")
+    log = RecordLog(path, Ids())
+    log._starts, log._files = np.frombuffer(starts, dtype=np.int64), np.zeros(len(starts), dtype=np.int16)
+    log._filled, log.figures = names, figures
+    return log
+
+
+def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
+    """The place of each record where each of the ids has so many repeats after another; -1 of one that is none."""
+    figures = Figures.of(records)
+    places, number = ids.places(figures.ids), figures.columns["repeat"]
+    is_one = (places >= 0) & (number >= 0) & (number < repeats)
+    return np.where(is_one, places.astype(np.intp) * repeats + number, -1)
 
 
 def records_at(records: Sequence[Record], places: Places) -> Sequence[Record]:

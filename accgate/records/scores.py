@@ -227,16 +227,10 @@ class _Rows:
 
     def refuse_repeated(self, ids: Ids) -> None:
         """Refuse an (id, repeat) that comes twice: the first line that says one again, and the line before it."""
-        repeats = np.array(self.repeats)
-        by_repeat = np.argsort(repeats, kind="stable")
-        order = by_repeat[ids.take(by_repeat).by_text]
-        sorted_ids, sorted_repeats = ids.take(order), repeats[order]
-        again = np.flatnonzero(sorted_ids.are_repeated & (sorted_repeats[1:] == sorted_repeats[:-1]))
-        if len(again):
-            at = again[np.argmin(order[again + 1])]
-            first, second = order[at], order[at + 1]
+        if places := ids.first_again(self.repeats):
+            second, first = places
             raise BadInput(
-                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {repeats[second]}) is already on "
+                f"{self._path}:{self.lines[second]}: id {ids[second]!r} (repeat {self.repeats[second]}) is already on "
                 f"line {self.lines[first]}; each sample must come once"
             )
 

@@ -42,8 +42,8 @@ def copy_references(
             noted[-1] = replace(verdict, reasons=(*verdict.reasons, f"earlier replies are not shown: {error}"))
         rows = (
             {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
-            for id_, values in zip(scores.ids, scores.values.tolist(), strict=True)
-            for repeat, score in enumerate(values)
+            for id_, values in zip(scores.ids, scores.values, strict=True)
+            for repeat, score in enumerate(map(float, values))
             if id_ in flips or scores.n <= MOST_SCORES
         )
         with writing(out):

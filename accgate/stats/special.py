@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,7 +40,19 @@ if TYPE_CHECKING:
     ]
 else:
 
+    def _load_when_used(name: str) -> None:
+        """Let a module of a package be loaded by the first use of what is in it."""
+        package, _, attribute = name.rpartition(".")
+        spec = None if name in sys.modules else importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return
+        spec.loader = importlib.util.LazyLoader(spec.loader)
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        setattr(sys.modules[package], attribute, module)
+
     def __getattr__(name: str) -> Any:
+        _load_when_used("numpy.f2py")  # scipy imports all that numpy names; this, its compiler of Fortran, is 6 MB
         import scipy.special
 
         function = globals()[name] = getattr(scipy.special, name)

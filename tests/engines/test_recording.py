@@ -136,3 +136,14 @@ def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
     made = engine(tmp_path, GOOD)
     (tmp_path / "scores.jsonl").unlink()
     assert refusal(made).startswith(": cannot be read: No such file or directory; ")
+
+
+def test_ids_of_any_length_and_letters_are_found_each_in_its_repeats(tmp_path: Path) -> None:
+    keys = [("b", 0), ("a", 1), ("a", 0), ("long" * 9, 0), ("é", 2), ("", 0)]
+    lines = [json.dumps({"id": id_, "repeat": repeat, "reply": f"{id_} {repeat}"}) for id_, repeat in keys]
+    made = engine(tmp_path, "\n\n".join(lines))
+    assert replies(made, *keys) == [Reply(f"{id_} {repeat}") for id_, repeat in keys]
+    others = replies(made, ("b", 1), ("a", 2), ("c", 0), ("long" * 10, 0), ("b\0", 0), ("é", 0))
+    assert all(isinstance(reply, RequestFailed) for reply in others)
+    twice = engine(tmp_path, "\n\n".join([*lines, lines[1]]))
+    assert refusal(twice) == ":13: id 'a' (repeat 1) comes twice; keep one line"

@@ -27,6 +27,7 @@ from accgate.records.file import (
     write_atomically,
     write_gzip_lines,
 )
+from accgate.records.log import read_log
 from tests.cases import each
 
 ON_DISK = settings(deadline=None, max_examples=50)  # a slow disk is no fault
@@ -60,6 +61,9 @@ def numbered(count: int, **changes: Any) -> list[Record]:
 def refusal(path: Path) -> str:
     with pytest.raises(BadInput) as caught:
         read_records(path)
+    with pytest.raises(BadInput) as logged:
+        read_log(path)
+    assert str(logged.value) == str(caught.value)
     return str(caught.value).removeprefix(str(path))
 
 
@@ -82,7 +86,7 @@ def test_what_is_appended_is_read_back(tmp_path_factory: pytest.TempPathFactory,
     with RecordWriter(path) as writer:
         for record in records:
             writer.append(record)
-    assert read_records(path) == records
+    assert read_records(path) == records == list(read_log(path))
     assert path.read_bytes().decode("utf-8").count("\n") == len(records)
 
 

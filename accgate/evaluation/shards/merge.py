@@ -110,7 +110,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
             write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
             settings = settings_of(pool.whole) | ({SERVED: pool.served} if pool.served else {})
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
-            write_atomically(paths.records, b"".join(map(to_line, pool.records.values())))
+            write_atomically(paths.records, map(to_line, pool.records))
     write_shard(joined.run, out)
 
 
@@ -121,11 +121,11 @@ def _refuse(faults: Iterable[str]) -> None:
 
 def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: StopRuleOf) -> EvaluatedCheck:
     """The check as a run of its own would have evaluated it."""
-    records, whole = tuple(pool.records.values()), pool.whole
+    records, whole = pool.records, pool.whole
     if whole.is_beyond(records):
         return EvaluatedCheck(pool.check, Evaluation(records, complete=False))
     if len(records) < whole.total:
-        stopped = stopped_evaluation(pool.check, records, pool.keys, stop_rule_of(pool.check))
+        stopped = stopped_evaluation(pool.check, records, pool.log.places(), stop_rule_of(pool.check))
         if stopped is not None:
             return EvaluatedCheck(pool.check, stopped)
         return EvaluatedCheck(pool.check, problem=_missing(pool, runs))
@@ -137,10 +137,11 @@ def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
     shards, samples = _shards(runs.values()), pool.check.task.samples
     most = max(shard.count for shard in shards)
     missing: dict[Shard, list[str]] = defaultdict(list)
-    for sample, unit in zip(samples, units(samples), strict=True):
-        if any((sample.id, repeat) not in pool.records for repeat in range(pool.check.repeats)):
+    repeats = pool.check.repeats
+    for number, (id_, unit) in enumerate(zip(samples.ids, units(samples), strict=True)):
+        if not all(pool.log.has(number * repeats + repeat) for repeat in range(repeats)):
             holder = next((shard for shard in shards if shard.holds(unit)), Shard(unit % most + 1, most))
-            missing[holder].append(sample.id)
+            missing[holder].append(id_)
     parts = [
         f"{len(ids)} of shard {shard}, which {_fate(shard, pool, runs)} ({some_of(ids)})"
         for shard, ids in sorted(missing.items())
@@ -171,7 +172,7 @@ def _union(
 ) -> ShardRun:
     """The shard.json of all; a run that was given twice counts once in its seconds."""
     shares = tuple(
-        Share(*pool.pair, len(pool.records), sum(r.score is None for r in pool.records.values()), item.problem)
+        Share(*pool.pair, len(pool.records), int(pool.records.figures.failed.sum()), item.problem)
         for pool, item in zip(pools, evaluated, strict=True)
     )
     times = {(run.shards, run.started, run.seconds) for run in runs}

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
@@ -16,7 +18,19 @@ from accgate.evaluation.run import assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check
-from accgate.records import NOT_COMPARED, PLAN, SERVED, Record, paths_of, read_records, settings_of_run, to_line
+from accgate.records import (
+    NOT_COMPARED,
+    PLAN,
+    SERVED,
+    Places,
+    Record,
+    RecordLog,
+    paths_of,
+    places_in,
+    read_log,
+    settings_of_run,
+    to_line,
+)
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
 
@@ -24,7 +38,6 @@ from accgate.text import mismatches, some_of
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
 NO_ENGINE = EngineInfo("", "", "")
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
-Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -33,7 +46,7 @@ class Source:
 
     folder: Path
     settings: Mapping[str, Any]
-    records: Sequence[Record]
+    records: RecordLog
 
     @property
     def engine(self) -> EngineInfo:
@@ -66,23 +79,31 @@ class Pool:
         return self.sources[0].engine if self.sources else NO_ENGINE
 
     @cached_property
-    def keys(self) -> tuple[Key, ...]:
-        """(id, repeat) of every record of the finished check, in the fixed order."""
-        return tuple((id_, r) for id_ in self.check.task.samples.ids for r in range(self.check.repeats))
-
-    @cached_property
-    def records(self) -> Mapping[Key, Record]:
-        """Each record once, in the fixed order.
+    def log(self) -> RecordLog:
+        """A place in the fixed order for each (id, repeat) of the finished check, and its record where there is one.
 
         One with a score goes before one that failed: a resumed run asks failed samples again too.
         """
-        records: dict[Key, Record] = {}
+        ids, repeats = self.check.task.samples.ids, self.check.repeats
+        log = RecordLog(Path(), ids if repeats == 1 else ids.take(np.repeat(np.arange(len(ids)), repeats)))
         for source in self.sources:
-            for record in source.records:
-                other = records.setdefault(record.key, record)
-                if other is not record:
-                    records[record.key] = min(record, other, key=lambda r: (r.score is None, to_line(r)))
-        return {key: records[key] for key in self.keys if key in records}
+            places = self.places(source)
+            of_plan = np.flatnonzero(places >= 0)
+            twice = of_plan[np.isin(places[of_plan], log.places())]
+            both = zip(twice.tolist(), source.records.take(twice), log.take(places[twice]), strict=True)
+            worse = [number for number, own, other in both if _worth(own) >= _worth(other)]
+            better = np.setdiff1d(of_plan, worse)
+            log.put_all(places[better], source.records.take(better))
+        return log
+
+    @cached_property
+    def records(self) -> RecordLog:
+        """Each record once, in the fixed order."""
+        return self.log.present
+
+    def places(self, source: Source) -> Places:
+        """The places of a source's records in the fixed order; -1 of those that are not of this check."""
+        return places_in(self.check.task.samples.ids, self.check.repeats, source.records)
 
     @property
     def served(self) -> dict[str, Any]:
@@ -98,6 +119,10 @@ class Pool:
     def whole(self) -> Assignment:
         """The check as one run would be assigned it."""
         return assignment_of(self.check, self.engine)
+
+
+def _worth(record: Record) -> tuple[bool, bytes]:
+    return record.score is None, to_line(record)
 
 
 def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
@@ -120,7 +145,7 @@ def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
     if shard is not None and shard not in run.shards:
         held = ", ".join(run.shards)
         raise BadInput(f"{paths.settings}: is of shard {shard} in the folder of shard {held}; run that shard again")
-    records = read_records(paths.records)
+    records = read_log(paths.records)
     check_points(records, check.task, paths)
     return Source(folder, settings, records)
 
@@ -168,17 +193,19 @@ def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
 
 def record_faults(pool: Pool) -> Iterator[str]:
     """Records that belong to no sample, and samples to which two shards gave different scores."""
-    expected = set(pool.keys)
-    scores: dict[Key, set[float]] = defaultdict(set)
+    ids, repeats = pool.check.task.samples.ids, pool.check.repeats
+    first, differ = np.full(len(ids) * repeats, np.nan), np.zeros(len(ids) * repeats, dtype=bool)
     for source in pool.sources:
-        unknown = sorted({record.id for record in source.records if record.key not in expected})
+        places = pool.places(source)
+        unknown = sorted(set(source.records.figures.ids.take(np.flatnonzero(places < 0))))
         if unknown:
             path = paths_of(source.folder, *pool.pair).records
             yield f"{path}: {len(unknown)} ids are not in this plan: {some_of(unknown)}; run that shard again"
-        for record in source.records:
-            if record.score is not None:
-                scores[record.key].add(record.score)
-    doubtful = sorted({id_ for (id_, _), values in scores.items() if len(values) > 1})
+        scored = np.flatnonzero((places >= 0) & ~source.records.figures.failed)
+        at, scores = places[scored], source.records.figures.columns["score"][scored]
+        differ[at] |= ~np.isnan(first[at]) & (first[at] != scores)
+        first[at] = np.where(np.isnan(first[at]), scores, first[at])
+    doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
     if doubtful:
         yield (
             f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {some_of(doubtful)}; "

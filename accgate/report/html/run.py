@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -13,7 +14,18 @@ import numpy.typing as npt
 
 from accgate.decision import Evidence
 from accgate.design import Design
-from accgate.records import Ids, Record, Scores, codes_of, is_binary, order_key, paths_of, read_gzip_lines, read_records
+from accgate.records import (
+    Ids,
+    Places,
+    Record,
+    Scores,
+    codes_of,
+    is_binary,
+    order_of,
+    paths_of,
+    read_gzip_lines,
+    read_log,
+)
 
 if TYPE_CHECKING:
     from accgate.stats import TestName
@@ -31,11 +43,11 @@ class Sides:
     that the check did not use included.
     """
 
-    ids: tuple[str, ...]
+    ids: Ids
     candidate: Floats
     reference: Floats | None
     clusters: tuple[str, ...] | None
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     binary: bool = True
 
     def evidence(self, verdict: Verdict) -> Evidence | str:
@@ -49,8 +61,8 @@ class Sides:
             return "samples failed"
         assert verdict.test is not None
         return Evidence(
-            candidate=Scores(Ids(self.ids), self.candidate[:, None]),
-            reference=Scores(Ids(self.ids), self.reference[:, None]),
+            candidate=Scores(self.ids, self.candidate[:, None]),
+            reference=Scores(self.ids, self.reference[:, None]),
             design=Design(
                 test=cast("TestName", verdict.test),
                 alpha=verdict.alpha,
@@ -80,26 +92,37 @@ def sides_of(verdict: Verdict, folder: Path, seed: int) -> Sides | str:
     paths = paths_of(folder, verdict.model, verdict.task)
     if not paths.records.is_file():
         return "the run's records are not beside accgate.json"
-    by_id: dict[str, list[Record]] = {}
-    for record in read_records(paths.records):
-        by_id.setdefault(record.id, []).append(record)
-    ids = sorted(by_id, key=lambda id_: order_key(seed, id_, by_id[id_][0].cluster))[: verdict.n]
-    candidate = np.array([_mean([record.score for record in by_id[id_]]) for id_ in ids], dtype=np.float64)
+    records = read_log(paths.records)
+    written, scores = records.figures.ids, records.figures.columns["score"]
+    firsts = _first_places(written)
+    names = [record.cluster for record in records.take(firsts)] if records.fills("cluster") else [None] * len(firsts)
+    order = order_of(seed, written.take(firsts), names)[: verdict.n]
+    ids, names = written.take(firsts[order]), [names[place] for place in order]
+    candidate = _means(ids, written, scores)
     if not _same(verdict, candidate):
         return "the records beside accgate.json belong to another run"
-    records = tuple(record for id_ in ids for record in by_id[id_])
-    names = [by_id[id_][0].cluster for id_ in ids]
+    places = ids.places(written)
+    own = np.flatnonzero(places >= 0)
+    records = records.take(own[np.argsort(places[own], kind="stable")])
     clusters = tuple(name for name in names if name is not None)
     reference, binary = _reference(paths.before, ids)
     if reference is not None and verdict.statistic is None and not _close(reference, verdict.reference.mean):
         return "the records beside accgate.json belong to another run"
-    return Sides(tuple(ids), candidate, reference, clusters if len(clusters) == len(ids) else None, records, binary)
+    return Sides(ids, candidate, reference, clusters if len(clusters) == len(ids) else None, records, binary)
 
 
-def _mean(scores: Sequence[float | None]) -> float:
-    """The mean over a sample's repeats; NaN where one of them has no score."""
-    points = [score for score in scores if score is not None]
-    return sum(points) / len(points) if len(points) == len(scores) else math.nan
+def _first_places(ids: Ids) -> Places:
+    """The first place of each distinct id, in the order that they come in."""
+    again = np.concatenate([np.zeros(1, dtype=bool), ids.take(ids.by_text).are_repeated])
+    return np.sort(ids.by_text[~again[: len(ids)]])
+
+
+def _means(ids: Ids, written: Ids, scores: Floats) -> Floats:
+    """The mean of each id's scores, those of others left out; NaN where one of them is none."""
+    places = ids.places(written)
+    own = places >= 0
+    means: Floats = np.bincount(places[own], scores[own], len(ids)) / np.bincount(places[own], minlength=len(ids))
+    return means
 
 
 def _same(verdict: Verdict, candidate: Floats) -> bool:
@@ -113,13 +136,18 @@ def _close(scores: Floats, mean: float | None) -> bool:
     return mean is None or math.isclose(float(scores.mean()), mean, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def _reference(path: Path, ids: Sequence[str]) -> tuple[Floats | None, bool]:
+def _reference(path: Path, ids: Ids) -> tuple[Floats | None, bool]:
     """The reference's score of each sample, None where the file lacks one; and whether all its scores are 0 or 100."""
-    scores: dict[str, list[float]] = {}
-    for row in read_gzip_lines(path, "score"):
-        if row["score"] is not None:
-            scores.setdefault(row["id"], []).append(float(row["score"]))
-    if not ids or any(id_ not in scores for id_ in ids):
+    scores = array("d")
+
+    def scored() -> Iterator[str]:
+        for row in read_gzip_lines(path, "score"):
+            if row["score"] is not None:
+                scores.append(float(row["score"]))
+                yield row["id"]
+
+    written = Ids(scored())
+    if not len(ids) or ids.without(written):
         return None, True
-    means = {id_: sum(values) / len(values) for id_, values in scores.items()}
-    return np.array([means[id_] for id_ in ids]), is_binary(np.array(list(means.values())))
+    values = np.array(scores)
+    return _means(ids, written, values), is_binary(_means(written.take(_first_places(written)), written, values))
