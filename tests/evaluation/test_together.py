@@ -109,8 +109,8 @@ def test_a_shard_killed_and_resumed_gives_the_verdict_of_one_run(tmp_path: Path,
     shards = [Launched(*run, f"{i}/3") for i in (1, 2, 3)]
     try:
         deadline = time.monotonic() + 120
-        killed = tmp_path / "all" / "shard-2-of-3"
-        while (len(server.seen) < 24 or not killed.exists()) and time.monotonic() < deadline:
+        begun = tmp_path / "all" / "shard-2-of-3" / "shard.json"
+        while (len(server.seen) < 24 or not begun.exists()) and time.monotonic() < deadline:
             time.sleep(0.01)
         shards[1].send_signal(signal.SIGKILL)
         shards[1].wait()
