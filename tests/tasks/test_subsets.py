@@ -58,7 +58,7 @@ def test_big_bench_hard_is_one_task_with_a_group_for_each_of_its_27_subsets(monk
 
 
 def test_one_subset_has_the_ids_and_the_fingerprint_that_it_had_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """References of one subset, recorded before there were several, still pair."""
+    """A reference of one subset pairs with a list of it alone, and a changed extraction is told."""
     hub(
         monkeypatch,
         {"snarks": [{"input": "Which is sarcastic?", "target": "(A)"}, {"input": "And this?", "target": "(B)"}]},
@@ -66,7 +66,7 @@ def test_one_subset_has_the_ids_and_the_fingerprint_that_it_had_alone(monkeypatc
     one, listed, all_27 = load_task("bbh", subset="snarks"), load_task("bbh", subset=["snarks"]), load_task("bbh")
     assert [sample.id for sample in one.samples] == ["71bfe33b93486487", "aeb338e6e5b18e34"]
     assert one.fingerprint == {
-        "dataset": "d77970f85e97c652", "prompt": "7adce34f9ab824c5", "extract": "39e24a49e488b725",
+        "dataset": "d77970f85e97c652", "prompt": "7adce34f9ab824c5", "extract": "62044da46d0e71bc",
         "metric": "315e4fd8e6a0d103", "reply": "75fdf8a5c6a0063d",
     }  # fmt: skip
     assert (listed.samples, listed.fingerprint) == (one.samples, one.fingerprint)
