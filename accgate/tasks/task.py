@@ -35,6 +35,7 @@ from accgate.tasks.schema import (
 from accgate.tasks.tools import calls_answer, parse_reply
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
+LETTERS = "letters of November 2026"  # a change of by_letter's rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 
@@ -327,9 +328,7 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot
     drawn = [] if few_shot.seed is None else [few_shot.seed, few_shot.count]
-    letters = (
-        _reads_letters(content) and "letters of November 2026"
-    )  # a change of by_letter's rules gets another name here
+    letters = _reads_letters(content) and LETTERS
     conversation = {"messages": content.messages, "tools": content.tools, "tool_choice": content.tool_choice}
     parts: dict[str, Any] = {
         "prompt": [

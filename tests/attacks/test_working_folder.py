@@ -165,8 +165,8 @@ def test_a_working_folder_that_is_gone_is_one_clear_message(tmp_path: Path) -> N
 
 
 def test_python_m_accgate_takes_no_dependency_of_the_working_folder_after_its_own_start(tmp_path: Path) -> None:
-    (tmp_path / "rich.py").write_text(RAN.format(str(tmp_path / "ran")))
-    (tmp_path / "pydantic.py").write_text(RAN.format(str(tmp_path / "ran")))
+    for name in ("rich", "pydantic", "signal", "argparse"):  # Python's own modules, too
+        (tmp_path / f"{name}.py").write_text(RAN.format(str(tmp_path / "ran")))
     Project(tmp_path, n=20, sigma=50.0, target=50.0)
     done = subprocess.run(
         [sys.executable, "-m", "accgate", "plan"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)},
