@@ -1,4 +1,5 @@
 from .paths import has_file, missing_file, path_in, plain_size, read_plain
+from .python import parse_python
 from .rows import Row, cluster_of, group_of, holds_only, id_of, read_table, repeat_of, score_of
 from .toml import TomlFile, locate_faults, parsed_toml, read_toml
 from .typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, adapter_of, parse_table, parse_table_of
@@ -21,6 +22,7 @@ __all__ = [
     "id_of",
     "locate_faults",
     "missing_file",
+    "parse_python",
     "parse_table",
     "parse_table_of",
     "parsed_toml",

@@ -13,7 +13,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import read_plain
+from accgate.inputs import parse_python, read_plain
 
 MOST = 500_000_000  # bytes of a file of code; compiled modules can be large
 MOST_SOURCE = 2_000_000  # bytes of a file of Python
@@ -50,8 +50,10 @@ def code_files(path: Path, start: Path | None = None) -> tuple[Path, ...]:
 def _named_files(file: Path, first: Path) -> list[Path]:
     """The files that one file of code imports or names."""
     try:
-        tree = ast.parse(read_plain(file, MOST_SOURCE))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # no import can load it either
+        tree = parse_python(read_plain(file, MOST_SOURCE))
+    except SyntaxError:
+        tree = None
+    if tree is None:  # no import can load it either
         return []
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     texts = sorted({text for text in constants if isinstance(text, str) and _is_name(text)})

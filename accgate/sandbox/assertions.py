@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from accgate.inputs import parse_python
 from accgate.sandbox.values import END, GIVE, NotPlain, unpack
 
 _SINGLETONS = (None, True, False)
@@ -74,8 +75,10 @@ def without_literals(source: str) -> Tests | None:
     ('__give__(0, (f(2)))', None, 'AssertionError: assert f(2) == 4, it is 5')
     """
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_python(source)
+    except SyntaxError:
+        return None
+    if tree is None:
         return None
     lines = source.encode().splitlines(keepends=True)
     starts = [0]

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from accgate.inputs import parse_python
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
@@ -174,13 +176,8 @@ def parsable(code: str, patience: Patience | None = None) -> str:
 
 
 def _parse(code: str) -> ast.Module | None:
-    """The tree of a piece of code; None for what the parser refuses otherwise than by a SyntaxError."""
-    try:
-        return ast.parse(code) if len(code) <= _LONGEST else None
-    except SyntaxError:
-        raise
-    except (ValueError, RecursionError, MemoryError):
-        return None
+    """The tree of a piece of code; None for a long one, and what the parser refuses otherwise than by a SyntaxError."""
+    return parse_python(code) if len(code) <= _LONGEST else None
 
 
 def _tree(code: str) -> ast.Module | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -72,7 +74,7 @@ def test_only_what_takes_connections_answers() -> None:
 def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_after_it() -> None:
     async def work() -> None:
         gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        line = Lifeline(gone)
+        line = Lifeline(lambda: gone)
         assert await line.run(asyncio.sleep(0, "answer")) == "answer"
         waiting = [asyncio.create_task(line.run(asyncio.sleep(3600))) for _ in range(3)]
         await asyncio.sleep(0)
@@ -95,7 +97,7 @@ def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_
 
     async def work() -> None:
         gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        line, inner = Lifeline(gone), asyncio.Event()
+        line, inner = Lifeline(lambda: gone), asyncio.Event()
 
         async def endless() -> None:
             try:
@@ -115,6 +117,15 @@ def test_what_is_cancelled_while_the_head_is_there_is_cancelled_and_errors_stay_
         assert gone.cancelled()
 
     asyncio.run(work())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_lifeline_that_is_closed_before_it_looked_leaves_nothing_unawaited() -> None:
+    async def work() -> None:
+        await Lifeline(partial(lost, {}, 60.0)).close()
+
+    asyncio.run(work())
+    gc.collect()
 
 
 def test_what_waits_for_a_head_that_is_gone_is_waited_for_once() -> None:

@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -126,7 +127,7 @@ class RayEngine:
         self._connection = Connection(options.address, options.runtime_env, ship=options.ship)
         outlive(options.max_outage)
         self._connection.open()
-        self._lifeline = Lifeline(lost(places_of(options.address), options.max_outage))
+        self._lifeline = Lifeline(partial(lost, places_of(options.address), options.max_outage))
         if not options.autoscaling:
             self._connection.refuse_too_small(options.replicas, resources, options.bundles)
 

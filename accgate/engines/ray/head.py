@@ -30,7 +30,7 @@ class Lifeline:
     `lost` returns what was lost, in words.
     """
 
-    def __init__(self, lost: Awaitable[str]) -> None:
+    def __init__(self, lost: Callable[[], Awaitable[str]]) -> None:
         self._cause: str | None = None
         self._running: set[asyncio.Future[Any]] = set()
         self._watch = asyncio.ensure_future(self._await_loss(lost))
@@ -40,8 +40,8 @@ class Lifeline:
         """Whether it is lost."""
         return self._cause is not None
 
-    async def _await_loss(self, lost: Awaitable[str]) -> None:
-        self._cause = await lost
+    async def _await_loss(self, lost: Callable[[], Awaitable[str]]) -> None:
+        self._cause = await lost()
         for task in [*self._running]:
             task.cancel()
 
