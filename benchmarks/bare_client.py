@@ -21,7 +21,7 @@ async def seconds_for(bodies: Sequence[bytes], url: str, connections: int) -> fl
 
     def check(reply: Any) -> None:
         choice = reply["choices"][0]
-        assert choice["message"]["content"] or choice["text"]
+        assert isinstance(choice["text"] if "text" in choice else choice["message"]["content"], str)
 
     return await asked(bodies, url, connections, check)
 

@@ -12,14 +12,17 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import requests
 
 from accgate.config import load_config
 from accgate.engines.base import Request
@@ -73,7 +76,7 @@ seed = {seed}
 
 [models.sums]
 engine = "openai"
-model = "sums"
+model = "{model}"
 options = {{ base_url = "{base_url}", concurrency = {connections} }}
 
 [tasks.arithmetic]
@@ -116,10 +119,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--stop", action="store_true", help="what early stopping saves, and how near to an ideal")
+    parser.add_argument("--url", help="with --stop: a vLLM server without prefix caching, in place of the simulated")
+    parser.add_argument("--model", default="", help="what that server serves")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(argv)
     if arguments.stop:
-        stops = [stopped(name, arguments.samples, arguments.connections, arguments.pairs) for name in SERVERS]
+        sizes = arguments.samples, arguments.connections, arguments.pairs
+        if arguments.url:
+            stops = [stopped_at(arguments.url, arguments.model, *sizes)]
+        else:
+            stops = [stopped(name, *sizes) for name in SERVERS]
         if arguments.json:
             print(json.dumps([asdict(each) for each in stops]))
             return
@@ -186,17 +195,37 @@ def measured(samples: int, connections: int, pairs: int) -> Figures:
 
 
 def stopped(server: str, samples: int, connections: int, runs: int) -> Stop:
-    """Healthy runs of one server, each with samples of its own, and their ideals."""
+    """Healthy runs of one simulated server, each with samples of its own, and their ideals."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for run in range(runs):
             folder = Path(name) / str(run)
             folder.mkdir()
             rows.append(stopped_once(SERVERS[server], samples, connections, folder, run))
+    return medians(server, samples, rows)
+
+
+def stopped_at(url: str, model: str, samples: int, connections: int, runs: int) -> Stop:
+    """Healthy runs of a real server, against one reference that is recorded first, and their ideals."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        config = folder / "accuracy.toml"
+        config.write_text(SUMS.format(base_url=url, connections=connections, samples=samples, seed=0, model=model))
+        record(config, out=folder / "recorded", replies=False)
+        work = VllmWork(url)
+        rows = [stopped_run(config, url, work, folder / str(run), connections, model) for run in range(runs)]
+    return medians("vLLM", samples, rows)
+
+
+Row = tuple[int, int, int, float, int, float]  # decided, paid, tokens, seconds; the ideal's tokens and seconds
+
+
+def medians(server: str, samples: int, rows: Sequence[Row]) -> Stop:
+    """The figures of some runs."""
     decided, paid, tokens, seconds, ideal_tokens, ideal = zip(*rows, strict=True)
     return Stop(
         server,
-        runs,
+        len(rows),
         samples,
         statistics.median(decided),
         statistics.median(paid),
@@ -208,31 +237,60 @@ def stopped(server: str, samples: int, connections: int, runs: int) -> Stop:
     )
 
 
-def stopped_once(
-    options: Sequence[str], samples: int, connections: int, folder: Path, seed: int
-) -> tuple[int, int, int, float, int, float]:
-    """Samples that decided, replies paid and tokens decoded in so many seconds; the ideal's tokens and seconds."""
+def stopped_once(options: Sequence[str], samples: int, connections: int, folder: Path, seed: int) -> Row:
+    """One run of a simulated server, which answers 3% otherwise than the reference's."""
 
     def plan(url: str) -> Path:
         config = folder / "accuracy.toml"
-        config.write_text(SUMS.format(base_url=url, connections=connections, samples=samples, seed=seed))
+        config.write_text(SUMS.format(base_url=url, connections=connections, samples=samples, seed=seed, model="sums"))
         return config
 
     with instant_server("--tokens", "1") as server:
         record(plan(server.url), out=folder / "recorded", replies=False)
     with instant_server(*options, "--flips", "0.03") as server:
-        planned = plan_run(load_config(plan(server.url)))
-        (check,) = planned.decidable
-        (watch,) = planned.watches().values()
-        evaluation, seconds = asyncio.run(watched(check, watch, folder / "run"))
-        assert evaluation.stopped, "the run did not stop early"
-        work, n = server.work(), len(evaluation.records)
-        first = check.task.samples[:n]
-        mode, stop, most = check.task.mode, check.task.stop, check.task.max_tokens
-        requests = [Request(s.id, 0, s.user, mode=mode, stop=stop, max_tokens=most) for s in first]
-        bodies = [json_bytes(body_of(request, "sums")) for request in requests]
-        ideal = asyncio.run(seconds_for(bodies, f"{server.url}/completions", connections))
-        return n, work["replies"], work["tokens"], seconds, server.work()["tokens"], ideal
+        return stopped_run(plan(server.url), server.url, server.work, folder / "run", connections)
+
+
+def stopped_run(
+    config: Path, url: str, work: Callable[[], dict[str, int]], out: Path, connections: int, model: str = "sums"
+) -> Row:
+    """One run, and a bare client that asks no more than what decided it."""
+    planned = plan_run(load_config(config))
+    (check,) = planned.decidable
+    (watch,) = planned.watches().values()
+    work()
+    evaluation, seconds = asyncio.run(watched(check, watch, out))
+    assert evaluation.stopped, "the run did not stop early"
+    paid, n = work(), len(evaluation.records)
+    first = check.task.samples[:n]
+    mode, stop, most = check.task.mode, check.task.stop, check.task.max_tokens
+    asked = (Request(s.id, 0, s.user, mode=mode, stop=stop, max_tokens=most) for s in first)
+    bodies = [json_bytes(body_of(request, model)) for request in asked]
+    ideal = asyncio.run(seconds_for(bodies, f"{url}/completions", connections))
+    return n, paid["replies"], paid["tokens"], seconds, work()["tokens"], ideal
+
+
+@dataclass
+class VllmWork:
+    """What a vLLM server has decoded since the last time, by its own metrics, once it has nothing left to do."""
+
+    url: str
+    before: tuple[int, int] = (0, 0)
+
+    def __call__(self) -> dict[str, int]:
+        """Replies and tokens."""
+        while self.metric("vllm:num_requests_running"):
+            time.sleep(0.1)
+        now = self.metric("vllm:request_success_total"), self.metric("vllm:generation_tokens_total")
+        replies, tokens = (new - old for new, old in zip(now, self.before, strict=True))
+        self.before = now
+        return {"replies": replies, "tokens": tokens}
+
+    def metric(self, name: str) -> int:
+        """The sum of a metric over its labels."""
+        text = requests.get(self.url.removesuffix("/v1") + "/metrics", timeout=60).text
+        values = re.findall(rf"^{re.escape(name)}\{{.*\}} (\S+)$", text, re.MULTILINE)
+        return int(sum(map(float, values)))
 
 
 async def watched(check: Check, watch: Watch, out: Path) -> tuple[Evaluation, float]:

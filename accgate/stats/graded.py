@@ -114,6 +114,11 @@ class Course:
     loss: float = 100.0
     earliest: int = 0
 
+    @property
+    def whole_loss(self) -> float:
+        """The most points that one sample can lose; 100 where scores have no bounds."""
+        return self.loss if math.isfinite(self.loss) else 100.0
+
     @cached_property
     def n(self) -> Ints:
         """Samples at each look: so many times fewer at each one before, down to the first."""
@@ -167,7 +172,7 @@ class Course:
         The run is then 1.5 / beta times as likely without a drop as with one of theta. By Ville's inequality a drop of
         theta passes so with a probability of at most two thirds of beta.
         """
-        n, few, loss = evidence.n, evidence.changed < FEW, self.loss if math.isfinite(self.loss) else 100.0
+        n, few, loss = evidence.n, evidence.changed < FEW, self.whole_loss
         whole = loss * self.theta * n  # the variance of a drop of theta that is made of whole losses
         error = np.sqrt(np.where(few, np.maximum(evidence.squares, whole), evidence.squares))
         drift = self.theta * n / error
@@ -326,7 +331,7 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     )
     if not may_reject:
         level = float(-special.ndtri(spent_by(np.array(course.fractions), halvings, course.alpha)[look]))
-    limits = _limits(totals, sizes, level, course.alpha)
+    limits = _limits(totals, sizes, level, course)
     if may_reject:  # rounding never parts the limit from the decision
         high = min(limits.one_sided, 1e-12 * difference) if stop == "regression" else max(limits.one_sided, 0.0)
         limits = Interval(high, (limits.two_sided[0], high))
@@ -361,10 +366,10 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
     return median_sum(squares, lows, highs, float(units.totals[: ends[-1] + 1].sum())) / float(n[-1])
 
 
-def _limits(totals: Floats, sizes: Floats, level: float, alpha: float) -> Interval:
+def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Interval:
     """Limits at this z. Of a run without any change, what so many samples rule out of whole losses."""
     if not totals.any():
-        unseen = 100.0 * -math.expm1(math.log(alpha) / len(totals))
+        unseen = course.whole_loss * -math.expm1(math.log(course.alpha) / len(totals))
         return Interval(unseen, (-unseen, unseen))
     high, difference = upper_limit(totals, sizes, level), float(totals.sum() / sizes.sum())
     low = -upper_limit(-totals, sizes, level)
@@ -464,6 +469,5 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nex
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
     unseen = 1.0
     if math.isfinite(units.loss) or not units.totals.any():
-        loss = units.loss if math.isfinite(units.loss) else 100.0
-        unseen = (last + 1) / unseen_n(theta, beta=beta, loss=loss)
+        unseen = (last + 1) / unseen_n(theta, beta=beta, loss=course.whole_loss)
     return NextLook(n, allowed, passes, min(share, unseen) if z < math.inf else min(unseen, 1.0))

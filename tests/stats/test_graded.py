@@ -94,6 +94,13 @@ def test_the_last_look_alone_is_the_test_of_a_fixed_n() -> None:
     assert result.interval.one_sided == pytest.approx(fixed.interval.one_sided, abs=1e-4)
 
 
+def test_a_run_without_any_change_rules_out_whole_losses_of_its_own_scale() -> None:
+    for loss in (1.0, 100.0, 1000.0):
+        result = graded_test(units_of(np.zeros(50), binary=False, loss=loss), theta=loss, alpha=0.05, beta=0.2)
+        assert result.interval is not None
+        assert result.interval.one_sided == pytest.approx(loss * (1.0 - 0.05 ** (1 / result.n)))
+
+
 @given(found=sequences(), theta=st.floats(0.5, 40.0), alpha=st.sampled_from([0.01, 0.05, 0.2, 0.4]))
 @settings(deadline=None, max_examples=60)
 def test_decision_threshold_and_p_agree(found, theta: float, alpha: float) -> None:
