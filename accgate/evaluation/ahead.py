@@ -15,9 +15,9 @@ from accgate.records import Record, RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
-FULL = 16  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
-ENOUGH = 8  # replies, from which it is learned whether a quarter saturates the engine
-NEARLY = 0.75  # of the tokens a second that all in flight give: as much from a quarter saturates it
+FULL = 8  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
+ENOUGH = 8  # replies, from which it is learned how many saturate the engine
+NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
 
 class Others(Protocol):
@@ -116,7 +116,8 @@ class Prefix:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The places before which what is asked is sure, and likely, to be needed; infinite where nothing tells.
+        """The places before which what is asked is sure, and likely, to be needed; infinite where all are, or nothing
+        tells.
 
         The evidence is a walk whose variance grows with its drift (Wald): the samples that the rest of its way takes
         have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
@@ -125,6 +126,8 @@ class Prefix:
         if self._expected is None:
             return math.inf, math.inf
         whole = self._expected * self._repeats
+        if whole >= self._total:
+            return math.inf, math.inf
         left = max(whole - self._finished, 1)
         margin = 0.5 * math.sqrt(left * whole)
         return self._finished + left - margin, self._finished + left + margin
@@ -163,15 +166,15 @@ class Prefix:
 
 
 class Saturation:
-    """Whether `few` requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
+    """How many requests in flight give nearly as many tokens a second as `many`: learned from replies so far.
 
     An engine decodes in steps. A step takes `fixed` seconds and `each` for every request in flight, and gives every one
     a token: of `k` in flight a token costs `fixed / k + each`. That line is fitted to the replies, with weights that
     bound what a single slow one can do.
     """
 
-    def __init__(self, few: int, many: int, clock: Callable[[], float]) -> None:
-        self._few, self._many = few, many
+    def __init__(self, many: int, clock: Callable[[], float]) -> None:
+        self._many = many
         self._clock, self._at = clock, clock()
         self._shares = 0.0  # seconds, each divided by the requests in flight
         self._sums = [0.0] * 5  # of weights, 1 / in flight, cost, and their products
@@ -195,14 +198,16 @@ class Saturation:
         weight, products = tokens / cost, (1.0, x, cost, x * x, x * cost)
         self._sums = [total + weight * each for total, each in zip(self._sums, products, strict=True)]
 
-    def is_reached(self) -> bool:
-        """Whether few give at least `NEARLY` of what many give; not before it shows."""
+    @property
+    def enough(self) -> int | None:
+        """The fewest in flight that give `NEARLY` what all give; None before it shows."""
         weights, x, cost, xx, xcost = self._sums
         if self.replies < ENOUGH or xx * weights - x * x <= 1e-6 * x * x:
-            return False
-        fixed = (xcost * weights - x * cost) / (xx * weights - x * x)
-        each = (cost - fixed * x) / weights
-        return fixed / self._many + each >= NEARLY * (fixed / self._few + each)
+            return None
+        fixed = max((xcost * weights - x * cost) / (xx * weights - x * x), 0.0)
+        each = max((cost - fixed * x) / weights, 0.0)
+        slowest = (fixed / self._many + each) / NEARLY - each
+        return max(1, min(math.ceil(fixed / slowest), self._many)) if slowest > 0.0 else self._many
 
     def _pass(self) -> None:
         now = self._clock()
@@ -213,10 +218,10 @@ class Saturation:
 class Places:
     """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
 
-    A quarter of what the engine takes begins, `FULL` at least, and all may follow the first reply. Where these show
-    that a quarter saturates it, more are in flight only as far as they are sure to be needed: they would slow each
-    other, and a decision waits for the first of them. Past what is likely to be needed, a quarter keeps the engine
-    busy.
+    A quarter of what the engine takes begins, `FULL` at least, and all may follow the first reply; past what is likely
+    to be needed, a quarter keeps the engine busy. Where the replies show that less than half saturates the engine, more
+    are in flight only as far as they are sure to be needed: they would slow each other, and a decision waits for the
+    first of them.
     """
 
     def __init__(
@@ -226,11 +231,11 @@ class Places:
         concurrency: int,
         clock: Callable[[], float],
     ) -> None:
-        self._quarter = max(FULL, concurrency // 4)
+        self._quarter, self._most = max(FULL, concurrency // 4), concurrency
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
-        self._saturation = Saturation(self._quarter, concurrency, clock)
+        self._saturation = Saturation(concurrency, clock)
         self._began: dict[int, tuple[float, float]] = {}
         self._freed = asyncio.Event()
 
@@ -254,8 +259,12 @@ class Places:
         self._freed.set()
 
     def _may_begin(self, place: int) -> bool:
-        if self._prefix is None or self._saturation.in_flight < self._quarter:
+        if self._prefix is None:
             return True
-        if not self._saturation.replies:
-            return False
-        return self._prefix.is_needed(place, surely=self._saturation.is_reached())
+        running, enough = self._saturation.in_flight, self._saturation.enough
+        if enough is None or enough > self._most // 2:
+            is_started = self._saturation.replies > 0
+            return running < self._quarter or (is_started and self._prefix.is_needed(place, surely=False))
+        if running < min(enough, self._quarter):
+            return True
+        return self._prefix.is_needed(place, surely=running >= enough)

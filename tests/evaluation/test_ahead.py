@@ -30,7 +30,8 @@ from tests.evaluation.test_early import check
 
 N, DISCORDANCE, THETA = 1000, 0.03, 4.0
 GPU: dict[str, float] = {}
-PROCESSOR = {"step": 0.002, "each": 0.002, "tokens": 12.0}  # 16 in flight give 96% of the tokens a second of 64
+PROCESSOR = {"step": 0.002, "each": 0.002, "tokens": 12.0}  # 3 in flight give 75% of the tokens a second of 64
+PROMPTS = {"step": 0.01, "each": 0.03, "tokens": 8.0}  # reading long prompts, one after the other
 
 
 class Clock(selectors.SelectSelector):
@@ -133,8 +134,12 @@ def healthy_run(seed: int) -> tuple[EarlyStop, Task, frozenset[str]]:
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "paid", "speed"), [(16, 1.15, GPU), (64, 1.5, GPU), (320, 2.4, GPU), (64, 1.2, PROCESSOR)]
-)
+    ("concurrency", "paid", "speed"),
+    [
+        (16, 1.15, GPU), (64, 1.5, GPU), (320, 2.4, GPU), (16, 1.05, PROCESSOR), (64, 1.1, PROCESSOR),
+        (32, 1.1, PROMPTS),
+    ],
+)  # fmt: skip
 def test_a_healthy_run_is_nearly_as_fast_as_one_that_knew_its_end_and_pays_little_more(
     tmp_path: Path, concurrency: int, paid: float, speed: dict[str, float]
 ) -> None:
@@ -185,10 +190,10 @@ def test_a_run_that_needs_all_its_samples_is_as_fast_as_one_that_cannot_stop(tmp
         assert seconds < 1.02 * whole
 
 
-def is_saturated(fixed: float, each: float, late: float) -> bool:
-    """Whether 16 in flight are as good as 64, with such steps, and a share of replies that come late."""
+def enough(fixed: float, each: float, late: float) -> int | None:
+    """How many in flight are as good as 64, with such steps, and a share of replies that come late."""
     rng, now = random.Random(1), 0.0
-    saturation = Saturation(16, 64, lambda: now)
+    saturation = Saturation(64, lambda: now)
     running: list[tuple[tuple[float, float], int, int]] = []  # began, tokens, steps left
     for _ in range(400):
         while len(running) < (64 if saturation.replies else 16):
@@ -201,13 +206,30 @@ def is_saturated(fixed: float, each: float, late: float) -> bool:
             if not left:
                 saturation.end(began, tokens)
         running = [request for request in running if request[2]]
-    return saturation.is_reached()
+    return saturation.enough
 
 
-def test_whether_an_engine_is_saturated_is_learned_whatever_disturbs_a_few_replies() -> None:
-    for (fixed, each), saturated in {(10, 0.02): False, (10, 1): False, (2, 2): True, (0, 1): True}.items():
-        for late in (0.0, 0.05):
-            assert is_saturated(fixed, each, late) == saturated, (fixed, each, late)
+@pytest.mark.parametrize("late", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("steps", "least", "most"),
+    [((10.0, 0.02), 40, 64), ((10.0, 1.0), 17, 32), ((2.0, 2.0), 1, 8), ((0.0, 1.0), 1, 8)],
+)
+def test_how_many_saturate_an_engine_is_learned_whatever_disturbs_a_few_replies(
+    steps: tuple[float, float], least: int, most: int, late: float
+) -> None:
+    learned = enough(*steps, late)
+    assert learned is not None
+    assert least <= learned <= most
+
+
+def test_replies_that_never_overlap_differently_tell_nothing() -> None:
+    now = 0.0
+    saturation = Saturation(64, lambda: now)
+    for _ in range(20):
+        began = saturation.begin()
+        now += 1.0
+        saturation.end(began, 10)
+    assert saturation.enough is None
 
 
 def test_samples_that_wait_for_the_limit_end_with_the_run(tmp_path: Path) -> None:
