@@ -15,7 +15,7 @@ from accgate.records import Record, RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
-FULL = 8  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
+FULL = 16  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
 ENOUGH = 8  # replies, from which it is learned how many saturate the engine
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
@@ -218,10 +218,10 @@ class Saturation:
 class Places:
     """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
 
-    A quarter of what the engine takes begins, `FULL` at least, and all may follow the first reply; past what is likely
-    to be needed, a quarter keeps the engine busy. Where the replies show that less than half saturates the engine, more
-    are in flight only as far as they are sure to be needed: they would slow each other, and a decision waits for the
-    first of them.
+    A quarter of what the engine takes begins, or `FULL`, though no more than half. Each of the first replies lets more
+    follow, until all are in flight. Past what is likely to be needed, as few keep the engine busy as began. Where the
+    replies show that less than half saturates the engine, more are in flight only as far as they are sure to be needed:
+    they would slow each other, and a decision waits for the first of them.
     """
 
     def __init__(
@@ -231,7 +231,7 @@ class Places:
         concurrency: int,
         clock: Callable[[], float],
     ) -> None:
-        self._quarter, self._most = max(FULL, concurrency // 4), concurrency
+        self._most, self._first = concurrency, max(min(FULL, concurrency // 2), concurrency // 4, 1)
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
@@ -262,9 +262,9 @@ class Places:
         if self._prefix is None:
             return True
         running, enough = self._saturation.in_flight, self._saturation.enough
-        if enough is None or enough > self._most // 2:
-            is_started = self._saturation.replies > 0
-            return running < self._quarter or (is_started and self._prefix.is_needed(place, surely=False))
-        if running < min(enough, self._quarter):
-            return True
-        return self._prefix.is_needed(place, surely=running >= enough)
+        if enough is not None and enough <= self._most // 2:
+            return running < min(enough, self._first) or self._prefix.is_needed(place, surely=running >= enough)
+        learned = min(self._saturation.replies / ENOUGH, 1.0)
+        if running >= self._first + learned * (self._most - self._first):
+            return False
+        return running < self._first or self._prefix.is_needed(place, surely=False)

