@@ -13,7 +13,7 @@ from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.signs import Floats
-from accgate.stats.totals import alike_result, robust_error, unit_result
+from accgate.stats.totals import alike_result, residuals, robust_error, unit_result
 
 FEW_CLUSTERS = 30
 
@@ -72,7 +72,7 @@ def design_effect(differences: npt.ArrayLike, codes: npt.ArrayLike) -> float | N
 
 
 def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
-    """One-sided t test that the mean difference is below 0, with the cluster-robust standard error.
+    """One-sided t test that the mean difference is below 0, with a cluster-robust standard error.
 
     Parameters
     ----------
@@ -85,12 +85,16 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
 
     Notes
     -----
-    Student's t with G - 1 degrees of freedom for G clusters; sigma is the standard error times sqrt(n). With one
-    cluster p is 1. Where every sample changed by the same, the answer is that of `paired_t` for G samples.
+    The standard error is corrected for what a large cluster draws the mean to itself (CR2), and Student's t has
+    Satterthwaite's degrees of freedom. With G clusters of one size these are `cluster_robust_error` and G - 1; one
+    cluster that has nearly all samples leaves little more than 1 degree. sigma is the standard error times sqrt(n);
+    theta counts the degrees that are lost to unequal sizes. With one cluster p is 1. Where every sample changed by the
+    same, the answer is that of `paired_t` for G samples.
 
     References
     ----------
-    Miller 2024, arXiv 2411.00640; Cameron and Miller 2015, J. Human Resources 50 (degrees of freedom).
+    Bell and McCaffrey 2002, Survey Methodology 28; Cameron and Miller 2015, J. Human Resources 50; Miller 2024, arXiv
+    2411.00640 (clustered evaluations).
 
     Examples
     --------
@@ -101,13 +105,27 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
     """
     totals, sizes = cluster_totals(differences, codes)
     n, clusters = int(sizes.sum()), len(totals)
-    difference, error = float(totals.sum()) / n, robust_error(totals, sizes)
-    if not error:
+    if not robust_error(totals, sizes):
         return _with_clusters(alike_result(totals, sizes, alpha, beta), clusters)
-    margin = float(special.stdtrit(clusters - 1, 1.0 - alpha)) * error
+    difference, error, degrees = float(totals.sum()) / n, *_bias_reduced(totals, sizes)
+    spread, widest = (float(special.stdtrit(each, 1.0 - alpha)) for each in (clusters - 1, degrees))
+    margin = widest * error
     limits = Interval(difference + margin, (difference - margin, difference + margin))
-    p_value = float(special.stdtr(clusters - 1, difference / error))
-    return _with_clusters(unit_result(difference, p_value, -margin, error, n, limits, alpha, beta), clusters)
+    p_value = float(special.stdtr(degrees, difference / error))
+    result = unit_result(difference, p_value, -margin, error, n, limits, alpha, beta)
+    assert result.theta is not None
+    result = replace(result, theta=result.theta + max(widest - spread, 0.0) * error)
+    return _with_clusters(result, clusters, degrees + 1.0)
+
+
+def _bias_reduced(totals: Floats, sizes: Floats) -> tuple[float, float]:
+    """Standard error of the mean, by residuals that count more the more of all samples their cluster has, and its
+    degrees of freedom if samples were independent.
+    """
+    shares = sizes / sizes.sum()
+    error = math.sqrt(float(np.sum(residuals(totals, sizes) ** 2 / (1.0 - shares)))) / float(sizes.sum())
+    pulls = shares**2 / (1.0 - shares)
+    return error, 1.0 / float(np.sum(shares**2) + np.sum(pulls) ** 2 - np.sum(pulls**2))
 
 
 def clustered_exact(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: float, beta: float) -> TestResult:
@@ -186,9 +204,12 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
     return high
 
 
-def _with_clusters(result: TestResult, clusters: int) -> TestResult:
-    """The result with what is to be said of the number of clusters."""
+def _with_clusters(result: TestResult, clusters: int, worth: float = math.inf) -> TestResult:
+    """The result with what is to be said of the clusters; very uneven ones are worth so many of one size."""
     if clusters < 2:
         return replace(result, reasons=("one cluster has no variance: no drop can be seen",))
-    rough = f": under {FEW_CLUSTERS} the error rates are rough" if clusters < FEW_CLUSTERS else ""
-    return replace(result, reasons=(f"{clusters:,} clusters are the units of the test{rough}", *result.reasons))
+    is_uneven = worth < 0.5 * clusters
+    equal = f", worth {worth:.1f} of one size" if is_uneven else ""
+    is_few = (worth if is_uneven else clusters) < FEW_CLUSTERS
+    rough = f": under {FEW_CLUSTERS} the error rates are rough" if is_few else ""
+    return replace(result, reasons=(f"{clusters:,} clusters are the units of the test{equal}{rough}", *result.reasons))

@@ -64,11 +64,15 @@ def test_totals_and_sizes_are_those_of_a_plain_loop(codes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_error_p_and_limits_are_those_of_statsmodels_cluster_robust_regression(seed: int) -> None:
+def test_the_error_is_that_of_statsmodels_cluster_robust_regression_and_of_equal_clusters_all_figures_are(
+    seed: int,
+) -> None:
     d, codes = scattered(np.random.default_rng(seed))
     fit = sm.OLS(d, np.ones(len(d))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
-    result = clustered_t(d, codes, **RATES)
     assert cluster_robust_error(d, codes) == pytest.approx(fit.bse[0])
+    codes = np.arange(len(d)) // 6
+    fit = sm.OLS(d, np.ones(len(d))).fit(cov_type="cluster", cov_kwds={"groups": codes}, use_t=True)
+    result = clustered_t(d, codes, **RATES)
     assert result.difference == pytest.approx(fit.params[0])
     assert result.p_value == pytest.approx(student.cdf(fit.tvalues[0], len(set(codes)) - 1))
     assert result.p_value == pytest.approx(fit.pvalues[0] / 2 if d.mean() < 0 else 1.0 - fit.pvalues[0] / 2)
@@ -76,6 +80,59 @@ def test_error_p_and_limits_are_those_of_statsmodels_cluster_robust_regression(s
     assert result.threshold == pytest.approx(student.ppf(0.05, len(set(codes)) - 1) * fit.bse[0])
     assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2)) * fit.bse[0])
     assert result.sigma == pytest.approx(fit.bse[0] * math.sqrt(len(d)))
+
+
+def test_unequal_clusters_say_how_many_of_one_size_they_are_worth() -> None:
+    random, codes = np.random.default_rng(0), np.repeat(np.arange(41), [400] + [1] * 40)
+    (reason,) = clustered_t(random.normal(size=len(codes)), codes, **RATES).reasons
+    assert reason == "41 clusters are the units of the test, worth 2.2 of one size: under 30 the error rates are rough"
+
+
+def bias_reduced_regression(d: np.ndarray, codes: np.ndarray) -> tuple[float, float]:
+    """CR2 error and degrees of freedom of a regression on a constant, by its matrices (Bell and McCaffrey 2002)."""
+    n = len(d)
+    leftover = np.eye(n) - np.full((n, n), 1.0 / n)
+    variance, columns = 0.0, []
+    for code in np.unique(codes):
+        own = np.flatnonzero(codes == code)
+        values, vectors = np.linalg.eigh(leftover[np.ix_(own, own)])
+        adjusted = vectors @ np.diag(values**-0.5) @ vectors.T @ np.full(len(own), 1.0 / n)
+        variance += float(adjusted @ (d - d.mean())[own]) ** 2
+        columns.append(leftover[:, own] @ adjusted)
+    spectrum = np.linalg.eigvalsh(np.array(columns) @ np.array(columns).T)
+    return math.sqrt(variance), spectrum.sum() ** 2 / float((spectrum**2).sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_unequal_clusters_error_and_degrees_are_those_of_the_bias_reduced_regression(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(12), random.integers(1, 30, 12))
+    d = random.normal(size=12)[codes] + random.normal(-0.2, 1.0, size=len(codes))
+    error, degrees = bias_reduced_regression(d, codes)
+    result = clustered_t(d, codes, **RATES)
+    assert result.sigma == pytest.approx(error * math.sqrt(len(d)))
+    assert result.p_value == pytest.approx(student.cdf(d.mean() / error, degrees))
+    assert result.threshold == pytest.approx(student.ppf(0.05, degrees) * error)
+    lost = student.isf(0.05, degrees) - student.isf(0.05, 11)
+    assert result.theta == pytest.approx((norm.isf(0.05) + norm.isf(0.2) + lost) * error)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spread"),
+    [
+        ([400] + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 0.0), ([100] * 5 + [1] * 20, 5.0),
+        ([60, 40, 20, 10, 5, 5, 2, 2, 1, 1], 5.0),
+    ],
+)  # fmt: skip
+def test_of_clusters_of_very_unequal_sizes_healthy_runs_fail_at_most_at_rate_alpha(
+    sizes: list[int], spread: float
+) -> None:  # of one that has nearly all samples, and a difference of its own, no test is right
+    random, codes = np.random.default_rng(11), np.repeat(np.arange(len(sizes)), sizes)
+    runs, failed = 1000, 0
+    for _ in range(runs):
+        d = random.normal(0.0, 10.0, len(codes)) + random.normal(0.0, spread, len(sizes))[codes]
+        failed += rejects(clustered_t(d, codes, **RATES))
+    assert failed <= runs * (0.05 + 3.0 * math.sqrt(0.05 * 0.95 / runs))
 
 
 @given(d=st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=40).filter(lambda d: len(set(d)) > 1))
