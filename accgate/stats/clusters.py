@@ -108,13 +108,13 @@ def clustered_t(differences: npt.ArrayLike, codes: npt.ArrayLike, *, alpha: floa
     if not robust_error(totals, sizes):
         return _with_clusters(alike_result(totals, sizes, alpha, beta), clusters)
     difference, error, degrees = float(totals.sum()) / n, *_bias_reduced(totals, sizes)
-    spread, widest = (float(special.stdtrit(each, 1.0 - alpha)) for each in (clusters - 1, degrees))
-    margin = widest * error
+    usual, wider = (float(special.stdtrit(each, 1.0 - alpha)) for each in (clusters - 1, degrees))
+    margin = wider * error
     limits = Interval(difference + margin, (difference - margin, difference + margin))
     p_value = float(special.stdtr(degrees, difference / error))
     result = unit_result(difference, p_value, -margin, error, n, limits, alpha, beta)
     assert result.theta is not None
-    result = replace(result, theta=result.theta + max(widest - spread, 0.0) * error)
+    result = replace(result, theta=result.theta + max(wider - usual, 0.0) * error)
     return _with_clusters(result, clusters, degrees + 1.0)
 
 
