@@ -115,6 +115,11 @@ class Prefix:
         return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
+    def needs_all(self) -> bool:
+        """Whether no decision is expected before the end."""
+        return self._expected is not None and self._expected * self._repeats >= self._total
+
+    @property
     def limits(self) -> tuple[float, float]:
         """The places before which what is asked is sure, and likely, to be needed; infinite where all are, or nothing
         tells.
@@ -123,11 +128,9 @@ class Prefix:
         have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
         to both sides.
         """
-        if self._expected is None:
+        if self._expected is None or self.needs_all:
             return math.inf, math.inf
         whole = self._expected * self._repeats
-        if whole >= self._total:
-            return math.inf, math.inf
         left = max(whole - self._finished, 1)
         margin = 0.5 * math.sqrt(left * whole)
         return self._finished + left - margin, self._finished + left + margin
@@ -264,7 +267,7 @@ class Places:
         running, enough = self._saturation.in_flight, self._saturation.enough
         if enough is not None and enough <= self._most // 2:
             return running < min(enough, self._first) or self._prefix.is_needed(place, surely=running >= enough)
-        learned = min(self._saturation.replies / ENOUGH, 1.0)
+        learned = 1.0 if self._prefix.needs_all else min(self._saturation.replies / ENOUGH, 1.0)
         if running >= self._first + learned * (self._most - self._first):
             return False
         return running < self._first or self._prefix.is_needed(place, surely=False)
