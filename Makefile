@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 QUICKSTART := configs/quickstart.toml
 OUT := quickstart-out
 FUZZ_SECONDS ?= 600
-# Parts that take minutes, most of which need more than Python: a browser, Docker, npm, vLLM, Ray; llama.cpp in detail.
-PARTS := browser or container or interop or llamacpp or vllm or ray
+# Parts that take minutes: what needs more than Python (a browser, Docker, npm, vLLM, Ray), llama.cpp in detail, and
+# simulations and waits of a second and more.
+PARTS := browser or container or interop or llamacpp or vllm or ray or slow
 # Only their files are imported for them; tests/conftest.py sees that no other has one.
-PART_FILES = $(sort $(shell grep -rlE 'mark\.(browser|container|interop|llamacpp|vllm|ray)\b' --include='*.py' tests))
+PART_FILES = $(sort $(shell grep -rlE 'mark\.(browser|container|interop|llamacpp|vllm|ray|slow)\b' --include='*.py' tests))
 # tests/conftest.py puts together what shares a server, an engine or an image, and first what takes longest.
 # Compiled once, and not again by each worker and each command that a test starts.
 unexport PYTHONDONTWRITEBYTECODE

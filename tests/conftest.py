@@ -30,6 +30,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What is written need not outlive a power cut here; a slow disk would take a fifth of the tests' time.
 os.fsync = lambda _: None  # type: ignore[assignment]
 
+# Until all tests are collected, none of which is garbage: to look for some takes a seventh of the time.
+gc.disable()
+
 if TYPE_CHECKING:
     from tests.browser.chromium import Browser
 
@@ -53,7 +56,13 @@ def group_of(nodeid: str) -> str:
 
 
 # As the Makefile looks for the files of the real parts, which alone it imports for them.
-PARTS = re.compile(r"mark\.(browser|container|interop|llamacpp|vllm|ray)\b")
+PARTS = re.compile(r"mark\.(browser|container|interop|llamacpp|vllm|ray|slow)\b")
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there is none
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores: tests wait a seventh of their time, for processes and files."""
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,6 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What was collected stays: to look through it for garbage again and again takes a thirtieth of the time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -3,6 +3,8 @@
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from accgate.cli.main import main
 from tests.gates import Project, right_but
 
@@ -37,6 +39,7 @@ def peaks(folder: Path, n: int, *, traced: bool = True) -> dict[str, int]:
     return most
 
 
+@pytest.mark.slow
 def test_each_further_sample_takes_less_memory_than_its_texts_and_records_would(tmp_path: Path) -> None:
     peaks(tmp_path / "imports", 20, traced=False)  # what is loaded once
     few, many = peaks(tmp_path / "few", FEW), peaks(tmp_path / "many", MANY)

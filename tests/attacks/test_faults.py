@@ -104,6 +104,7 @@ def reviews_that_do_not_count(store: Store) -> None:
     store.add_review(NUMBER, "rita", "APPROVED")  # who may only read
 
 
+@pytest.mark.slow
 def test_no_fault_turns_a_looser_gate_that_nobody_approved_green(
     gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +124,7 @@ def job_that_failed(store: Store) -> None:
     store.add_check_run({"name": "accgate", "head_sha": HEAD} | more)
 
 
+@pytest.mark.slow
 def test_no_fault_hides_another_job_of_the_same_name_that_failed(
     gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +135,7 @@ def test_no_fault_hides_another_job_of_the_same_name_that_failed(
         assert "Traceback" not in ended.text
 
 
+@pytest.mark.slow
 def test_a_fault_leaves_a_pass_as_it_is_and_is_said_once(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
     gate.head.answer(right_but(0))
     publishing = Publishing(gate, capsys, lambda _: None)

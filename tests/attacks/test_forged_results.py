@@ -204,6 +204,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("early", [True, False])
 def test_a_run_of_any_kind_is_verified(tmp_path: Path, kind: str, early: bool) -> None:

@@ -11,6 +11,8 @@ from accgate.records.file import Record, numbered_records, to_line
 from accgate.tasks.sample import Sample
 from benchmarks import million
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_benchmark_measures_recording_and_running(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

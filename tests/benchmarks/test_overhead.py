@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks import overhead
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_small_run_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     overhead.main(["--samples", "40", "--connections", "8", "--pairs", "1", "--json"])

@@ -11,6 +11,8 @@ from accgate.stats.graded import graded_test
 from accgate.stats.sequential import units_of
 from benchmarks.shapes import BEGIN, END, PAGE, SHAPES, drop_seen, lowered, main, rates, share, stopped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["ROUGE-like", "lognormal gains", "3% of 0/100 among small changes", "clusters of 5"])
 def test_healthy_runs_fail_about_alpha_and_dropped_ones_mostly(name: str) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.overhead import instant_server
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "throughput.py"
 
 

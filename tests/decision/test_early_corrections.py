@@ -83,6 +83,7 @@ def test_different_alphas_keep_their_shares_beside_a_sequential_check() -> None:
     assert [v.p_adjusted for v in found[1:]] == pytest.approx([0.012, 0.24])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", ["holm", "bonferroni"])
 def test_the_chance_of_any_false_failure_among_mixed_checks_is_at_most_alpha(correction: Correction) -> None:
     rng, runs, alpha = np.random.default_rng(24), 60, 0.2  # without a correction it is 0.59; 0.36 and more fail

@@ -19,6 +19,7 @@ def scores(lost: int, to: float, gains: list[float], n: int = 1000) -> tuple[np.
     return before, after
 
 
+@pytest.mark.slow
 @each("early", [{}, {"early_stopping": True, "theta": 4.0}])
 @each("gains", [[12.34], [50.0], [12.34, -3.0, 7.5], [0.01] * 10])
 @each(("lost", "to"), [(300, 0.0), (150, 0.0), (300, 33.3)])

@@ -60,6 +60,7 @@ def beginnings(seed: int, kind: str, way: str, drop: float, failed: float) -> It
         yield Evidence(candidate, reference, design, None, None, worst, best, clusters, N, binary)
 
 
+@pytest.mark.slow
 @each(("kind", "way"), CASES)
 def test_a_look_says_what_the_whole_decision_says(kind: str, way: str) -> None:
     answers = []

@@ -33,6 +33,7 @@ def rank_of(n: int, seed: int, clusters: list[str] | None = None) -> list[int]:
     )
 
 
+@pytest.mark.slow
 @by_test
 def test_a_sorted_array_of_healthy_runs_fails_no_more_often_than_alpha(test: Any) -> None:
     """Taken as given, losses come first: most runs would fail. Standard error of the share at 0.05: 0.022."""
@@ -94,6 +95,7 @@ def test_another_order_is_refused() -> None:
         compare([100.0], [100.0], order="sorted")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_scores_in_between_fail_early_only_after_50_changes_and_at_the_end_after_fewer() -> None:
     random, early, late = np.random.default_rng(9), 0, 0
     for _ in range(40):

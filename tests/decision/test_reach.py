@@ -53,6 +53,7 @@ TESTS = ["auto", "paired", "permutation", "bootstrap", "gsprt", "group-sequentia
     (right, alpha, theta, test)
     for right in (1, 4, 5, 7, 8) for alpha in (0.05, 0.005) for theta in (None, 50.0) for test in TESTS
 ])  # fmt: skip
+@pytest.mark.slow
 def test_where_even_all_lost_is_not_rejected_nothing_passes(
     right: int, alpha: float, theta: float | None, test: Any
 ) -> None:

@@ -57,6 +57,7 @@ def test_several_answers_are_compared_exactly(repeats: int, runs: int, higher: b
     assert verdict.difference == pytest.approx(oracle.difference if higher else -oracle.difference)
 
 
+@pytest.mark.slow
 def test_a_healthy_run_of_a_weak_model_fails_no_oftener_than_alpha() -> None:
     """Sign flips of averages of eight answers failed one run in ten."""
     rng, fails, count = np.random.default_rng(1), 0, 150

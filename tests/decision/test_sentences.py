@@ -41,6 +41,7 @@ def other(random: np.random.Generator, n: int, q: float, drop: float) -> Sides:
     ("group-sequential", binary, 300, 0.1, 6.0), ("e-process", binary, 250, 0.15, 10.0),
     ("gsprt", other, 300, 0.6, 2.0),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_of_runs_with_the_drop_that_an_early_pass_names_so_few_pass(
     test: Any, draw: Any, n: int, q: float, theta: float | None
 ) -> None:
@@ -91,6 +92,7 @@ def test_most_early_passes_do_not_rule_the_drop_out_and_some_do() -> None:
     assert 0 < sum(said) < len(said) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "n", "q"), [("auto", 80, 0.1), ("paired", 80, 0.1), ("auto", 300, 0.0), ("gsprt", 150, 0.1)]
 )

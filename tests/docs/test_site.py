@@ -17,6 +17,7 @@ from tests.cases import each
 from tests.docs.blocks import OPTIONS, PAGES, ROOT, SITE
 from tests.docs.site import build
 
+pytestmark = pytest.mark.slow
 FILES = f"https://github.com/{REPOSITORY}/blob/main/"
 LOADING = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 

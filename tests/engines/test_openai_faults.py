@@ -105,6 +105,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_tenth_of_the_replies_lost_changes_nothing(
     tmp_path: Path, references: Path, unbroken: Any, server: Server, kind: str
@@ -187,6 +188,7 @@ def wait_for(server: Server, count: int) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.slow
 def test_a_thousand_requests_in_flight_are_answered(tmp_path: Path) -> None:
     with Server() as server:
         server.together = 1000

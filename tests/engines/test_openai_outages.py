@@ -51,6 +51,7 @@ def replies(server: Server, count: int, workers: int = 64, **options: Any) -> li
     return asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_server_that_limits_its_rate_fails_no_request_and_refuses_few(server: Server) -> None:
     """A busy machine sends in bursts, and more is refused; benchmarks/limits.py says how few on a quiet one."""
     rate, refused, state = 200.0, 0, [200.0, time.monotonic()]

@@ -106,6 +106,7 @@ with Server(port=int(sys.argv[1])) as server:
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_falls_silent_is_started_again_once_and_then_ends_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:

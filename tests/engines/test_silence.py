@@ -137,6 +137,7 @@ except Exception as error:
 
 
 @pytest.mark.real
+@pytest.mark.slow
 def test_a_thread_of_llama_cpp_that_never_returns_holds_up_neither_the_run_nor_its_end() -> None:
     command = [sys.executable, "-c", textwrap.dedent(STUCK)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False)

@@ -133,6 +133,7 @@ def healthy_run(seed: int) -> tuple[EarlyStop, Task, frozenset[str]]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("concurrency", "paid", "speed"),
     [

@@ -340,6 +340,7 @@ def figures(verdict: Verdict) -> dict[str, Any]:
     return asdict(replace(verdict, reasons=()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", ["auto", "group-sequential", "e-process"])
 @pytest.mark.parametrize(("share", "expected"), [(0.02, "pass"), (0.3, "regression")])
 @pytest.mark.parametrize("repeats", [1, 2])

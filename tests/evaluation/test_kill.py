@@ -118,6 +118,7 @@ def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_code_3_with_the_cause_and_the_run_goes_on_when_there_is_room(
     recorded: Path, server: Server, small_disk: Path
 ) -> None:

@@ -239,6 +239,7 @@ def test_a_finished_run_resumes_without_asking_anything(folder: Path, server: Se
     assert checks(folder) == unbroken
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="file size limits are of POSIX")
 def test_a_full_disk_ends_the_run_with_the_mend_and_it_resumes(folder: Path, server: Server, unbroken: Any) -> None:
     import resource

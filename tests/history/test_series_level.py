@@ -222,6 +222,7 @@ class TestOfRealGates:
     (test, share, theta, n) for test in (gsprt_test, group_sequential_test)
     for share, theta, n in ((0.02, 8.0, 200), (0.15, 8.0, 200), (0.3, 8.0, 200), (0.15, 4.0, 1319))
 ])  # fmt: skip
+@pytest.mark.slow
 def test_19_of_20_healthy_runs_lie_within_their_bands_whenever_they_stopped(
     test: Any, share: float, theta: float, n: int
 ) -> None:

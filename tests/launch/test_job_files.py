@@ -184,6 +184,7 @@ def run_shell(code: list[str], folder: Path, tools: Path, **variables: str) -> i
     return subprocess.run(code, cwd=folder, env=env, capture_output=True, check=False, timeout=600).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (BIN / "accgate").exists(), reason="needs the command accgate")
 def test_pods_give_the_verdict_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "a b's"

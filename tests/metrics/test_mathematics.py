@@ -51,6 +51,7 @@ def test_a_relation_and_a_factorial_are_not_their_number_and_a_degree_is() -> No
 HOSTILE = [r"\boxed{10^{10^{10}}}", r"\boxed{99999999!}"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_decided_in_time_fails_and_the_next_pair_is_compared() -> None:
     pytest.importorskip("math_verify")
     metric = get("math", timeout=0.5)
@@ -87,6 +88,7 @@ def test_it_compares_in_threads_and_beside_an_event_loop_that_goes_on() -> None:
     assert asyncio.run(both()) == 100.0
 
 
+@pytest.mark.slow
 def test_too_much_memory_and_a_process_that_ends_are_no_score() -> None:
     pytest.importorskip("math_verify")
     comparer = Comparer(5.0)

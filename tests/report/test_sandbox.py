@@ -79,6 +79,7 @@ def test_what_could_undo_escaping_or_reach_further_is_refused(template: str) -> 
         text_of(template, x="abc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "fault"),
     [

@@ -39,6 +39,7 @@ def counts(sentence: str | None) -> tuple[float, float]:
     return chance, allowed
 
 
+@pytest.mark.slow
 def test_both_figures_of_chance_are_those_of_the_check_and_of_its_share_of_alpha() -> None:
     before, after = right_but(60, 400), right_but(110, 400)
     graded = np.random.default_rng(1).uniform(0, 100, 400)

@@ -79,6 +79,7 @@ def test_a_wrong_program_says_which_test_it_fails(worker: Worker) -> None:
         assert worker.run_cases(program, SUMS).reason.startswith(reason), program
 
 
+@pytest.mark.slow
 def test_each_test_has_its_own_time_and_its_own_process(confined: Confinement) -> None:
     worker = Worker(Limits(seconds=0.4, wall_seconds=60.0), confined)
     try:

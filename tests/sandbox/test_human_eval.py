@@ -26,6 +26,7 @@ def outcomes(programs: Sequence[tuple[str, str]], confined: Confinement, limits:
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_every_canonical_solution_passes(confined: Confinement) -> None:
     found = outcomes([problem.parts() for problem in problems()], confined)
     assert len(found) == 164

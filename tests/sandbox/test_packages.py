@@ -48,6 +48,7 @@ def outcomes(programs: list[str], names: list[str], confined: Confinement) -> li
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_numpy_works_and_nothing_beside_it_can_be_read(confined: Confinement) -> None:
     ends = outcomes([*PASSES, *FAILS], ["numpy"], confined)
     assert [end for end in ends[: len(PASSES)] if not end.passed] == []

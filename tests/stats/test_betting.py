@@ -106,6 +106,7 @@ def clusters(rng: np.random.Generator, drop: float) -> tuple[list[float], list[f
     return list(np.array(paired(rng, 150, 0.3, drop)) * sizes), list(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["binary", "clusters"])
 def test_error_rates_and_limits_hold_in_simulation(world: str) -> None:
     theta, runs = 5.0, 250  # limits that miss one time in ten fail
@@ -124,6 +125,7 @@ def test_error_rates_and_limits_hold_in_simulation(world: str) -> None:
         assert max(high, low) / runs <= 0.05 + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "decided"), [(0.05, 0.98), (0.10, 0.93)])
 def test_on_average_it_decides_with_far_fewer_samples_than_mcnemar_s_test(q: float, decided: float) -> None:
     rng, fixed = np.random.default_rng(5), mcnemar_n(2.0, discordance=q, alpha=0.05, beta=0.2)

@@ -182,6 +182,7 @@ def test_the_limit_is_the_shift_at_which_the_score_comes_to_the_level(level: flo
     assert float(drop_score(totals, sizes, limit + 0.1)) > level > float(drop_score(totals, sizes, limit - 0.1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "exponential", "sparse"])
 def test_at_the_printed_theta_the_power_is_at_least_that_planned(kind: str) -> None:
     rng = np.random.default_rng(5)

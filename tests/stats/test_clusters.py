@@ -268,6 +268,7 @@ def test_clusters_in_which_losses_and_gains_cancel_have_not_changed() -> None:
         assert test(d, codes, **RATES).p_value == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sizes", [[100] * 5, [60] * 8, [400] + [1] * 20, [400] + [5] * 20, [1] * 90, [3, 1, 4, 1, 5] * 9]
 )

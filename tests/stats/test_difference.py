@@ -95,6 +95,7 @@ def test_tangos_limits_are_where_a_brute_force_score_passes_its_quantile(lost, g
         assert interval.two_sided[0] == pytest.approx(100.0 * low, abs=1e-3)
 
 
+@pytest.mark.slow
 @each("alpha", [0.01, 0.05, 0.2])
 @each("n", [1, 5, 10, 20, 30])
 def test_each_limit_covers_for_every_share_of_samples_lost_and_gained(n: int, alpha: float) -> None:
@@ -109,6 +110,7 @@ def test_each_limit_covers_for_every_share_of_samples_lost_and_gained(n: int, al
         assert covered.min() >= 1.0 - alpha - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("p_lost", "p_gained"), [(0.02, 0.0), (0.06, 0.01)])
 def test_both_limits_cover_large_effects_at_three_hundred_samples(p_lost: float, p_gained: float) -> None:
     n, alpha, missed_low, missed_high = 300, 0.05, 0.0, 0.0

@@ -81,6 +81,7 @@ DEPENDENCES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dependence", DEPENDENCES)
 def test_a_healthy_history_rarely_has_any_false_alarm(dependence: str) -> None:
     draws = noise(dependence, 4000)
@@ -182,6 +183,7 @@ def test_whole_clusters_are_exchanged() -> None:
     assert anchor_tails(copied[:, :4], copied[:, 4:], codes) == pytest.approx(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("accuracy", "repeats", "runs"), [(0.03, 8, 1), (0.03, 4, 2), (0.95, 1, 4)])
 def test_unequal_repeats_of_healthy_runs_rarely_alarm(accuracy: float, repeats: int, runs: int) -> None:
     """An anchor of eight answers at 3% had a false alarm in 48% of histories when averages were taken for normal.

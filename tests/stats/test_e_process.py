@@ -113,6 +113,7 @@ def test_a_capital_that_only_just_reaches_its_bound_is_a_regression_with_a_thres
     assert found.difference < found.threshold
 
 
+@pytest.mark.slow
 def test_errors_hold_in_simulation() -> None:
     rng, runs = np.random.default_rng(2), 200
     healthy = [result_of(drawn(rng, 1200, 0.05, 0.0)).stop for _ in range(runs)]

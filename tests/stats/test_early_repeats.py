@@ -106,6 +106,7 @@ def ends(world: str, drop: float) -> tuple[int, int, float, int]:
     return stops.count("regression"), stops.count("futility"), float(np.mean([r.n for r in results])), count
 
 
+@pytest.mark.slow
 @each("world", WORLDS)
 def test_error_rates_are_as_planned(world: str) -> None:
     theta, least = WORLDS[world][4:]
@@ -118,6 +119,7 @@ def test_error_rates_are_as_planned(world: str) -> None:
         assert healthy < 0.6 * WORLDS[world][0]
 
 
+@pytest.mark.slow
 def test_a_drop_of_theta_is_ruled_out_in_one_run_of_twenty_at_most() -> None:
     """By the odds of the answers that differed it was in one of nine: a run passes because few of them do."""
     repeats, n, theta, noise = 4, 600, 2.0, 0.08

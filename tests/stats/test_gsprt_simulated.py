@@ -36,6 +36,7 @@ def slack(rate: float) -> float:
     return 3.0 * math.sqrt(rate * (1.0 - rate) / RUNS)
 
 
+@pytest.mark.slow
 @each("world", WORLDS)
 def test_simulated_errors_are_as_planned(world: str) -> None:
     rejected = np.mean([result.stop == "regression" for result in simulated(world)])
@@ -73,6 +74,7 @@ def test_p_values_of_healthy_runs_are_not_too_small(world: str) -> None:
         assert np.mean(p_values <= u) <= u + slack(u)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "q", "theta"), [(200, 0.14, 8.0), (600, 0.3, 4.0)])
 def test_a_run_that_came_to_its_end_says_the_drop_that_it_sees_four_times_in_five(
     n: int, q: float, theta: float
@@ -95,6 +97,7 @@ def test_a_run_that_came_to_its_end_says_the_drop_that_it_sees_four_times_in_fiv
     assert failed / runs >= 0.8 - 3.0 * math.sqrt(0.16 / runs)
 
 
+@pytest.mark.slow
 @each(
     ("n", "q", "told", "theta"),
     [
@@ -122,6 +125,7 @@ def test_after_a_drop_of_theta_at_most_beta_of_all_runs_pass_whatever_discordanc
     assert passed / runs <= 0.2 + 3.0 * math.sqrt(0.16 / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "q", "theta", "drop"), [(1319, 0.05, 2.0, 0.0), (400, 0.1, 5.0, 2.0), (200, 0.2, 9.0, 9.0)]
 )

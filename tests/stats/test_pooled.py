@@ -80,6 +80,7 @@ def _spread(signs: tuple[int, ...], changes: int, n_max: int) -> np.ndarray:
     return differences if len(signs) == changes else differences[: 3 * len(signs)]
 
 
+@pytest.mark.slow
 def test_a_check_that_stops_early_shifts_no_type_i_error() -> None:
     rng = np.random.default_rng(2)
     runs, rejected = 250, 0
@@ -136,6 +137,7 @@ def test_answers_of_several_runs_are_drawn_of_all_answers_to_their_sample() -> N
     )
 
 
+@pytest.mark.slow
 def test_checks_of_several_runs_that_stop_at_will_hold_every_level() -> None:
     """Every draw of two checks, of which one ends where it looks healthy, and of one at a fixed n."""
     before = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1]])

@@ -99,6 +99,7 @@ def test_the_sum_of_many_samples_is_the_convolution_of_each() -> None:
     assert mass == pytest.approx(one_by_one[: len(mass)], rel=1e-9)
 
 
+@pytest.mark.slow
 @each(("accuracy", "n", "repeats", "runs"), [(0.03, 50, 8, 1), (0.97, 50, 8, 1), (0.03, 200, 1, 4), (0.5, 50, 4, 2)])
 def test_a_healthy_run_fails_no_oftener_than_alpha(accuracy: float, n: int, repeats: int, runs: int) -> None:
     """Averages of eight answers, flipped in sign, failed one in ten at an accuracy of 3%."""

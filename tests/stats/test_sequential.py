@@ -183,6 +183,7 @@ def test_the_lower_limit_of_other_scores_is_near_that_of_a_normal_mean_where_not
     assert found.interval.two_sided[0] == pytest.approx(found.difference - 1.645 * error, abs=0.5 * error)
 
 
+@pytest.mark.slow
 def test_limits_of_other_scores_hold_a_large_true_drop() -> None:
     rng, missed = np.random.default_rng(4), 0
     for _ in range(60):
@@ -193,6 +194,7 @@ def test_limits_of_other_scores_hold_a_large_true_drop() -> None:
     assert missed / 60 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drop", [0.0, 1.0])
 def test_limits_of_other_scores_hold_the_true_difference_wherever_the_run_stopped(drop: float) -> None:
     rng, runs = np.random.default_rng(int(drop)), 60

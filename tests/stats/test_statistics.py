@@ -276,6 +276,7 @@ def test_a_ratio_has_the_error_of_the_delta_method(statistic: Statistic) -> None
     assert result.sigma == pytest.approx((linear[1] - linear[0]).std(ddof=1), rel=0.01)
 
 
+@pytest.mark.slow
 @each("name", CASES)
 def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
     failed = [rejects(judged(name, seed, 60, alpha=0.2)) for seed in range(120)]
@@ -283,6 +284,7 @@ def test_healthy_changes_fail_at_about_alpha(name: str) -> None:
     assert sum(failed) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "worse"), [("mean", 2.4), ("parity", 40.0), ("area", 0.55), ("calibration", 18.0), ("drop rate", 18.0)]
 )

@@ -102,6 +102,7 @@ def test_no_reply_breaks_the_reader(reply: str) -> None:
     parsable(reply)
 
 
+@pytest.mark.slow
 def test_replies_made_to_be_slow_or_deep_are_given_up_on() -> None:
     for piece in (
         ">",

@@ -224,6 +224,7 @@ def test_another_letter_than_other_tools_read_is_read_for_a_reason() -> None:
     assert others == set(DIFFERENT)
 
 
+@pytest.mark.slow
 def test_an_endless_reply_is_read_at_once() -> None:
     pieces = ["\n", "(", "answer is ", " ", "A, ", "\\boxed{", "=-", "_ ", "B or ", "answer", "- ", "*", "(A)", "not "]
     for piece in pieces:

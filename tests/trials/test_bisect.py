@@ -182,6 +182,7 @@ def test_what_cannot_be_searched_is_refused_with_the_reason(
     assert "is not an ancestor of" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_right_commit_is_named_in_at_least_95_of_100_histories() -> None:
     """`python -m benchmarks.culprit` has more; 64 commits, 5 or 2 points lost, 5% to 20% changed."""
     for case, most, runs in (

@@ -221,6 +221,7 @@ def test_of_very_many_checks_the_worst_have_charts() -> None:
     assert found.text.count(f"Only {DRAWN} checks have charts") == 6
 
 
+@pytest.mark.slow
 def test_ten_checks_of_1319_samples_take_less_than_a_megabyte(tmp_path: Path) -> None:
     result = written_run(tmp_path, 10, 1319, lost=0.10, words=60)
     assert sum(len(verdict.flips) for verdict in result.checks) > 1_200

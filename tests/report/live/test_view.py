@@ -53,6 +53,7 @@ def until(what, seconds: float = 60.0):
     return value
 
 
+@pytest.mark.slow
 def test_a_run_is_followed_to_its_report(tmp_path: Path) -> None:
     write_task(tmp_path, "sums", questions(N))
     with Server(lambda prompt: str(2 * int(re.findall(r"\d+", prompt)[0]))) as server:
