@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from accgate.stats.bootstrap import drop_score
-from accgate.stats.graded import Course, Evidence, evidence_at
+from accgate.stats.course import Course, Evidence, evidence_at
 from accgate.stats.power import quantile, quantile_sum
 
 Floats = npt.NDArray[np.float64]

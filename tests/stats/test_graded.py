@@ -11,15 +11,8 @@ from scipy.stats import norm
 
 from accgate.stats.bootstrap import drop_score, weighted_bootstrap
 from accgate.stats.brownian import median_drift
-from accgate.stats.graded import (
-    Course,
-    efficacy_bounds,
-    graded_boundaries,
-    graded_next,
-    graded_test,
-    spent_by,
-    stagewise_p,
-)
+from accgate.stats.course import Course, efficacy_bounds, spent_by, stagewise_p
+from accgate.stats.graded import graded_boundaries, graded_next, graded_test
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.sequential import units_of
 from tests.cases import each
