@@ -212,3 +212,19 @@ class FakeDocker:
 def after(argv: Sequence[str], option: str) -> list[str]:
     """The values of an option that may come several times."""
     return [value for word, value in pairwise(argv) if word == option]
+
+
+def evaluated(runner: Runner, docker: FakeDocker, **variables: str) -> list[str]:
+    """The arguments of the evaluating container."""
+    assert runner.prepare().code == 0
+    done = runner.evaluate(**variables)
+    assert done.code == 0, done.text
+    (argv,) = docker.runs
+    return argv
+
+
+def again(machine: tuple[Runner, FakeDocker], **variables: str) -> list[str]:
+    """The arguments of the evaluating container on the prepared runner."""
+    done = machine[0].evaluate(**variables)
+    assert done.code == 0, done.text
+    return machine[1].runs[-1]

@@ -1,0 +1,121 @@
+"""What the action's host scripts lay out for evaluating: the base's tree and the head's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.runner import TOKEN, FakeDocker, Runner, after, commit, evaluated, git, posix_tools
+
+pytestmark = posix_tools
+
+
+def test_the_base_is_exported_whole_and_by_its_own_attributes(runner: Runner, docker: FakeDocker) -> None:
+    space = runner.workspace
+    (space / ".gitattributes").write_text("hidden.csv export-ignore\nlines.txt text eol=crlf\n")
+    (space / "hidden.csv").write_text("id,score\n")
+    (space / "lines.txt").write_text("a\nb\n")
+    (space / "sub").mkdir()
+    (space / "sub/task.toml").write_text("old\n")
+    (space / "link").symlink_to("sub/task.toml")
+    base = commit(space, "base")
+    (space / ".gitattributes").write_text("* text eol=crlf\nlines.txt -text\n")
+    (space / "sub/task.toml").write_text("new\n")
+    (space / "hidden.csv").unlink()
+    commit(space, "head")
+    assert runner.prepare(ACCGATE_BASE_SHA=base).code == 0
+    exported = runner.work / "base"
+    names = {str(path.relative_to(exported)) for path in exported.rglob("*") if not path.is_dir()}
+    assert names == {".gitattributes", "accuracy.toml", "hidden.csv", "lines.txt", "link", "sub/task.toml"}
+    assert (exported / "sub/task.toml").read_text() == "old\n"
+    assert (exported / "lines.txt").read_bytes() == b"a\r\nb\r\n"
+    assert (exported / "link").is_symlink()
+    assert git(space, "status", "--porcelain") == ""
+    assert git(space, "rev-parse", "--is-shallow-repository") == "false"
+
+
+def test_the_head_is_copied_without_what_holds_logins(runner: Runner, docker: FakeDocker) -> None:
+    space = runner.workspace
+    git(space, "config", "http.https://github.com/.extraheader", f"AUTHORIZATION: basic {TOKEN}")
+    for name in ("module/.git", "deep/er/.git-credentials", ".netrc", "x/_netrc"):
+        (space / name).parent.mkdir(parents=True, exist_ok=True)
+        (space / name).write_text(TOKEN)
+    (space / ".github").mkdir()
+    (space / ".github/kept.yml").write_text("kept")
+    (space / ".gitignore").write_text("kept")
+    outside = runner.folder / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text(TOKEN)
+    (space / "out").symlink_to(outside)
+    assert runner.prepare().code == 0
+    head = runner.work / "head"
+    assert (head / ".github/kept.yml").exists()
+    assert (head / ".gitignore").exists()
+    assert (head / "out").is_symlink()
+    assert subprocess.run(["grep", "-rl", TOKEN, str(runner.work)], check=False).returncode == 1
+    assert git(space, "config", "http.https://github.com/.extraheader")  # the workspace stays as it was
+
+
+def test_a_base_that_cannot_be_had_is_an_error_that_publishing_reports(runner: Runner, docker: FakeDocker) -> None:
+    done = runner.prepare(ACCGATE_BASE_SHA="0" * 40)
+    assert done.code == 0
+    assert "contents: read" in done.text
+    assert TOKEN not in done.text
+    assert runner.evaluate().code == 0
+    assert docker.runs == []
+    assert runner.publish().code == 0
+    (argv,) = docker.runs
+    assert after(argv, "--exit-code") == ["3"]
+    assert after(argv, "--base") == ["/accgate/base"]  # not there, so that it is no bootstrap
+    assert not [mount for mount in after(argv, "--mount") if "target=/accgate/base" in mount]
+
+
+def test_a_shallow_clone_has_its_base_from_where_it_was_cloned(runner: Runner, docker: FakeDocker) -> None:
+    origin = runner.folder / "origin"
+    runner.workspace.rename(origin)
+    base = git(origin, "rev-parse", "HEAD")
+    (origin / "accuracy.toml").write_text("# the head\n")
+    commit(origin, "head")
+    git(runner.folder, "clone", "--quiet", "--depth=1", f"file://{origin}", str(runner.workspace))
+    assert runner.prepare(ACCGATE_BASE_SHA=base, GITHUB_SERVER_URL="http://127.0.0.1:9").code == 0
+    assert (runner.work / "head/accuracy.toml").read_text() == "# the head\n"
+    assert (runner.work / "base/accuracy.toml").read_text() != "# the head\n"
+    assert git(runner.workspace, "rev-list", "--count", "--all") == "1"
+
+
+@pytest.mark.parametrize("sha", ["", "main", "--upload-pack=id", "abc"])
+def test_a_pull_request_without_a_base_commit_is_an_error(runner: Runner, docker: FakeDocker, sha: str) -> None:
+    assert runner.prepare(ACCGATE_BASE_SHA=sha).code == 0
+    assert runner.exit_code == 3
+
+
+def test_links_out_of_the_base_are_gone_before_anything_is_evaluated(runner: Runner, docker: FakeDocker) -> None:
+    (runner.workspace / "task.toml").symlink_to("../head/task.toml")
+    (runner.workspace / "other.toml").symlink_to("accuracy.toml")
+    assert runner.prepare(ACCGATE_BASE_SHA=commit(runner.workspace, "links")).code == 0
+    assert not (runner.work / "base/task.toml").is_symlink()
+    assert (runner.work / "base/other.toml").is_symlink()
+
+
+def test_a_push_has_no_base(runner: Runner, docker: FakeDocker) -> None:
+    runner.variables |= {"GITHUB_EVENT_NAME": "push", "ACCGATE_BASE_SHA": ""}
+    argv = evaluated(runner, docker)
+    assert "--base" not in argv
+    assert after(argv, "--tree") == ["/accgate/head"]
+
+
+def test_pull_request_target_is_refused_with_the_reason(runner: Runner, docker: FakeDocker) -> None:
+    done = runner.prepare(GITHUB_EVENT_NAME="pull_request_target")
+    assert done.code == 2
+    assert "fork's code" in done.text
+    assert docker.calls == []
+    assert "work" not in runner.outputs
+
+
+def test_an_empty_workspace_asks_for_a_checkout(tmp_path: Path) -> None:
+    runner = Runner(tmp_path)
+    FakeDocker(runner)
+    assert "run actions/checkout" in runner.prepare(ACCGATE_BASE_SHA="").text
+    assert runner.exit_code == 3

@@ -1,0 +1,207 @@
+"""The evaluating container as the action's host scripts start it: its walls, its GPUs, the inputs, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+
+import pytest
+
+from accgate.evaluation.interruption import grace_of
+from tests.runner import TOKEN, FakeDocker, Runner, after, again, evaluated, posix_tools
+
+pytestmark = posix_tools
+
+
+def test_the_evaluating_container_is_confined(runner: Runner, docker: FakeDocker) -> None:
+    argv = evaluated(runner, docker)
+    assert after(argv, "--cap-drop") == ["ALL"]
+    assert after(argv, "--security-opt") == ["no-new-privileges"]
+    assert after(argv, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    assert after(argv, "--shm-size") == ["16g"]
+    assert "--init" in argv
+    assert {"USER=accgate", "LOGNAME=accgate", "HOME=/home/accgate"} <= set(after(argv, "--env"))
+    assert f"org.accgate.runner={runner.variables['RUNNER_NAME']}" in after(argv, "--label")
+    mounts = {mount.split("target=")[1] for mount in after(argv, "--mount")}
+    assert mounts == {
+        "/accgate/head,readonly", "/accgate/base,readonly", "/accgate/out", "/home/accgate", "/cache",
+        "/accgate/empty,readonly",
+    }  # fmt: skip
+    assert not any("docker.sock" in word or TOKEN in word for word in argv)
+    assert argv[argv.index("accgate:test") + 1 :] == [
+        "run", "/accgate/head/accuracy.toml", "--out", "/accgate/out", "--base", "/accgate/base/accuracy.toml",
+    ]  # fmt: skip
+
+
+def test_in_a_rootless_engine_the_runners_user_is_root_inside(machine: tuple[Runner, FakeDocker]) -> None:
+    argv = again(machine, FAKE_INFO="[name=seccomp,profile=default name=rootless]")
+    assert after(argv, "--user") == ["0:0"]
+
+
+def test_no_docker_command_but_the_publishing_one_has_the_token(runner: Runner, docker: FakeDocker) -> None:
+    evaluated(runner, docker)
+    assert not [argv for argv, variables in docker.calls if TOKEN in json.dumps([argv, variables])]
+    assert runner.publish().code == 0
+    argv, variables = docker.calls[-1]
+    assert variables["ACCGATE_TOKEN"] == TOKEN
+    assert TOKEN not in json.dumps(argv)
+    assert "ACCGATE_TOKEN" in after(argv, "--env")
+    assert "--gpus" not in argv
+    assert "NVIDIA_VISIBLE_DEVICES=void" in after(argv, "--env")
+    assert "--read-only" in argv
+    writable = {m.split("target=")[1] for m in after(argv, "--mount") if not m.endswith("readonly")}
+    assert writable == {"/accgate/publish", "/accgate/GITHUB_OUTPUT", "/accgate/GITHUB_STEP_SUMMARY"}
+
+
+GPUS = [
+    ("all", None, False, ["all"]),
+    ("0,1", None, False, ['"device=0,1"']),
+    ("0, 1", None, True, ['"device=0,1"']),
+    ("GPU-8f2c,MIG-1a", None, False, ['"device=GPU-8f2c,MIG-1a"']),
+    ("none", "all", True, []),
+    ("auto", None, True, ["all"]),
+    ("auto", None, False, []),
+    ("", None, True, ["all"]),
+    ("auto", "", True, []),
+    ("auto", "void", True, []),
+    ("auto", "none", True, []),
+    ("auto", "all", False, ["all"]),
+    ("auto", "2,3", True, ['"device=2,3"']),
+    ("all", "2,3", True, ["all"]),
+]
+
+
+@pytest.mark.parametrize(("gpus", "visible", "smi", "expected"), GPUS)
+def test_gpus_are_what_the_input_the_host_and_the_driver_say(
+    machine: tuple[Runner, FakeDocker], gpus: str, visible: str | None, smi: bool, expected: list[str]
+) -> None:
+    runner, _ = machine
+    smi_path = runner.bin / "nvidia-smi"
+    smi_path.write_text(f"#!/bin/sh\n{'echo GPU 0: H200' if smi else 'echo no driver; exit 9'}\n")
+    smi_path.chmod(0o755)
+    more = {} if visible is None else {"NVIDIA_VISIBLE_DEVICES": visible}
+    argv = again(machine, ACCGATE_GPUS=gpus, **more)
+    assert after(argv, "--gpus") == expected
+    assert ("NVIDIA_VISIBLE_DEVICES=void" in after(argv, "--env")) == (not expected)
+
+
+CODES = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (125, 3), (137, 3), (5, 3), (130, 130)]
+REFUSED = [
+    ("ACCGATE_ENV", "GITHUB_TOKEN", "no credential"),
+    ("ACCGATE_ENV", "HF_TOKEN gh_token", "no credential"),
+    ("ACCGATE_ENV", "ACTIONS_RUNTIME_TOKEN", "no credential"),
+    ("ACCGATE_ENV", "INPUT_TOKEN", "no credential"),
+    ("ACCGATE_ENV", "ACCGATE_TOKEN", "no credential"),
+    ("ACCGATE_ENV", "DEPLOY_KEY", "looks like a token"),
+    ("ACCGATE_ENV", "CI_KEY", "looks like a token"),
+    ("ACCGATE_ENV", "HF_TOKEN=abc", "write only names of variables"),
+    ("ACCGATE_ENV", "LD_PRELOAD", "the action sets itself"),
+    ("ACCGATE_ENV", "PYTHONSAFEPATH", "the action sets itself"),
+    ("ACCGATE_GPUS", "0;reboot", "write auto, all, none"),
+    ("ACCGATE_DOCKER_OPTIONS", "-v /var/run/docker.sock:/s", "docker socket"),
+    ("ACCGATE_CACHE_DIR", "cache", "absolute path"),
+    ("ACCGATE_CONFIG", "../accuracy.toml", "inside the repository"),
+    ("ACCGATE_CONFIG", "/etc/accuracy.toml", "inside the repository"),
+    ("ACCGATE_HTML_REPORT", "maybe", "write true or false"),
+    ("ACCGATE_COMMAND", "merge", "shards is ''"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), REFUSED)
+def test_an_input_that_cannot_be_used_is_refused_before_anything_runs(
+    machine: tuple[Runner, FakeDocker], name: str, value: str, words: str
+) -> None:
+    runner, docker = machine
+    done = runner.evaluate(**{name: value, "DEPLOY_KEY": "github_pat_11ABC", "CI_KEY": TOKEN})
+    assert (done.code, docker.runs) == (2, [])
+    assert words in done.text
+    assert runner.exit_code == 2
+    assert words in (runner.work / "log.txt").read_text()
+
+
+def test_docker_options_are_words_that_no_shell_reads(machine: tuple[Runner, FakeDocker]) -> None:
+    argv = again(machine, ACCGATE_DOCKER_OPTIONS="--network  none\n--label a=$(id)\n\t--label *;`id`\n")
+    assert after(argv, "--network") == ["none"]
+    assert {"a=$(id)", "*;`id`"} <= set(after(argv, "--label"))
+
+
+def test_inputs_are_values_never_options_of_accgate(machine: tuple[Runner, FakeDocker]) -> None:
+    argv = again(
+        machine, ACCGATE_MODELS="--out=/tmp/x, b", ACCGATE_TASKS="t\n--debug", ACCGATE_SHARD="--json",
+        ACCGATE_HTML_REPORT="true", ACCGATE_CONFIG="./a/b.toml",
+    )  # fmt: skip
+    assert argv[argv.index("run", 1) :] == [
+        "run", "/accgate/head/a/b.toml", "--out", "/accgate/out", "--models=--out=/tmp/x, b", "--tasks=t --debug",
+        "--base", "/accgate/base/a/b.toml", "--shard=--json", "--html",
+    ]  # fmt: skip
+
+
+def test_named_variables_are_passed_by_name_and_the_cache_is_mounted(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, _ = machine
+    cache = runner.folder / "kept/cache"
+    argv = again(machine, ACCGATE_ENV="HF_TOKEN,\nHF_ENDPOINT", HF_TOKEN="hf_secret", ACCGATE_CACHE_DIR=str(cache))
+    assert {"HF_TOKEN", "HF_ENDPOINT"} <= set(after(argv, "--env"))
+    assert "hf_secret" not in json.dumps(argv)
+    assert f"type=bind,source={cache},target=/cache" in after(argv, "--mount")
+
+
+DIGEST = "sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "said"),
+    [
+        (f"example.org/accgate@{DIGEST}", "", [f"ACCGATE_IMAGE_DIGEST={DIGEST}"]),
+        (f"example.org/accgate:v1@{DIGEST}", "", [f"ACCGATE_IMAGE_DIGEST={DIGEST}"]),
+        (f"example.org/accgate@{DIGEST}", "--volume /a:/b", []),  # over the image's files, perhaps
+        (f"example.org/accgate@{DIGEST[:-1]}", "", []),
+        ("example.org/accgate:v1", "", []),
+    ],
+)
+def test_an_image_named_by_its_digest_says_so_inside_where_nothing_is_mounted_over_it(
+    machine: tuple[Runner, FakeDocker], image: str, options: str, said: list[str]
+) -> None:
+    argv = again(machine, ACCGATE_IMAGE=image, ACCGATE_DOCKER_OPTIONS=options)
+    assert [word for word in after(argv, "--env") if word.startswith("ACCGATE_IMAGE_DIGEST")] == said
+
+
+def test_a_cancelled_container_has_time_for_its_partial_report_before_github_kills(
+    machine: tuple[Runner, FakeDocker],
+) -> None:
+    runner, docker = machine
+    (grace,) = [word.partition("=")[2] for word in after(again(machine), "--env") if word.startswith("ACCGATE_GRACE=")]
+    (runner.work / "exit-code").unlink()
+    docker.forget()
+    noted = runner.bin / "calls"
+    done = runner.step(
+        "evaluate.sh", send=signal.SIGINT, when=lambda: noted.exists() and "(['run'" in noted.read_text(),
+        ACCGATE_GPUS="none", FAKE_SLEEP="1",
+    )  # fmt: skip
+    assert done.code == runner.exit_code == 130
+    stops = [argv for argv, _ in docker.calls if argv[0] == "stop"]
+    assert stops
+    killed = float(after(stops[0], "--time")[0])
+    assert grace_of({"ACCGATE_GRACE": grace}) == float(grace) < killed - 2 < 10 - 2
+
+
+@pytest.mark.parametrize(("code", "kept"), CODES)
+def test_an_exit_code_that_is_no_verdict_is_an_error(machine: tuple[Runner, FakeDocker], code: int, kept: int) -> None:
+    runner, _ = machine
+    done = runner.evaluate(FAKE_CODE=str(code), FAKE_SAYS="words of the engine")
+    assert runner.exit_code == kept
+    assert done.code == (130 if kept == 130 else 0)
+    assert "words of the engine" in (runner.work / "log.txt").read_text()
+
+
+def test_what_the_container_prints_is_no_workflow_command(machine: tuple[Runner, FakeDocker]) -> None:
+    runner, _ = machine
+    text = runner.evaluate(FAKE_SAYS="::error::mine\n::stop-commands::x\n::x::\n::set-output name=verdict::pass").text
+    (word,) = set(re.findall(r"^::stop-commands::([0-9a-f]{32})$", text, re.MULTILINE))
+    inside = text.split(f"::stop-commands::{word}\n")[1]
+    assert inside.endswith(f"\n::{word}::\n")
+    assert inside.count(word) == 1
+    assert "::set-output name=verdict::pass" in inside
+    runner.evaluate()
+    assert word not in runner.evaluate().text
