@@ -17,6 +17,7 @@ from accgate.tasks import Task
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
 FULL = 16  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
 ENOUGH = 8  # replies, from which it is learned how many saturate the engine
+MORE = 1.5  # times as many as began are in flight until then, from the first reply on
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
 
@@ -221,10 +222,11 @@ class Saturation:
 class Places:
     """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
 
-    A quarter of what the engine takes begins, or `FULL`, though no more than half. Each of the first replies lets more
-    follow, until all are in flight. Past what is likely to be needed, as few keep the engine busy as began. Where the
-    replies show that less than half saturates the engine, more are in flight only as far as they are sure to be needed:
-    they would slow each other, and a decision waits for the first of them.
+    A quarter of what the engine takes begins, or `FULL`, though no more than half. With the first reply half as many
+    more follow, so that the next replies show what more in flight are worth; where they show nothing, twice as many
+    with every `ENOUGH` replies. Past what is likely to be needed, as few keep the engine busy as began. Where less
+    than half of what it takes saturates the engine, more are in flight only as far as they are sure to be needed: they
+    would slow each other, and a decision waits for the first of them.
     """
 
     def __init__(
@@ -267,7 +269,12 @@ class Places:
         running, enough = self._saturation.in_flight, self._saturation.enough
         if enough is not None and enough <= self._most // 2:
             return running < min(enough, self._first) or self._prefix.is_needed(place, surely=running >= enough)
-        learned = 1.0 if self._prefix.needs_all else min(self._saturation.replies / ENOUGH, 1.0)
-        if running >= self._first + learned * (self._most - self._first):
+        if enough is None and not self._prefix.needs_all and running >= self._most_untold:
             return False
         return running < self._first or self._prefix.is_needed(place, surely=False)
+
+    @property
+    def _most_untold(self) -> float:
+        """How many may be in flight before it shows how many saturate the engine: two numbers, whose replies tell."""
+        replies = self._saturation.replies
+        return self._first * (MORE * 2 ** ((replies - 1) // ENOUGH) if replies else 1.0)

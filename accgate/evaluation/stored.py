@@ -27,7 +27,7 @@ from accgate.records import (
 )
 from accgate.references import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
-from accgate.tasks import Sample, Samples
+from accgate.tasks import recorded_samples
 from accgate.text import some_of
 
 StopRuleOf = Callable[[Check], Callable[[Sequence[Record]], bool] | None]
@@ -89,7 +89,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     task = check.task
     if not task.is_unread:
         return check
-    samples = {r.id: Sample(r.id, "", "", "", "", r.cluster, r.group, r.label) for r in read_log(paths.records)}
+    samples = recorded_samples(read_log(paths.records))
     count, seed = len(task.samples), check.design.seed
     if len(samples) != count and (check.design.theta is None or len(samples) > count):
         raise BadInput(
@@ -97,8 +97,7 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
             "set num_samples"
         )
     fingerprint = {part: str(settings.get(f"task {part}")) for part in PARTS}
-    ordered = Samples(samples.values()).in_order(seed)
-    return replace(check, task=replace(task.of(ordered), fingerprint=fingerprint))
+    return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
 
 
 def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf) -> EvaluatedCheck:

@@ -16,6 +16,7 @@ from accgate.tasks import (
     MAX_UNREAD,
     Definition,
     Sample,
+    Samples,
     Source,
     Task,
     build_task,
@@ -24,6 +25,7 @@ from accgate.tasks import (
     library_file,
     load_from_harness,
     read_definition,
+    recorded_samples,
     stored_task,
     unloaded_definition,
 )
@@ -99,17 +101,14 @@ class TaskSource:
         KeyFaults
             When nothing says how many samples there are.
         """
-        samples, fingerprint = {str(n): Sample("", "", "", "", "") for n in range(count or 0)}, {}
-        if not samples and (recorded is None or recorded.scores is None):
+        if recorded is not None and recorded.scores is not None:
+            samples, fingerprint = recorded_samples(recorded.records()), recorded.about.fingerprint
+        elif count:
+            samples, fingerprint = Samples(Sample(str(n), "", "", "", "") for n in range(count)), {}
+        else:
             fault = "is missing: without scores of each sample nothing else says how many there are; write it"
             raise KeyFaults((("num_samples",), fault))
-        if recorded is not None and recorded.scores is not None:
-            samples = {
-                record.id: Sample(record.id, "", "", "", "", record.cluster, record.group, record.label)
-                for record in recorded.records()
-            }
-            fingerprint = recorded.about.fingerprint
-        task = stored_task(self.name, self.definition, tuple(samples.values()), fingerprint, seed=config.gate.seed)
+        task = stored_task(self.name, self.definition, samples, fingerprint, seed=config.gate.seed)
         return task if self.settings.judge is None else _with_judge(task, config.judges[self.settings.judge])
 
 

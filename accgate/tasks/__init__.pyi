@@ -17,7 +17,7 @@ from .lm_eval.task import LmEvalTask
 from .prompts import CannotRender
 from .rows import Source, read_rows
 from .sample import Sample, picture_file, sample_id
-from .samples import Samples
+from .samples import Samples, recorded_samples
 from .schema import ENDINGS, MAX_UNREAD, Beta, ChosenBy, DefinitionFile, JudgeTable, Level, ReasoningUse, Share
 from .task import WORDING, Task, build_task, load_task, stored_task
 from .tools import parse_reply, reply_json
@@ -61,6 +61,7 @@ __all__ = [
     "picture_file",
     "read_definition",
     "read_rows",
+    "recorded_samples",
     "reply_json",
     "request_text",
     "responses_of",

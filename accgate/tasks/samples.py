@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from accgate.records import Ids, order_of
+from accgate.records import Ids, Record, order_of
 from accgate.tasks.sample import Sample
 
 Name = Literal["cluster", "group", "label", "part"]
@@ -35,6 +35,8 @@ class Samples(Sequence[Sample]):
     >>> samples = Samples([Sample("a", "1 + 1", "1 + 1", "", "2"), Sample("b", "Sum: 2 + 2", "2 + 2", "Sum:", "4")])
     >>> samples[1].user, samples[:1].ids == ["a"], samples.names("group") is None
     ('2 + 2', True, True)
+    >>> Samples([samples[1], samples[0], samples[1]]).each_once().ids
+    Ids(['b', 'a'])
     """
 
     def __init__(self, samples: Iterable[Sample] = ()) -> None:
@@ -85,6 +87,12 @@ class Samples(Sequence[Sample]):
         """The samples in the fixed order of this seed."""
         return self.take(order_of(seed, self.ids, self.names("cluster")))
 
+    def each_once(self) -> Samples:
+        """The samples whose ids did not come before, in their order."""
+        by_text = self.ids.by_text
+        again = by_text[1:][self.ids.take(by_text).are_repeated]
+        return self.take(np.delete(np.arange(len(self)), again)) if len(again) else self
+
     @cached_property
     def ids(self) -> Ids:
         """The id of each."""
@@ -96,6 +104,11 @@ class Samples(Sequence[Sample]):
             return None
         names = [column[number] for number in map(int, self._numbers)]
         return None if all(name is None for name in names) else names
+
+
+def recorded_samples(records: Iterable[Record]) -> Samples:
+    """The samples of records, each once, as far as records tell: ids, clusters, groups and labels."""
+    return Samples(Sample(r.id, "", "", "", "", r.cluster, r.group, r.label) for r in records).each_once()
 
 
 class _Packed:
