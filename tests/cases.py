@@ -16,7 +16,8 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
     """Run a test for each case, as `pytest.mark.parametrize` does, but as one test that names the cases that fail.
 
     It is for loops over data. Each case has a `tmp_path` of its own; other fixtures are shared by all, so none may
-    change what a fixture gave it. Where a case skips, the others are run, and then the test is skipped.
+    change what a fixture gave it. Where a case skips, the others are run, and then the test is skipped. A mark may
+    stand above or below.
 
     >>> @each(("kind", "seed"), [("typos", 1), ("case", 2)])
     ... def test(kind: str, seed: int) -> None:
@@ -25,6 +26,8 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
     Traceback (most recent call last):
     AssertionError: 1 of 2 cases failed
     kind='case', seed=2: AssertionError...
+    >>> [mark.name for mark in each("kind", [1])(pytest.mark.slow(test)).pytestmark]
+    ['slow']
     """
     keys = (names,) if isinstance(names, str) else names
     table = [dict(zip(keys, (row,) if isinstance(names, str) else row, strict=True)) for row in cases]
@@ -53,6 +56,7 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
 
         others = [parameter for name, parameter in signature.parameters.items() if name not in keys]
         run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        run.pytestmark = [*getattr(test, "pytestmark", ())]  # type: ignore[attr-defined]
         return run
 
     return of

@@ -116,6 +116,7 @@ def test_a_tenth_of_the_replies_lost_changes_nothing(
     assert len(server.seen) > SAMPLES * 1.04
 
 
+@pytest.mark.slow
 def test_every_fault_at_once_on_several_servers_changes_nothing(
     tmp_path: Path, references: Path, unbroken: Any
 ) -> None:

@@ -385,6 +385,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_what_a_killed_process_started_is_killed_unless_it_closed_in_order() -> None:
     ends = {"killed": False, "close": True}  # whether what it started lives on

@@ -65,6 +65,7 @@ def checks(out: Path) -> Any:
     return without_seconds(json.loads((out / "accgate.json").read_text())["checks"])
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_resumes_to_the_result_of_an_unbroken_one(
     tmp_path: Path, recorded: Path, server: Server
 ) -> None:

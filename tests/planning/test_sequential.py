@@ -70,6 +70,7 @@ def test_expected_samples_are_near_those_of_simulated_runs(
     assert planned.expected_n_dropped < planned.n
 
 
+@pytest.mark.slow
 @by_test
 @by_design
 def test_runs_at_the_planned_most_have_the_error_rates_asked_for(test: TestName, name: str) -> None:

@@ -85,6 +85,7 @@ def in_bubblewrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
     yield from ranged(tmp_path_factory.mktemp("bubblewrap"), Confinement("bubblewrap"))
 
 
+@pytest.mark.slow
 @each("program", PROGRAMS)
 def test_a_hostile_program_fails_and_leaves_nothing(program: Hostile, here: Range) -> None:
     here.run(program)
@@ -115,6 +116,7 @@ UNCONFINED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @each("name", UNCONFINED)
 def test_the_same_program_unconfined_does_what_it_tries(name: str, tmp_path: Path) -> None:
     (program,) = [each for each in PROGRAMS if each.name == name]

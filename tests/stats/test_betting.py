@@ -65,6 +65,7 @@ def calm_then_wild(before: list[float]) -> tuple[float, float]:
     return (0.9, 0.0) if sum(before) < 0 else (0.1, 0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [steady, calm_then_wild])
 @pytest.mark.parametrize("theta", [5.0, 30.0])
 def test_no_bet_wins_on_average_nor_errs_more_often_than_planned_by_full_enumeration(world, theta: float) -> None:

@@ -154,6 +154,7 @@ def values(name: str, signs: tuple[int, ...]) -> np.ndarray:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_by_each_look_no_more_signs_are_a_regression_than_the_spending_allows(name: str) -> None:
     n, _, _, alpha, looks = PATTERNS[name]
@@ -164,6 +165,7 @@ def test_by_each_look_no_more_signs_are_a_regression_than_the_spending_allows(na
         assert rejected <= obrien_fleming_spending(np.array([look / looks]), alpha)[0] + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_runs_stop_at_looks_and_p_limits_and_losses_agree(name: str) -> None:
     n, _, _, alpha, looks = PATTERNS[name]
@@ -177,6 +179,7 @@ def test_runs_stop_at_looks_and_p_limits_and_losses_agree(name: str) -> None:
             assert results[(*signs[:i], 1, *signs[i + 1 :])].stop == "regression"
 
 
+@pytest.mark.slow
 def test_the_patterns_have_early_regressions_and_passes() -> None:
     for name, (n, *_) in PATTERNS.items():
         if name != "late":
@@ -211,6 +214,7 @@ def test_a_run_passes_at_the_first_look_that_is_under_the_futility_bound(q: floa
     assert passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_p_of_a_run_that_does_not_pass_is_the_same_without_futility(name: str) -> None:
     _, _, _, alpha, looks = PATTERNS[name]
@@ -221,6 +225,7 @@ def test_p_of_a_run_that_does_not_pass_is_the_same_without_futility(name: str) -
             assert (found.stop, found.n, found.p_value) == (past.stop, past.n, past.p_value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(name: str) -> None:
     n, _, theta, alpha, looks = PATTERNS[name]

@@ -47,6 +47,7 @@ def test_at_a_fixed_n_whole_clusters_flip_their_sign() -> None:
     assert pooled_test([clustered, one], alpha=0.05).p_value == pytest.approx(exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stops", "fixed"), [((2, 3), 0), ((2, 3), 3), ((1, 4), 2), ((2, 3, 2), 0)], ids=["two", "mixed", "uneven", "three"]
 )

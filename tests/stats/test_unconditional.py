@@ -38,6 +38,7 @@ def test_the_chances_here_are_scipys_multinomial_ones() -> None:
         assert size(6, [pair], 0.3, 0.2) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "alpha"), [(8, 0.05), (15, 0.1), (24, 0.05), (30, 0.01)])
 def test_over_all_outcomes_alpha_holds_for_every_discordance_and_every_gain(n: int, alpha: float) -> None:
     rejected = [pair for pair in outcomes(n) if unconditional_exact(*pair, n, alpha=alpha, beta=0.2).p_value <= alpha]
