@@ -82,7 +82,7 @@ options = {{ base_url = "{base_url}", concurrency = {connections} }}
 [tasks.arithmetic]
 options = {{ high = 300 }}
 num_samples = {samples}
-theta = 4
+theta = {theta}
 """
 # Milliseconds of a decoding step, and for each request in flight; mean tokens of a reply. None takes no time.
 SERVERS = {
@@ -121,10 +121,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--stop", action="store_true", help="what early stopping saves, and how near to an ideal")
     parser.add_argument("--url", help="with --stop: a vLLM server without prefix caching, in place of the simulated")
     parser.add_argument("--model", default="", help="what that server serves")
+    parser.add_argument("--theta", type=float, default=4.0, help="with --stop, in points: smaller runs longer")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args(argv)
     if arguments.stop:
-        sizes = arguments.samples, arguments.connections, arguments.pairs
+        sizes = arguments.samples, arguments.connections, arguments.pairs, arguments.theta
         if arguments.url:
             stops = [stopped_at(arguments.url, arguments.model, *sizes)]
         else:
@@ -134,6 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             return
         print(
             f"{arguments.connections} connections, medians of {arguments.pairs} healthy runs of {arguments.samples:,}"
+            f" at theta {arguments.theta:g}"
         )
         print(f"{'':12} decided  paid  ratio  tokens' ratio  seconds  ideal  ratio")
         for each in stops:
@@ -194,23 +196,24 @@ def measured(samples: int, connections: int, pairs: int) -> Figures:
     )
 
 
-def stopped(server: str, samples: int, connections: int, runs: int) -> Stop:
+def stopped(server: str, samples: int, connections: int, runs: int, theta: float) -> Stop:
     """Healthy runs of one simulated server, each with samples of its own, and their ideals."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         for run in range(runs):
             folder = Path(name) / str(run)
             folder.mkdir()
-            rows.append(stopped_once(SERVERS[server], samples, connections, folder, run))
+            rows.append(stopped_once(SERVERS[server], samples, connections, folder, run, theta))
     return medians(server, samples, rows)
 
 
-def stopped_at(url: str, model: str, samples: int, connections: int, runs: int) -> Stop:
+def stopped_at(url: str, model: str, samples: int, connections: int, runs: int, theta: float) -> Stop:
     """Healthy runs of a real server, against one reference that is recorded first, and their ideals."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         config = folder / "accuracy.toml"
-        config.write_text(SUMS.format(base_url=url, connections=connections, samples=samples, seed=0, model=model))
+        sizes = {"connections": connections, "samples": samples, "theta": theta}
+        config.write_text(SUMS.format(base_url=url, seed=0, model=model, **sizes))
         record(config, out=folder / "recorded", replies=False)
         work = VllmWork(url)
         rows = [stopped_run(config, url, work, folder / str(run), connections, model) for run in range(runs)]
@@ -237,12 +240,13 @@ def medians(server: str, samples: int, rows: Sequence[Row]) -> Stop:
     )
 
 
-def stopped_once(options: Sequence[str], samples: int, connections: int, folder: Path, seed: int) -> Row:
+def stopped_once(options: Sequence[str], samples: int, connections: int, folder: Path, seed: int, theta: float) -> Row:
     """One run of a simulated server, which answers 3% otherwise than the reference's."""
 
     def plan(url: str) -> Path:
         config = folder / "accuracy.toml"
-        config.write_text(SUMS.format(base_url=url, connections=connections, samples=samples, seed=seed, model="sums"))
+        sizes = {"connections": connections, "samples": samples, "theta": theta}
+        config.write_text(SUMS.format(base_url=url, seed=seed, model="sums", **sizes))
         return config
 
     with instant_server("--tokens", "1") as server:
