@@ -34,7 +34,7 @@ from accgate.evaluation import (
     write_union,
 )
 from accgate.planning import Check, plan_checks
-from accgate.records import Figures
+from accgate.records import Figures, records_at
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -224,8 +224,8 @@ def _first_run(check: Check, evaluation: Evaluation, *, twice: bool) -> Evaluati
     """The first of two runs; of one all."""
     if not twice:
         return evaluation
-    count = check.repeats // 2
-    return replace(evaluation, records=tuple(record for record in evaluation.records if record.repeat < count))
+    is_first = Figures.of(evaluation.records).columns["repeat"] < check.repeats // 2
+    return replace(evaluation, records=records_at(evaluation.records, np.flatnonzero(is_first)))
 
 
 def _unread_text(check: Check, problem: Sequence[str]) -> str:
