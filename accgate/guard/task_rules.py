@@ -232,9 +232,10 @@ def _part_difference(key: Key, part: str, base: Any, head: Any) -> Iterator[Diff
     if part in ("num_samples", "theta", "max_unread"):
         yield from difference(key, base, head, SETTINGS[part], part=part)
     elif part == "pictures":
-        changed = len(set(base) ^ set(head)) if set(base) != set(head) else abs(len(base) - len(head))
+        changed = len({name for name, _ in set(base) ^ set(head)})
+        why = f"pictures of the dataset changed: {changed}" if changed else "other rows name the dataset's pictures"
         if base != head:
-            yield Difference(key, None, None, "loosening", f"pictures of the dataset changed: {changed}", part)
+            yield Difference(key, None, None, "loosening", why, part)
     elif exact(_comparable(base)) != exact(_comparable(head)):
         why = WHY.get(part, NOT_PLAIN)
         if part == "dataset" and exact({**base, "sha256": None}) == exact({**head, "sha256": None}):

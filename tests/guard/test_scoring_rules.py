@@ -196,7 +196,9 @@ def test_a_picture_that_a_row_names_in_a_table_is_a_rule_and_stays_in_the_reposi
         write_task(project.folder, rows=rows, images=["picture"])
     assert pair.changes() == ()
     (pair.head.folder / "shown.png").write_bytes(b"\x89PNG another")
-    assert effects(pair.changes()) == {"tasks.sums: pictures": "loosening"}
+    (change,) = pair.changes()
+    assert effects([change]) == {"tasks.sums: pictures": "loosening"}
+    assert change.why == "pictures of the dataset changed: 1"
     rows = [{**row, "picture": {"path": "../base/shown.png"}} for row in questions(20)]
     write_task(pair.head.folder, rows=rows, images=["picture"])
     with pytest.raises(BadInput, match=r"row 1: the picture '\.\./base/shown\.png' leads out of the repository"):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.vllm
 
 
 def test_ctrl_c_while_it_answers_leaves_nothing_but_records(vllm: Environment, tmp_path: Path) -> None:
-    config = project(tmp_path, vllm.model, samples=2000)
+    config = project(tmp_path, vllm.model, samples=2000, **IN_CORE)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
     wait(lambda: len(records(tmp_path)) > 2, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
@@ -134,7 +134,7 @@ def test_what_cannot_start_says_why_and_the_mend_and_what_dies_keeps_its_records
         "cache": (vllm.model, long | IN_CORE, "cache", "lower options.max_model_len"),
         "hub": ("no-such-owner/no-such-model", {}, "", "check `model`"),
     }  # fmt: skip
-    config = project(tmp_path, vllm.model, samples=2000, log="vllm.log")
+    config = project(tmp_path, vllm.model, samples=2000, log="vllm.log", **IN_CORE)
     dies, rest = config.read_text().split("[tasks.")
     models = (
         table(f"models.{name}", {"engine": "vllm", "model": model}) + table(f"models.{name}.options", SMALL | options)

@@ -19,7 +19,7 @@ from tests.runner import ROOT
 
 SHARED_MEMORY = Path("/dev/shm")
 SMALL = {
-    "enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "bfloat16",
+    "enforce_eager": True, "max_model_len": 1024, "gpu_memory_utilization": 0.2, "dtype": "float32",
     "max_num_seqs": 8, "max_num_batched_tokens": 1024,  # the first replies come soon
 }  # fmt: skip
 
