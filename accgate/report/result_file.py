@@ -100,7 +100,7 @@ def differences(written: Result, computed: Result) -> list[str]:
     """Where a written result is not the one that was computed from the same records; empty where they agree.
 
     Verdicts are compared with all their figures, to a millionth, and all their samples; not with their `reasons`, which
-    may speak of the dataset, nor with the verdicts that decide nothing.
+    may speak of the dataset, nor with the verdicts that decide nothing. A verdict that differs brings its reasons.
     """
     faults = []
     for key in ("verdict", "exit_code", "rules", "correction", "on_inconclusive", "seed"):
@@ -113,7 +113,9 @@ def differences(written: Result, computed: Result) -> list[str]:
     if len(written.decided) != len(then):
         faults.append("a check comes twice in the result")
     for pair in now.keys() & then.keys():
-        faults += _unequal(" / ".join(map(str, pair)), _figures(then[pair]), _figures(now[pair]))
+        faults += _unequal(place := " / ".join(map(str, pair)), _figures(then[pair]), _figures(now[pair]))
+        if then[pair].verdict != now[pair].verdict:
+            faults += [f"{place}: {reason}" for reason in now[pair].reasons]
     return sorted(faults)
 
 

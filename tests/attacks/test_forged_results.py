@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from tests.gates import Project, right_but, said, write_task
+from tests.gates import Project, right_but, said, write_lines, write_task
 from tests.github.server import GitHub
 from tests.pull_requests import NUMBER, Job, PullRequest
 from tests.servers import Server, sums
@@ -163,6 +163,20 @@ def test_an_untouched_run_is_verified_with_its_own_exit_code(
 ) -> None:
     assert verify(project) == 1
     assert "The records give this verdict" in capsys.readouterr().out
+
+
+def test_what_is_missing_of_samples_asked_twice_is_counted_in_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, repeats=2)
+    write_lines(project.scores, [{"id": i, "repeat": r, "score": 100.0} for i in project.ids() for r in (0, 1)])
+    assert project.record() == 0
+    assert project.run() == 0
+    lost = json.loads((project.out / RECORDS).read_text().splitlines()[-1])
+    change_records(project, lambda rows: rows[:-1])
+    capsys.readouterr()
+    assert verify(project) == 2
+    assert f"1 of 400 records are missing ({lost['id']}), and" in said(capsys)
 
 
 def test_a_statement_names_commit_models_figures_and_files(
