@@ -46,11 +46,16 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def opened(browser: Browser, screen: str) -> Served:
     """A tab of somebody who was never here, on a screen."""
-    width, height, phone, scheme = SCREENS[screen]
     page = Served(browser, browser.person())
+    show(page, screen)
+    return page
+
+
+def show(page: Page, screen: str) -> None:
+    """Let the page be seen on another screen."""
+    width, height, phone, scheme = SCREENS[screen]
     page.scheme(scheme)
     page.size(width, height, phone=phone)
-    return page
 
 
 def faults(browser: Browser) -> list[str]:
@@ -60,13 +65,15 @@ def faults(browser: Browser) -> list[str]:
     return [str(event) for event in found if event.get("entry", {}).get("level", "error") == "error"]
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_every_page_fits_and_logs_nothing(address: str, browser: Browser, screen: str) -> None:
-    page, width = opened(browser, screen), SCREENS[screen][0]
+def test_every_page_fits_and_logs_nothing(address: str, browser: Browser) -> None:
+    page = opened(browser, "light")
     for source in SITE:
+        show(page, "light")
         page.visit(f"{address}/{source.with_suffix('.html').name}")
-        wide = page.value("document.documentElement.scrollWidth")
-        assert wide <= width, f"{source.name} is {wide} pixels wide on a screen of {width}"
+        for screen, (width, *_) in SCREENS.items():
+            show(page, screen)
+            wide = page.value("document.documentElement.scrollWidth")
+            assert wide <= width, f"{source.name} is {wide} pixels wide on the screen {screen} of {width}"
         empty = "[...document.images].filter(i => !i.complete || !i.naturalWidth || !i.alt).map(i => i.src)"
         assert page.value(empty) == [], source.name
         assert not faults(browser), source.name

@@ -44,7 +44,7 @@ def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path)
 def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
     vllm: Environment, tmp_path: Path
 ) -> None:
-    config = project(tmp_path, vllm.model, samples=24)
+    config = project(tmp_path, vllm.model, samples=16)
     replicas = {"engine": "vllm", "address": "local", "replicas": 2, "max_restarts": 0, "resources": {"CPU": 0.5}}
     replicas["options"] = SMALL | IN_CORE | {"concurrency": 4}
     text = config.read_text().replace('engine = "vllm"', 'engine = "ray"').partition("[models.m.options]")[0]
