@@ -252,7 +252,8 @@ def missing_reference(store: Path, baseline: str, task: str, *, own: str = "", r
     record = "record one with `accgate record`"
     if not recordable:
         record = "no model of this file is recorded under that name: add one with that variant, and record it"
-    return f"no reference of {baseline} for task {task} in {store}{near}: {record}"
+    place = store.relative_to(Path.cwd()) if store.is_relative_to(Path.cwd()) else store
+    return f"no reference of {baseline} for task {task} in {place}{near}: {record}"
 
 
 def mismatch(reference: Reference, task: Task) -> str | None:

@@ -238,8 +238,10 @@ def test_any_name_of_a_model_is_a_folder_in_the_store(tmp_path: Path, model: str
         assert found.about.model == model
 
 
-def test_a_missing_reference_names_what_is_near(tmp_path: Path) -> None:
-    assert "did you mean" not in missing_reference(tmp_path, "m@quant=bf16", "t")
+def test_a_missing_reference_names_what_is_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert f"for task t in {tmp_path}: record" in missing_reference(tmp_path, "m@quant=bf16", "t")
+    monkeypatch.chdir(tmp_path.parent)
+    assert f"for task t in {tmp_path.name}: record" in missing_reference(tmp_path, "m@quant=bf16", "t")
     stored(tmp_path, variant={"quant": "bf16"})
     own = missing_reference(tmp_path, "m@quant=b16", "t", own="m@quant=bf16", recordable=False)
     assert "did you mean" not in own
