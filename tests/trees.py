@@ -36,6 +36,11 @@ class Trees:
         project.tasks = {name: dict(keys) for name, keys in like.tasks.items()}
         return project
 
+    def again(self) -> "Trees":
+        """The same base, and a head that is its copy as it is now."""
+        shutil.rmtree(self.head.folder)
+        return Trees(self.head.folder.parent, self.base)
+
     def changes(self) -> tuple[RuleChange, ...]:
         """What the head changes."""
         return changed_rules(load_config(self.base.config), load_config(self.head.config))

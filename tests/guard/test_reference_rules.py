@@ -1,4 +1,4 @@
-"""What a pull request changes in the reference store, on stores that `accgate record` wrote, and who judges."""
+"""What a pull request changes in the reference store, on stores that `accgate record` wrote."""
 
 import re
 import shutil
@@ -22,13 +22,7 @@ def pair(tmp_path: Path) -> Trees:
     """A base with a reference of 200 samples, 20 of them wrong, and its copy."""
     pair = trees(tmp_path, n=N)
     assert pair.base.record(right_but(20)) == 0
-    return again(pair)
-
-
-def again(pair: Trees) -> Trees:
-    """The head as the base is now."""
-    shutil.rmtree(pair.head.folder)
-    return Trees(pair.head.folder.parent, pair.base)
+    return pair.again()
 
 
 def only(pair: Trees) -> RuleChange:
@@ -116,7 +110,7 @@ def test_tokens_and_seconds_of_a_reference_count_where_a_gate_compares_with_them
             assert tree.record(args=args) == 0
 
         record(pair.base, 20, 40)
-        pair = again(pair)
+        pair = pair.again()
         record(pair.head, 15, 60, "--reason", "better")  # better scores, and room for half again as many tokens
         change = only(pair)
         assert change.effect == ("loosening" if gated else "tightening")
@@ -334,7 +328,7 @@ def test_a_store_that_is_no_folder_has_no_references(pair: Trees) -> None:
 def anchored(pair: Trees) -> Trees:
     """The same, after the base's reference was replaced once."""
     assert pair.base.record(right_but(22), args=["--reason", "first"]) == 0
-    return again(pair)
+    return pair.again()
 
 
 def test_what_record_does_to_an_anchor_is_told_with_the_reference_alone(anchored: Trees) -> None:
@@ -416,76 +410,3 @@ def test_an_anchor_that_an_incomparable_reference_ends_is_a_loosening(anchored: 
     write_task(anchored.head.folder, prompt="Please: {{ q }}")
     assert anchored.head.record(right_but(1), args=["--reason", "prompt"]) == 0
     assert effects(anchored.changes()) == {"tasks.sums: prompt": "loosening", SUMS: "loosening", ANCHOR: "loosening"}
-
-
-# --- which reference judges ---
-
-
-@pytest.fixture
-def variants(tmp_path: Path) -> Trees:
-    """A base with references of m@quant=bf16 and m@quant=fp8, in which m is bf16."""
-    pair = trees(tmp_path)
-    for quant in ("fp8", "bf16"):
-        pair.base.models["m"]["variant"] = {"quant": quant}
-        pair.base.write()
-        assert pair.base.record(right_but(1, 20)) == 0
-    return again(pair)
-
-
-def model(tree: Project, **keys: Any) -> None:
-    merged = tree.models["m"] | keys
-    tree.models["m"] = {key: value for key, value in merged.items() if value is not None}
-    tree.write()
-
-
-def test_another_variant_is_judged_by_another_reference(variants: Trees) -> None:
-    model(variants.head, variant={"quant": "fp8"})
-    change = only(variants)
-    assert (change.rule, change.effect) == ("models.m.variant", "loosening")
-    assert (change.base, change.head) == ("m@quant=bf16", "m@quant=fp8")
-    assert change.why == "another reference is used for sums"
-    assert change.line is not None
-
-
-@pytest.mark.parametrize("baseline", ["m@quant=bf16", "m@bf16", " m@ quant=bf16"])
-def test_another_variant_that_keeps_its_baseline_is_no_change(variants: Trees, baseline: str) -> None:
-    model(variants.head, variant={"quant": "fp8"}, baseline=baseline)
-    assert variants.changes() == variants.back() == ()
-
-
-def test_another_baseline_is_a_loosening_recorded_or_not(variants: Trees) -> None:
-    model(variants.head, baseline="m@fp8")
-    assert effects(variants.changes()) == {"models.m.baseline": "loosening"}
-    model(variants.head, baseline="m@quant=int4")
-    assert only(variants).head == "m@quant=int4 (not recorded)"
-    assert only(variants).effect == "loosening"
-
-
-def test_a_task_with_a_mean_or_target_of_its_own_is_judged_by_no_recorded_reference(variants: Trees) -> None:
-    for tree in (variants.base, variants.head):
-        tree.tasks["sums"]["target"] = 50.0
-        tree.write()
-    model(variants.head, variant={"quant": "fp8"})
-    assert variants.changes() == ()
-
-
-def test_a_recorded_reference_that_a_check_did_not_have_is_new(variants: Trees) -> None:
-    model(variants.base, variant={"quant": "int4"})
-    assert effects(variants.changes()) == {"models.m.variant": "new"}
-
-
-def test_an_added_reference_that_takes_a_checks_place_is_a_loosening(variants: Trees) -> None:
-    for tree in (variants.base, variants.head):
-        model(tree, variant=None, baseline="m@bf16")
-    shutil.copytree(variants.head.store / "m@quant=bf16", variants.head.store / "m@bf16")
-    found = effects(variants.changes())
-    assert found == {"references: m@bf16/sums": "new", "references: m/sums": "loosening"}
-
-
-def test_a_baseline_that_fits_several_references_is_bad_input_in_the_head_alone(variants: Trees) -> None:
-    for tree in (variants.base, variants.head):
-        model(tree, baseline="m@bf16")
-    shutil.copytree(variants.head.store / "m@quant=bf16", variants.head.store / "m@kv=bf16")
-    with pytest.raises(BadInput, match="fits m@kv=bf16 and m@quant=bf16"):
-        variants.changes()
-    assert set(effects(variants.back()).values()) == {"loosening"}

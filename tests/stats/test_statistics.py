@@ -5,123 +5,34 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from accgate.stats.influence import StatisticUndefined, influence_values, value_or_nan
+from accgate.stats.influence import StatisticUndefined, value_or_nan
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
 from accgate.stats.statistics import statistic_test, tails
 from tests.cases import each
+from tests.stats.statistic_pairs import (
+    CASES,
+    Floats,
+    Statistic,
+    area,
+    area_pairs,
+    attack_pairs,
+    attack_success,
+    calibration_error,
+    drop_rate,
+    mean,
+    mean_pairs,
+    parity,
+    parity_pairs,
+)  # fmt: skip
 
-Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], float]
 points = st.integers(-1000, 1000).map(lambda x: x / 10.0)
 samples = st.lists(points, min_size=2, max_size=12)
-
-
-# Small reference aggregates, each of rows with the columns named, in points.
-
-
-def mean(scores: Floats) -> float:
-    return float(scores.mean())
-
-
-def parity(rows: Floats) -> float:
-    """Accuracy of group 1 minus that of group 0; columns score, group."""
-    score, group = rows.T
-    return float(score[group == 1].mean() - score[group == 0].mean())
-
-
-def area(rows: Floats) -> float:
-    """Area under the ROC curve by mid-ranks; columns score, class."""
-    score, positive = rows[:, 0], rows[:, 1] == 1
-    p = int(positive.sum())
-    _, inverse, counts = np.unique(score, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[inverse]
-    return float(100.0 * (ranks[positive].sum() - p * (p + 1) / 2.0) / (p * (len(rows) - p)))
-
-
-def calibration_error(rows: Floats) -> float:
-    """Expected calibration error in 10 bins; columns confidence, correctness."""
-    confidence, correct = rows.T
-    bins = np.minimum((confidence * 10.0).astype(int), 9)
-    return float(100.0 * np.abs(np.bincount(bins, confidence - correct)).sum() / len(rows))
-
-
-def attack_success(rows: Floats) -> float:
-    """Share of the samples right without attack that the attack turns wrong; columns clean, attacked."""
-    right = rows[:, 0] == 1
-    return float(100.0 * (1.0 - rows[right, 1].mean()))
-
-
-def drop_rate(rows: Floats) -> float:
-    """Performance drop rate; columns clean, attacked."""
-    return float(100.0 * (1.0 - rows[:, 1].mean() / rows[:, 0].mean()))
-
-
-# Pairs from the same model, of which the candidate is `worse` by some amount.
-
-
-def kept(rng: np.random.Generator, before: Floats, share: float) -> Floats:
-    """A second run of 0/1 outcomes, in which this share is drawn anew from all outcomes."""
-    return np.where(rng.random(len(before)) < share, rng.permutation(before), before)
-
-
-def spoiled(rng: np.random.Generator, outcomes: Floats, share: float) -> Floats:
-    return np.where(rng.random(len(outcomes)) < share, 0.0, outcomes)
-
-
-def mean_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    base = rng.normal(60.0, 20.0, n)
-    return base + rng.normal(0.0, 5.0, n), base + rng.normal(0.0, 5.0, n) - worse
-
-
-def parity_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    group = (np.arange(n) % 3 == 0).astype(float)
-    before = (rng.random(n) < 0.6).astype(float)
-    after = kept(rng, before, 0.3)
-    after = np.where(group == 1, spoiled(rng, after, worse / 60.0), after)
-    return np.stack([100.0 * before, group], axis=1), np.stack([100.0 * after, group], axis=1)
-
-
-def area_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    positive = (np.arange(n) % 3 == 0).astype(float)
-    base = rng.normal(1.2 * positive, 1.0)
-    before, after = base + rng.normal(0.0, 0.4, n), base + rng.normal(0.0, 0.4, n) - worse * positive
-    return np.stack([before, positive], axis=1), np.stack([after, positive], axis=1)
-
-
-def calibration_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    base, luck = rng.uniform(0.5, 0.95, n), rng.random(n)
-    sides = []
-    for gap in (0.1, 0.1 + worse / 100.0):
-        confidence = np.clip(base + rng.normal(0.0, 0.03, n), 0.0, 1.0)
-        again = np.where(rng.random(n) < 0.15, rng.random(n), luck)
-        sides.append(np.stack([confidence, (again < base - gap).astype(float)], axis=1))
-    return sides[0], sides[1]
-
-
-def attack_pairs(rng: np.random.Generator, n: int, worse: float = 0.0) -> tuple[Floats, Floats]:
-    clean, luck = (rng.random(n) < 0.8).astype(float), rng.random(n)
-    sides = []
-    for extra in (0.0, worse / 100.0):
-        again = np.where(rng.random(n) < 0.3, rng.random(n), luck)
-        sides.append(np.stack([clean, clean * (again < 0.7 - extra)], axis=1))
-    return sides[0], sides[1]
-
-
-CASES = {
-    "mean": (mean_pairs, mean, True),
-    "parity": (parity_pairs, parity, True),
-    "area": (area_pairs, area, True),
-    "calibration": (calibration_pairs, calibration_error, False),
-    "attack success": (attack_pairs, attack_success, False),
-    "drop rate": (attack_pairs, drop_rate, False),
-}
 
 
 def judged(name: str, seed: int, n: int, worse: float = 0.0, **options: object) -> TestResult:
@@ -137,46 +48,6 @@ def turned(statistic: Statistic, higher_is_better: bool) -> Statistic:
 
 def rejects(result: TestResult) -> bool:
     return result.threshold is not None and result.difference < result.threshold
-
-
-# Influence values.
-
-
-@given(values=samples)
-def test_the_influence_on_a_mean_is_the_distance_from_it(values: list[float]) -> None:
-    x = np.array(values)
-    assert influence_values(lambda i: x[i].mean(), len(x)) == pytest.approx(x - x.mean(), abs=1e-9)
-
-
-def test_influence_values_give_the_textbook_jackknife_error_of_a_correlation() -> None:
-    lsat = np.array([576, 635, 558, 578, 666, 580, 555, 661, 651, 605, 653, 575, 545, 572, 594])
-    gpa = np.array([3.39, 3.30, 2.81, 3.03, 3.44, 3.07, 3.00, 3.43, 3.36, 3.13, 3.12, 2.74, 2.76, 2.88, 2.96])
-    influence = influence_values(lambda i: np.corrcoef(lsat[i], gpa[i])[0, 1], 15)
-    error = influence.std(ddof=1) / math.sqrt(15)
-    assert error == pytest.approx(0.1425, abs=5e-5)  # Efron and Tibshirani 1993, law school data: 0.143
-
-
-@pytest.mark.parametrize("clusters", [None, [2, 7, 7, 2, 5, 5, 5, 2, 0, 0]])
-def test_the_influence_of_a_unit_is_what_leaving_it_out_changes(clusters: list[int] | None) -> None:
-    values = np.random.default_rng(1).uniform(1.0, 9.0, (10, 2))
-    labels = np.arange(10) if clusters is None else np.array(clusters)
-    units = sorted(set(labels.tolist()))
-
-    def ratio(rows: Floats) -> float:
-        return float(rows[:, 0].mean() / rows[:, 1].mean() + rows[:, 0].mean())
-
-    expected = [(len(units) - 1) * (ratio(values) - ratio(values[labels != u])) for u in units]
-    assert influence_values(lambda i: ratio(values[i]), 10, clusters=clusters) == pytest.approx(expected)
-
-
-def test_what_has_no_value_without_one_unit_names_that_unit() -> None:
-    x = np.array([0.0, 3.0, 0.0])
-    with pytest.raises(StatisticUndefined, match="without sample 1"):
-        influence_values(lambda i: 1.0 / x[i].mean(), 3)
-    with pytest.raises(StatisticUndefined, match="without cluster b"):
-        influence_values(lambda i: 1.0 / x[i].mean(), 3, clusters=["a", "b", "a"])
-    with pytest.raises(StatisticUndefined, match="all samples"):
-        influence_values(lambda i: math.log(-len(i)), 3)
 
 
 # The bootstrap, against the list of all resamples.
