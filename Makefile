@@ -66,9 +66,9 @@ test-short: $(VENV)/.dev
 	@echo "The short form: about a minute on two cores. All of them: make test"
 	$(PYTEST) -n auto $(SHORT)
 
-# Three at once, also on two cores: much of their time they wait for processes, images and clusters.
+# Four at once, also on two cores: much of their time they wait for processes, images and clusters.
 test-parts: $(VENV)/.dev
-	$(PYTEST) -n 3 $(COVER) -m "($(PARTS)) and not long" $(PART_FILES)
+	$(PYTEST) -n 4 $(COVER) -m "($(PARTS)) and not long" $(PART_FILES)
 
 coverage:
 	$(BIN)/coverage report

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 # Files that share an image, an engine, a cluster, a browser, a model or long imports, in the order in which they begin.
 TOGETHER = {
-    "vllm": ("tests/real/test_vllm*.py", "tests/real/test_servers.py"),
+    "vllm": ("tests/real/test_vllm.py",),
+    "vllm in process": ("tests/real/test_vllm_session.py", "tests/real/test_servers.py"),
     "container": ("tests/real/test_act.py", "tests/real/test_image.py", "tests/real/test_sandbox_container.py"),
     "ray": ("tests/real/test_ray*.py",),
     "lm_eval": ("tests/real/test_interop.py", "tests/real/test_lm_eval*.py", "tests/interop/test_[os]*.py"),
