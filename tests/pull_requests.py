@@ -103,4 +103,47 @@ class Job:
         return self.summary_file.read_text(encoding="utf-8")
 
 
-__all__ = ["BASE", "HEAD", "NUMBER", "Job", "PullRequest", "event_of"]
+class Gate:
+    """A pull request, its GitHub, and the job that gates it, in a new attempt for each run."""
+
+    attempts = 0
+
+    def __init__(self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> None:
+        self.hub, self.monkeypatch, self.folder = hub, monkeypatch, folder
+        hub.store.add_pull(NUMBER)
+        self.pull = PullRequest(folder, **keys)
+        self.head, self.base = self.pull.head, self.pull.base
+        self.job = Job(hub, folder / "job", monkeypatch)
+
+    @property
+    def result(self) -> Path:
+        return self.head.out / "accgate.json"
+
+    def run(self, *args: str) -> int:
+        """Open the check, evaluate, publish; the job's exit code."""
+        self.job.outputs_file.unlink(missing_ok=True)
+        self.attempts += 1
+        self.monkeypatch.setenv("GITHUB_RUN_ATTEMPT", str(self.attempts))
+        assert self.job.start() == 0
+        code = self.pull.run()
+        return self.publish("--exit-code", str(code), *args)
+
+    def publish(self, *args: str) -> int:
+        trees = ("--head", str(self.head.folder), "--base", str(self.base.folder))
+        return self.job.publish(self.result, *trees, *args)
+
+    @property
+    def comment(self) -> str:
+        (comment,) = self.hub.comments(NUMBER)
+        return comment["body"]
+
+    @property
+    def check_run(self) -> dict[str, Any]:
+        return list(self.hub.store.check_runs.values())[-1]
+
+    @property
+    def annotations(self) -> list[dict[str, Any]]:
+        return self.hub.store.annotations[self.check_run["id"]]
+
+
+__all__ = ["BASE", "HEAD", "NUMBER", "Gate", "Job", "PullRequest", "event_of"]

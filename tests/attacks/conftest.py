@@ -7,12 +7,18 @@ import pytest
 
 from tests.attacks.chain import Chain
 from tests.github.server import GitHub
+from tests.pull_requests import Gate
 
 
 @pytest.fixture
 def hub() -> Iterator[GitHub]:
     with GitHub() as hub:
         yield hub
+
+
+@pytest.fixture
+def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(hub, tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,11 @@ from tests.gates import right_but
 from tests.github.asking import job, outputs, replies
 from tests.github.server import GitHub
 from tests.github.store import BOT, HEAD
-from tests.github.test_publication import Gate
-from tests.pull_requests import NUMBER, Job, event_of
+from tests.pull_requests import NUMBER, Gate, Job, event_of
 from tests.servers import Fault
 
 OTHER = 8  # another pull request
 NEXT = "d" * 40
-
-
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        yield hub
 
 
 @pytest.fixture

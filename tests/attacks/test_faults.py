@@ -16,8 +16,7 @@ from accgate.github.api.client import Client
 from tests.gates import right_but
 from tests.github.server import SECONDARY, GitHub
 from tests.github.store import HEAD, Store
-from tests.github.test_publication import Gate
-from tests.pull_requests import NUMBER, Job
+from tests.pull_requests import NUMBER, Gate, Job
 from tests.servers import Fault
 
 # What a server, or a proxy in front of it, sends.

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
-
-import pytest
 
 from tests.gates import right_but
-from tests.github.server import GitHub
 from tests.github.store import HEAD
-from tests.github.test_publication import Gate
-from tests.pull_requests import NUMBER, Job
+from tests.pull_requests import NUMBER, Gate, Job
 
 NEW = "d" * 40
-
-
-@pytest.fixture
-def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    return Gate(hub, tmp_path, monkeypatch)
 
 
 def conclusions(gate: Gate, sha: str) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,7 @@ import pytest
 from accgate.github import publication as publishing
 from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
-from tests.github.server import GitHub
-from tests.github.test_publication import Gate
-from tests.pull_requests import NUMBER
-
-
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        yield hub
-
-
-@pytest.fixture
-def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    return Gate(hub, tmp_path, monkeypatch)
+from tests.pull_requests import NUMBER, Gate
 
 
 def merge(gate: Gate) -> None:

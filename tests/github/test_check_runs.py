@@ -6,14 +6,8 @@ import pytest
 
 from accgate.github.api.answers import CannotReach, MissingPermission, Refused, Unreadable
 from accgate.github.check_runs import Annotation, finish_check_run, open_check_run
-from tests.github.server import SECONDARY, GitHub
+from tests.github.server import SECONDARY
 from tests.servers import Fault
-
-
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        yield hub
 
 
 def opened(hub, **event):

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,62 +12,8 @@ from accgate.github.api.client import Client
 from tests.gates import right_but, write_task
 from tests.github.server import SECONDARY, TOKEN, GitHub
 from tests.github.store import BOT, HEAD
-from tests.pull_requests import NUMBER, Job, PullRequest
+from tests.pull_requests import NUMBER, Gate, Job, PullRequest
 from tests.servers import Fault
-
-
-class Gate:
-    """A pull request, its GitHub, and the job that gates it, in a new attempt for each run."""
-
-    attempts = 0
-
-    def __init__(self, hub: GitHub, folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> None:
-        self.hub, self.monkeypatch, self.folder = hub, monkeypatch, folder
-        hub.store.add_pull(NUMBER)
-        self.pull = PullRequest(folder, **keys)
-        self.head, self.base = self.pull.head, self.pull.base
-        self.job = Job(hub, folder / "job", monkeypatch)
-
-    @property
-    def result(self) -> Path:
-        return self.head.out / "accgate.json"
-
-    def run(self, *args: str) -> int:
-        """Open the check, evaluate, publish; the job's exit code."""
-        self.job.outputs_file.unlink(missing_ok=True)
-        self.attempts += 1
-        self.monkeypatch.setenv("GITHUB_RUN_ATTEMPT", str(self.attempts))
-        assert self.job.start() == 0
-        code = self.pull.run()
-        return self.publish("--exit-code", str(code), *args)
-
-    def publish(self, *args: str) -> int:
-        trees = ("--head", str(self.head.folder), "--base", str(self.base.folder))
-        return self.job.publish(self.result, *trees, *args)
-
-    @property
-    def comment(self) -> str:
-        (comment,) = self.hub.comments(NUMBER)
-        return comment["body"]
-
-    @property
-    def check_run(self) -> dict[str, Any]:
-        return list(self.hub.store.check_runs.values())[-1]
-
-    @property
-    def annotations(self) -> list[dict[str, Any]]:
-        return self.hub.store.annotations[self.check_run["id"]]
-
-
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        yield hub
-
-
-@pytest.fixture
-def gate(hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    return Gate(hub, tmp_path, monkeypatch)
 
 
 def test_a_pass_is_a_comment_a_green_check_a_summary_and_outputs(
@@ -406,68 +351,3 @@ def test_a_foreign_copy_of_our_marker_is_left_alone(gate: Gate) -> None:
     assert gate.run() == 0
     assert [row["user"]["login"] for row in gate.hub.comments(NUMBER)] == ["other[bot]", BOT]
     assert foreign["body"] == ours
-
-
-@pytest.mark.parametrize("name", ["pull_request_target", "workflow_run"])
-def test_events_with_the_repositorys_secrets_are_refused(
-    gate: Gate, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gate.monkeypatch.setenv("GITHUB_EVENT_NAME", name)
-    if name == "workflow_run":
-        gate.job.write({"workflow_run": {"id": 5, "head_sha": HEAD, "head_repository": {"full_name": "ann/models"}}})
-    assert gate.job.start() == 2
-    assert f"{name} runs with the repository's token" in capsys.readouterr().err
-    assert [row["conclusion"] for row in gate.hub.store.check_runs.values()] == ["action_required"] * (
-        name != "workflow_run"
-    )
-
-
-def test_a_fork_is_refused_until_its_commit_is_let_in(
-    hub: GitHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hub.store.add_pull(NUMBER, head_repository="ann/models")
-    job = Job(hub, tmp_path / "job", monkeypatch)
-    hub.store.add_run(100)
-    accuracy = ("--fork-environment", "accuracy-forks")
-    assert job.start(*accuracy) == 2
-    assert "fork-environment" in capsys.readouterr().err
-    hub.store.approve_run(100, "rita", environment="accuracy-forks")
-    assert job.start(*accuracy) == 2
-    hub.store.approve_run(100, "will", environment="docs-preview")
-    assert job.start(*accuracy) == 2
-    hub.store.approve_run(100, "will", environment="accuracy-forks")
-    assert job.start(*accuracy) == 0
-    assert job.start() == 2
-    hub.forbid("GET", "/approvals")
-    assert job.start(*accuracy) == 2
-    assert "actions: read" in capsys.readouterr().err
-
-
-def test_on_enterprise_server_the_api_has_another_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with GitHub(prefix="/api/v3") as hub:
-        gate = Gate(hub, tmp_path, monkeypatch)
-        gate.head.answer(right_but(20))
-        assert gate.run() == 1
-        assert "Regression: " in gate.comment
-
-
-def test_a_push_has_no_pull_request_no_guard_and_a_check_run(gate: Gate) -> None:
-    gate.head.answer(right_but(0))
-    assert gate.head.run() == 0
-    job = Job(gate.hub, gate.folder / "push", gate.monkeypatch, name="push")
-    assert job.publish(gate.result, "--head", str(gate.head.folder)) == 0
-    assert gate.hub.comments(NUMBER) == []
-    assert (gate.check_run["head_sha"], gate.check_run["conclusion"]) == ("c" * 40, "success")
-    assert gate.check_run["name"] == "accgate (push)"
-
-
-def test_a_merge_queue_is_judged_by_its_own_rules_under_the_required_name(gate: Gate) -> None:
-    gate.head.answer(right_but(20))
-    assert gate.head.run() == 1
-    job = Job(gate.hub, gate.folder / "queue", gate.monkeypatch, name="merge_group")
-    group = {"head_sha": "f" * 40, "base_sha": "b" * 40, "base_ref": "refs/heads/main"}
-    job.write({"merge_group": group, "repository": {"full_name": "octo/models", "default_branch": "main"}})
-    assert job.start() == 0
-    assert job.publish(gate.result, "--head", str(gate.head.folder)) == 1
-    assert (gate.check_run["head_sha"], gate.check_run["conclusion"]) == ("f" * 40, "failure")
-    assert gate.check_run["name"] == "accgate"

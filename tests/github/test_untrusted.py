@@ -1,7 +1,6 @@
 """What `publish --untrusted` makes of an artifact that anybody may have written."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,6 @@ from tests.github.store import HEAD, REPOSITORY
 from tests.pull_requests import NUMBER, Job
 
 FORK = "ann/models"
-
-
-@pytest.fixture
-def hub() -> Iterator[GitHub]:
-    with GitHub() as hub:
-        yield hub
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,10 @@ def test_a_picture_that_a_row_names_in_a_table_is_a_rule_and_stays_in_the_reposi
     (change,) = pair.changes()
     assert effects([change]) == {"tasks.sums: pictures": "loosening"}
     assert change.why == "pictures of the dataset changed: 1"
+    shutil.copy(pair.base.folder / "shown.png", pair.head.folder)
+    write_task(pair.head.folder, rows=rows[1:], images=["picture"])
+    whys = [change.why for change in pair.changes()]
+    assert whys == ["the dataset's content changed", "other rows name the dataset's pictures"]
     rows = [{**row, "picture": {"path": "../base/shown.png"}} for row in questions(20)]
     write_task(pair.head.folder, rows=rows, images=["picture"])
     with pytest.raises(BadInput, match=r"row 1: the picture '\.\./base/shown\.png' leads out of the repository"):

@@ -25,6 +25,7 @@ IMAGE = f"accgate:tests-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}"
 UID = 12345
 # Labelled, so that each test ends its own containers and no others.
 LABEL = f"org.accgate.test={secrets.token_hex(8)}"
+OFFLINE = {"ACCGATE_DOCKER_OPTIONS": f"--network none --label {LABEL}"}
 
 
 @functools.cache

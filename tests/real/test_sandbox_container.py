@@ -16,6 +16,8 @@ pytestmark = pytest.mark.container
 CONFINED = ("--rm", "--label", LABEL, "--network", "none")
 STRICT = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 MOUNTS = ("--mount", f"type=bind,source={ROOT / 'tests'},target=/tests/tests,readonly")
+# The user that the image does not know, root without capabilities, and root, who becomes nobody.
+USERS = [((*STRICT, "--user", f"{UID}:{UID}"), None), ((*STRICT, "--user", "0:0"), None), (("--user", "0:0"), NOBODY)]
 PROGRAM = """
 import json, os, pathlib, sys, tempfile
 sys.path.insert(0, "/tests")
@@ -39,10 +41,6 @@ for worker in workers.values():
 left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("accgate-")]
 print(json.dumps([found.files, found.uid, wrong, len(PROGRAMS), outside.read_text(), ordinary.passed, left]))
 """
-
-
-# The user that the image does not know, root without capabilities, and root, who becomes nobody.
-USERS = [((*STRICT, "--user", f"{UID}:{UID}"), None), ((*STRICT, "--user", "0:0"), None), (("--user", "0:0"), NOBODY)]
 
 
 def test_hostile_programs_are_contained_in_the_container(image: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
-import traceback
 
 import pytest
 
@@ -26,12 +24,6 @@ from tests.github.store import REPOSITORY
 from tests.servers import Fault
 
 COMMENTS = f"/repos/{REPOSITORY}/issues/7/comments"
-
-
-@pytest.fixture
-def hub():
-    with GitHub() as hub:
-        yield hub
 
 
 def bodies(client: Client) -> list[str]:
@@ -345,72 +337,6 @@ class TestRedirects:
         hub.moved[COMMENTS] = COMMENTS
         with pytest.raises(CannotReach, match="more than 5 redirects"):
             bodies(hub.client())
-
-
-class TestToken:
-    def test_it_is_sent_as_bearer(self, hub):
-        bodies(hub.client())
-        assert hub.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
-        assert hub.asked[0].headers["x-github-api-version"] == "2022-11-28"
-
-    def test_a_login_in_netrc_does_not_replace_it(self, hub, monkeypatch, tmp_path):
-        (tmp_path / "netrc").write_text("default login someone password else\n")
-        monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-        bodies(hub.client())
-        assert hub.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
-
-    def test_no_text_shows_it(self, hub):
-        client = hub.client()
-        texts = [repr(client), str(client), repr(client._auth), str(vars(client._auth).keys())]
-        assert not any(TOKEN in text for text in texts)
-
-    @pytest.mark.parametrize(
-        "fault",
-        [
-            Fault(422, {"message": f"no {TOKEN}", "errors": [{"message": TOKEN}, TOKEN]}),
-            Fault(403, {"message": f"not for Bearer {TOKEN}"}),
-            Fault(404, {"message": TOKEN}),
-            Fault(401, {"message": TOKEN}),
-            Fault(500, TOKEN.encode()),
-            Fault(cut=True),
-            Fault(200, TOKEN.encode()),
-        ],
-    )
-    def test_no_error_its_causes_or_log_show_it(self, hub, fault, caplog):
-        caplog.set_level(logging.DEBUG)
-        hub.fail(fault, times=9)
-        with pytest.raises(CannotPublish) as raised:
-            bodies(hub.client())
-        assert TOKEN not in "".join(traceback.format_exception(raised.value))
-        error: BaseException | None = raised.value
-        while error is not None:
-            assert TOKEN not in str(error) + repr(error) + str(vars(error))
-            error = error.__cause__ or error.__context__
-        assert TOKEN not in caplog.text
-
-    @pytest.mark.parametrize("token", ["", " \n", "gh s", "ghs_\x00abc", "ghs_é"])
-    def test_one_that_cannot_be_is_refused_unseen(self, hub, token):
-        with pytest.raises(CannotPublish, match=r"github\.token") as raised:
-            hub.client(token)
-        assert not token.strip() or token not in str(raised.value)
-
-    def test_the_newline_of_a_file_is_not_part_of_it(self, hub):
-        assert bodies(hub.client(TOKEN + "\n")) == []
-
-    def test_it_is_not_sent_to_a_graphql_server_elsewhere(self, hub):
-        with GitHub() as other:
-            client = hub.client(graphql_url=f"{other.url}/graphql")
-            with pytest.raises(CannotReach, match="the token is not sent there"):
-                client.graphql("query { viewer { login } }")
-            assert not other.asked
-
-    def test_it_is_added_to_no_request_for_another_origin(self, hub):
-        with GitHub() as other:
-            client = hub.client()
-            client.api_url = other.url
-            with pytest.raises(MissingPermission):
-                client.get("/user")
-            assert "authorization" not in other.asked[0].headers
 
 
 @pytest.mark.parametrize("answer", [None, [], {}, {"data": None}, {"errors": [1]}])
