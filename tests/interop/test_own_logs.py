@@ -15,7 +15,7 @@ from accgate.errors import BadInput
 from accgate.interop.inspect_logs import import_inspect
 from accgate.records.file import read_records
 from tests.interop.test_same_as import TWINS, VERSION, folder, their_name  # noqa: F401 a fixture
-from tests.real.test_interop import inspect_installed
+from tests.real.test_interop import LM_EVAL, inspect_installed
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("ignore")]
 REDUCERS = ("mean", "mode", "median", "max", "at_least_2", "pass_at_2", "pass_k_2", "majority")
@@ -69,7 +69,7 @@ def test_a_folder_of_lm_eval_s_own_logs_imports_every_task_with_one_score(
 ) -> None:
     names = ["gsm8k", "arc_easy", "mmlu by likelihood", "truthfulqa_mc1"]
     tasks = ",".join(map(their_name, names))
-    command = [sys.executable, "-m", "lm_eval", "--model", "dummy", "--tasks", tasks, "--include_path", str(folder)]
+    command = [sys.executable, "-c", LM_EVAL, "--model", "dummy", "--tasks", tasks, "--include_path", str(folder)]
     run([*command, "--log_samples", "--output_path", "log"], tmp_path)
     (path,) = tmp_path.rglob("results_*.json")
     results = json.loads(path.read_bytes())

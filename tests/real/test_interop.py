@@ -62,6 +62,14 @@ filter_list:
 metric_list:
   - {metric: exact_match, aggregation: mean, higher_is_better: true}
 """
+# lm-eval's command, but that it reads no task files of its own: there are thousands, for which it takes ten seconds.
+LM_EVAL = """
+import functools
+from lm_eval import tasks
+from lm_eval.__main__ import cli_evaluate
+tasks.TaskManager = functools.partial(tasks.TaskManager, include_defaults=False)
+cli_evaluate()
+"""
 INSPECT = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample, json_dataset
@@ -144,7 +152,7 @@ def evaluate(folder: Path, server: str, *, temperature: float = 0.0, count: int 
     text = ADDING.replace("ROWS", str(rows(folder, count))).replace("TEMPERATURE", str(temperature))
     (folder / "tasks" / "adding.yaml").write_text(text)
     arguments = f"model=smollm2,base_url={server}/completions,tokenizer_backend=None,tokenized_requests=False"
-    command = [sys.executable, "-m", "lm_eval", "--model", "local-completions", "--model_args", arguments]
+    command = [sys.executable, "-c", LM_EVAL, "--model", "local-completions", "--model_args", arguments]
     ran([*command, "--tasks", "adding", "--include_path", "tasks", "--log_samples", "--output_path", "log"], folder)
     return folder / "log"
 
