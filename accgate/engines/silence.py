@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,6 +13,11 @@ from typing import Any, Literal, TypeVar
 
 from accgate.engines.base import EngineDied
 from accgate.errors import CannotEvaluate
+
+if sys.version_info >= (3, 11):  # its asyncio.wait_for still forgets a cancellation that comes with the outcome
+    from asyncio import timeout as timeout  # noqa: PLC0414
+else:
+    from async_timeout import timeout as timeout  # noqa: PLC0414
 
 T = TypeVar("T")
 Sign = Literal["reply", "life", "none"]

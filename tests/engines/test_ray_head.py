@@ -71,6 +71,27 @@ def test_only_what_takes_connections_answers() -> None:
     assert not asyncio.run(listening(place))
 
 
+def test_a_watch_ends_that_is_cancelled_at_the_moment_in_which_the_head_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Writer:
+        def close(self) -> None: ...
+
+        async def wait_closed(self) -> None: ...
+
+    async def work() -> None:
+        answer: asyncio.Future[tuple[None, Writer]] = asyncio.get_running_loop().create_future()
+        monkeypatch.setattr(asyncio, "open_connection", lambda *_: answer)
+        line = Lifeline(partial(lost, {"the head": HEAD}, 30.0))
+        await asyncio.sleep(0.01)
+        answer.set_result((None, Writer()))
+        closing = asyncio.create_task(line.close())
+        await asyncio.sleep(0.1)
+        assert closing.done()
+
+    asyncio.run(work())
+
+
 def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_after_it() -> None:
     async def work() -> None:
         gone: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -82,7 +103,7 @@ def test_what_runs_when_the_head_is_lost_ends_with_the_cause_and_so_does_all_aft
         gone.set_result("the head is away")
         for task in waiting:
             with pytest.raises(CannotEvaluate, match="the head is away"):
-                await asyncio.wait_for(task, 60)
+                await task
         assert line.cut
         with pytest.raises(CannotEvaluate, match="the head is away"):
             await line.run(asyncio.sleep(0))

@@ -11,6 +11,7 @@ import pytest
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combine_infos
+from accgate.engines.silence import timeout
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.result import EngineInfo
 
@@ -82,7 +83,11 @@ async def settle() -> None:
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 20))  # type: ignore[arg-type]
+    async def limited() -> None:
+        async with timeout(20):
+            await work()
+
+    asyncio.run(limited())
 
 
 def test_the_replica_with_the_fewest_requests_is_asked_and_none_beyond_its_slots() -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Engine, Request
+from accgate.engines.silence import timeout
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of, read_records
@@ -161,9 +162,10 @@ def test_a_request_that_is_no_longer_needed_is_cancelled_where_it_runs(cluster: 
         try:
             await made.start()
             call = asyncio.create_task(made.complete(Request("a", 0, "1 + 2 =")))
-            await asyncio.wait_for(asked.wait(), 600)
-            call.cancel()
-            await asyncio.wait_for(gone.wait(), 600)
+            async with timeout(600):
+                await asked.wait()
+                call.cancel()
+                await gone.wait()
             with pytest.raises(asyncio.CancelledError):
                 await call
         finally:

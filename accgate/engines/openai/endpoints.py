@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accgate.engines.openai.pace import Pace
-from accgate.engines.silence import Silence
+from accgate.engines.silence import Silence, timeout
 
 FIRST_REST = 0.5  # seconds, doubled with each refusal
 LONGEST_REST = 10.0  # seconds, so that a server that is back is soon found
@@ -69,7 +69,8 @@ class Endpoints:
                     return endpoint
                 self._changed.clear()
                 try:
-                    await asyncio.wait_for(self._changed.wait(), delay)
+                    async with timeout(delay):
+                        await self._changed.wait()
                 except asyncio.TimeoutError:
                     continue
 

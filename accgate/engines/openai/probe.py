@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.listing import Listing, faults_of
 from accgate.engines.openai.options import Options
+from accgate.engines.silence import timeout
 from accgate.errors import CannotEvaluate, Key
 
 SECONDS = 5.0  # that a server may take for its list of models
@@ -75,7 +76,8 @@ async def _ask(url: str, key: str) -> Answer:
 
 async def _listing(client: Client, url: str) -> Answer:
     try:
-        listing = await asyncio.wait_for(client.listing(url, strict=True), SECONDS)
+        async with timeout(SECONDS):
+            listing = await client.listing(url, strict=True)
     except asyncio.TimeoutError:
         return Answer(url, fault=f"it said nothing for {SECONDS:g} s")
     return Answer(url, fault=client.without_key(listing.text)) if isinstance(listing, Fault) else Answer(url, listing)

@@ -16,6 +16,7 @@ from accgate.engines.identity import identity_of
 from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
+from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
 CLOSING = 30.0  # seconds an engine has to free what it holds before its process is ended
@@ -122,7 +123,8 @@ class Host:
         if self._engine is not None:
             await self._engine.close()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.to_thread(free_shared_memory), CLOSING)
+                async with timeout(CLOSING):
+                    await asyncio.to_thread(free_shared_memory)
 
 
 def free_shared_memory() -> None:
@@ -160,7 +162,8 @@ class Actor:
     async def start(self) -> Ready:
         """Place the actor on a node and load the model there."""
         try:
-            return await asyncio.wait_for(self._place(), self._timeout)
+            async with timeout(self._timeout):
+                return await self._place()
         except asyncio.TimeoutError:
             raise NeverReady(
                 f"a replica was not ready within {self._timeout:g} s: no node had {amounts_of(self._resources)} free, "
@@ -211,7 +214,8 @@ class Actor:
     async def stop(self) -> None:
         """Close the engine, then end the process."""
         try:
-            await asyncio.wait_for(self.call("close"), CLOSING)
+            async with timeout(CLOSING):
+                await self.call("close")
         except (ReplicaDied, CannotEvaluate, asyncio.TimeoutError):
             pass  # it is ended all the same
         finally:

@@ -21,6 +21,7 @@ from accgate.engines.ray.actors import Actor, Answered, Spec, outward
 from accgate.engines.ray.cluster import Connection
 from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive, places_of
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
+from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
 from accgate.result import EngineInfo
@@ -177,7 +178,8 @@ class RayEngine:
                 await lifeline.close()
             if replicas is not None:
                 with contextlib.suppress(asyncio.TimeoutError):  # without a head nobody may be there to answer
-                    await asyncio.wait_for(replicas.close(), PATIENCE if lifeline and lifeline.cut else None)
+                    async with timeout(PATIENCE if lifeline and lifeline.cut else None):
+                        await replicas.close()
         finally:
             if connection is not None:
                 connection.close()

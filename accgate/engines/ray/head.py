@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from accgate.engines.silence import timeout
 from accgate.errors import CannotEvaluate
 
 EVERY = 1.0  # seconds between two looks
@@ -102,12 +103,14 @@ async def lost(
 async def listening(place: Place) -> bool:
     """Whether something takes connections there."""
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(*place), PATIENCE)
+        async with timeout(PATIENCE):
+            _, writer = await asyncio.open_connection(*place)
     except (OSError, asyncio.TimeoutError):
         return False
     writer.close()
     with contextlib.suppress(OSError, asyncio.TimeoutError):
-        await asyncio.wait_for(writer.wait_closed(), PATIENCE)
+        async with timeout(PATIENCE):
+            await writer.wait_closed()
     return True
 
 
