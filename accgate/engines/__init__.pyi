@@ -11,7 +11,7 @@ from .base import (
     useful_in_flight,
 )
 from .identity import identity_of
-from .openai.options import url_fault
+from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
 from .recording import recording_of
@@ -32,6 +32,7 @@ __all__ = [
     "create",
     "determinism",
     "identity_of",
+    "is_this_machine",
     "model_file",
     "opened_by",
     "probe",

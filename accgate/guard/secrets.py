@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from accgate.config import Config, Judge, Model
+from accgate.engines import is_this_machine
 from accgate.errors import BadInput, Key, key_text
 from accgate.guard.difference import Difference, texts
 
@@ -87,7 +88,8 @@ def _hosts(options: Mapping[str, Any]) -> Iterator[str]:
     urls = [str(url) for url in _list(options.get("base_url") or ())]
     if options.get("serve"):
         yield SERVE
-        urls = [url for url in urls if not url.startswith(("http://127.0.0.1:{port}", "http://localhost:{port}"))]
+        served = "http://127.0.0.1:{port}/", "http://localhost:{port}/"
+        urls = [url for url in urls if not f"{url}/".startswith(served)]
     yield from map(_host_of, urls)
 
 
@@ -102,8 +104,8 @@ def _host_of(url: str) -> str:
 
     >>> _host_of("https://API.example.com/v1"), _host_of("http://127.0.0.1:8000/v1"), _host_of("https://a@b/v1")
     ('api.example.com', '127.0.0.1:8000', 'https://a@b/v1')
-    >>> _host_of("http://gpu-1:8000/v1")
-    'http://gpu-1:8000'
+    >>> _host_of("http://gpu-1:8000/v1"), _host_of("http://127.example.com/v1"), _host_of("http://[::1]:8000/v1")
+    ('http://gpu-1:8000', 'http://127.example.com', '[::1]:8000')
     """
     try:
         parts = urlsplit(url)
@@ -112,7 +114,8 @@ def _host_of(url: str) -> str:
         return url
     if "@" in parts.netloc or "\\" in url or "{" in url or not host:
         return url
-    plain = parts.scheme == "http" and host != "localhost" and not host.startswith("127.")
+    plain = parts.scheme == "http" and not is_this_machine(host)
+    host = f"[{host}]" if ":" in host else host
     return f"{'http://' if plain else ''}{host}{'' if port is None else f':{port}'}"
 
 

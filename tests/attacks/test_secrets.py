@@ -56,6 +56,11 @@ REFUSED = {
         asking("https://evil.example:{port}/v1", "OURS", serve=["sh", "{port}"]),
         "evil.example",
     ),
+    "a command, and a user name that reads as its server": (
+        asking("http://127.0.0.1:{port}@evil.example/v1", "OURS", serve=["sh", "{port}"]),
+        "evil.example",
+    ),
+    "a name that begins as this machine's address": (asking("http://127.example/v1"), "to http://127.example,"),
     "another variable": (asking(API, "HF_TOKEN"), "HF_TOKEN to api.example.com,"),
     "an allowed variable at another's host": (
         asking("https://api.example.com/v1", "OTHER"),

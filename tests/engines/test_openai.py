@@ -328,6 +328,8 @@ def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: 
     assert proxy_of("http://models.example/v1") == "http://proxy:3128"
     assert proxy_of("http://localhost:8000/v1") is None
     assert proxy_of("http://127.0.0.1:8000/v1") is None
+    assert proxy_of("http://[::1]:8000/v1") is None
+    assert proxy_of("http://127.example/v1") == "http://proxy:3128"
     assert proxy_of("http://gpu.internal/v1") is None
     assert proxy_of("nonsense") is None
 

@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.openai.listing import Listing, listing_of
+from accgate.engines.openai.options import is_this_machine
 from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 
@@ -329,7 +330,7 @@ def proxy_of(url: str) -> str | None:
         parts = urllib.parse.urlsplit(url)
     except ValueError:
         return None  # the first request says what is wrong with it
-    if not parts.hostname or parts.hostname == "localhost" or parts.hostname.startswith("127."):
+    if not parts.hostname or is_this_machine(parts.hostname):
         return None  # no proxy reaches this machine's own servers
     if urllib.request.proxy_bypass(parts.hostname):
         return None

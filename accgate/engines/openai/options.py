@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -119,6 +120,18 @@ def url_fault(url: str) -> str | None:
     except ValueError:  # a port that is no number up to 65535, a bracket that stays open
         whole = False
     return None if whole and url.isprintable() and " " not in url else f"is {url!r}, which is not a URL; {fix}"
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host of a URL is this machine by its very name: no name server and no proxy is asked for it.
+
+    >>> [is_this_machine(host) for host in ("localhost", "127.0.0.9", "::1", "127.example.org", "10.0.0.1")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def faults_of(options: Options) -> Iterator[tuple[str, str]]:
