@@ -21,7 +21,7 @@ from accgate.design import FEWEST_CLUSTERS, oriented, sequential_test
 from accgate.evaluation import Comparison, Limits, Watch
 from accgate.planning import Check
 from accgate.records import Record, Scores
-from accgate.stats import SEQUENTIAL_TESTS
+from accgate.stats import SEQUENTIAL_TESTS, unseen_n
 
 
 class EarlyStop:
@@ -48,6 +48,17 @@ class EarlyStop:
             used = self._latest.samples
             return None if planned is None or planned <= used else math.ceil(planned)
         return expected_samples(limits, self._check.alpha_planned)
+
+    def fewest(self) -> int:
+        """Samples that a pass takes if none of the next changes; 0 where nothing tells."""
+        if (limits := self.limits()) is not None:
+            return limits.soonest or limits.next_n or 0
+        check, design = self._check, self._check.design
+        assert isinstance(check.reference, Scores)
+        is_single = check.repeats == check.reference.values.shape[1] == 1
+        if check.test != "gsprt" or not check.reference.is_binary or not is_single or design.theta is None:
+            return 0
+        return min(unseen_n(design.theta, beta=design.beta), len(check.task.samples))
 
 
 class _Look:
@@ -170,6 +181,7 @@ def _limits_at(higher: bool, check: SequentialCheck | None) -> Limits | None:
         share=near.share,
         higher_is_better=higher,
         next_n=near.next_n,
+        soonest=near.soonest,
     )
 
 
@@ -199,16 +211,18 @@ class _Near:
     passes: float
     share: float
     next_n: int | None = None
+    soonest: int | None = None
 
 
 def _gsprt(check: SequentialCheck) -> _Near:
-    from accgate.stats import Passing, schedule
+    from accgate.stats import Passing, schedule, soonest_pass
 
     units, rates = check.units, check.rates
     plan = schedule(units, discordance=check.discordance, **rates)
     passing, events = Passing(units, plan, rates["theta"], rates["beta"]), units.events[units.events <= plan.last]
     allowed = float(plan.allowed[events[-1]]) if len(events) else 0.0
-    return _Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last))
+    soonest = soonest_pass(units, discordance=check.discordance, **rates)
+    return _Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last), soonest=soonest)
 
 
 def _repeats(check: SequentialCheck) -> _Near:

@@ -15,9 +15,11 @@ from accgate.records import Record, RecordLog
 from accgate.tasks import Task
 
 ROOM = 1.25  # samples that shards evaluate which cannot see each other, times those of a healthy run on average
-FULL = 16  # requests in flight, or a quarter of all that an engine takes, that leave no engine idle
+FULL = 8  # requests in flight, or a fifth of all that an engine takes, that leave no engine idle
+MANY = 128  # in flight, from which on an engine is one that takes many: a quarter leaves it idle no longer
 ENOUGH = 8  # replies, from which it is learned how many saturate the engine
 MORE = 1.5  # times as many as began are in flight until then, from the first reply on
+CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
 
@@ -46,6 +48,10 @@ class FirstSamples:
         return len(records) >= self._samples * self._repeats
 
     def expected(self) -> int:
+        """That number."""
+        return self._samples
+
+    def fewest(self) -> int:
         """That number."""
         return self._samples
 
@@ -89,6 +95,7 @@ class Prefix:
         self._longest_step = max(1, concurrency // 4)
         self._finished = 0
         self._used = 0
+        self._fewest = self._soonest = self._pass_takes()
         self._expected = self._foresee()
 
     @property
@@ -98,9 +105,13 @@ class Prefix:
 
     def is_needed(self, place: int, *, surely: bool) -> bool:
         """Whether what is asked at a place of this part is likely to be needed, or all but certain to be."""
-        number, repeat = divmod(place, self._repeats)
         sure, likely = self.limits
-        return self._numbers[number] * self._repeats + repeat < (sure if surely else likely)
+        return self._in_whole(place) < (sure if surely else likely)
+
+    def _in_whole(self, place: int) -> int:
+        """Where a place of this part is in the whole order."""
+        number, repeat = divmod(place, self._repeats)
+        return self._numbers[number] * self._repeats + repeat
 
     def _at(self, place: int) -> Record | None:
         """The record at a place of the whole order."""
@@ -116,25 +127,27 @@ class Prefix:
         return self._records.has(place) if self._others is None else self._at(place) is not None
 
     @property
-    def needs_all(self) -> bool:
-        """Whether no decision is expected before the end."""
-        return self._expected is not None and self._expected * self._repeats >= self._total
+    def is_foreseen(self) -> bool:
+        """Whether anything tells when a decision is likely."""
+        return self._expected is not None
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The places before which what is asked is sure, and likely, to be needed; infinite where all are, or nothing
-        tells.
+        """The places before which what is asked is sure, and likely, to be needed; infinite where all are.
 
         The evidence is a walk whose variance grows with its drift (Wald): the samples that the rest of its way takes
         have about the geometric mean of the rest and the whole as their standard deviation. Half of that is the margin
-        to both sides.
+        to both sides. Nothing is sure beyond the place at which the run passes if no further sample changes.
         """
-        if self._expected is None or self.needs_all:
-            return math.inf, math.inf
+        if self._expected is None:
+            return self._fewest, math.inf
         whole = self._expected * self._repeats
+        if whole >= self._total:
+            return math.inf, math.inf
         left = max(whole - self._finished, 1)
         margin = 0.5 * math.sqrt(left * whole)
-        return self._finished + left - margin, self._finished + left + margin
+        sure = min(self._finished + left - margin, self._soonest or math.inf)
+        return max(sure, self._fewest), self._finished + left + margin
 
     def decides(self) -> bool:
         """Whether what is finished now decides."""
@@ -157,13 +170,16 @@ class Prefix:
             return False
         if self._stop_rule(prefix):
             return True
-        self._expected = self._foresee()
+        self._expected, self._soonest = self._foresee(), self._pass_takes()
         return False
 
     def _step(self) -> int:
         """Samples by which the beginning has to grow until it is looked at again."""
         far = 0 if self._expected is None else min((self._expected - self._used) // 4, self._longest_step)
         return max(1, self._used // 50, far)
+
+    def _pass_takes(self) -> int:
+        return self._stop_rule.fewest() * self._repeats if isinstance(self._stop_rule, ForeseeingStopRule) else 0
 
     def _foresee(self) -> int | None:
         return self._stop_rule.expected() if isinstance(self._stop_rule, ForeseeingStopRule) else None
@@ -206,7 +222,7 @@ class Saturation:
     def enough(self) -> int | None:
         """The fewest in flight that give `NEARLY` what all give; None before it shows."""
         weights, x, cost, xx, xcost = self._sums
-        if self.replies < ENOUGH or xx * weights - x * x <= 1e-6 * x * x:
+        if self.replies < ENOUGH or self.replies * (xx * weights - x * x) <= CONTRAST * x * x:
             return None
         fixed = max((xcost * weights - x * cost) / (xx * weights - x * x), 0.0)
         each = max((cost - fixed * x) / weights, 0.0)
@@ -222,11 +238,11 @@ class Saturation:
 class Places:
     """The places of the order that have no record, each once, as far ahead as the beginning's limits allow.
 
-    A quarter of what the engine takes begins, or `FULL`, though no more than half. With the first reply half as many
-    more follow, so that the next replies show what more in flight are worth; where they show nothing, twice as many
-    with every `ENOUGH` replies. Past what is likely to be needed, as few keep the engine busy as began. Where less
-    than half of what it takes saturates the engine, more are in flight only as far as they are sure to be needed: they
-    would slow each other, and a decision waits for the first of them.
+    What is sure to be needed begins at once. Of the rest, few are in flight until it shows how many saturate the
+    engine: those that keep it busy, and from the first of their replies on half as many more, then twice as many with
+    every `ENOUGH` replies. Past what is likely to be needed, as few keep it busy. Where less than half of what it takes
+    saturates the engine, no more than that are in flight beyond what is sure: they would slow each other, and a
+    decision waits for the first of them.
     """
 
     def __init__(
@@ -236,12 +252,16 @@ class Places:
         concurrency: int,
         clock: Callable[[], float],
     ) -> None:
-        self._most, self._first = concurrency, max(min(FULL, concurrency // 2), concurrency // 4, 1)
+        self._most, is_many = concurrency, concurrency >= MANY
+        self._few = max(min(FULL, concurrency // 4), concurrency // (4 if is_many else 5), 1)
+        self._counts_all = is_many
         self._open = (place for place in range(len(records)) if not records.has(place))
         self._next = next(self._open, None)
         self._prefix = prefix
         self._saturation = Saturation(concurrency, clock)
         self._began: dict[int, tuple[float, float]] = {}
+        self._beyond: set[int] = set()  # places that began without being sure to be needed
+        self._telling = 0  # replies that let more follow
         self._freed = asyncio.Event()
 
     async def next(self, is_over: Callable[[], bool]) -> int | None:
@@ -250,6 +270,8 @@ class Places:
             if self._may_begin(self._next):
                 place, self._next = self._next, next(self._open, None)
                 if self._prefix is not None:
+                    if self._counts_all or not self._prefix.is_needed(place, surely=True):
+                        self._beyond.add(place)
                     self._began[place] = self._saturation.begin()
                 return place
             self._freed.clear()
@@ -261,20 +283,21 @@ class Places:
         if place in self._began:
             tokens = None if record.cached else record.completion_tokens or 1
             self._saturation.end(self._began.pop(place), tokens)
+            self._telling += place in self._beyond
+            self._beyond.discard(place)
         self._freed.set()
 
     def _may_begin(self, place: int) -> bool:
-        if self._prefix is None:
+        if self._prefix is None or self._prefix.is_needed(place, surely=True):
             return True
         running, enough = self._saturation.in_flight, self._saturation.enough
         if enough is not None and enough <= self._most // 2:
-            return running < min(enough, self._first) or self._prefix.is_needed(place, surely=running >= enough)
-        if enough is None and not self._prefix.needs_all and running >= self._most_untold:
+            return running < min((enough + 1) // 2, self._few) or not self._prefix.is_foreseen
+        if enough is None and running >= self._most_untold:
             return False
-        return running < self._first or self._prefix.is_needed(place, surely=False)
+        return running < self._few or self._prefix.is_needed(place, surely=False)
 
     @property
     def _most_untold(self) -> float:
-        """How many may be in flight before it shows how many saturate the engine: two numbers, whose replies tell."""
-        replies = self._saturation.replies
-        return self._first * (MORE * 2 ** ((replies - 1) // ENOUGH) if replies else 1.0)
+        """How many may be in flight before it shows how many saturate the engine: numbers whose replies tell."""
+        return self._few * (MORE * 2 ** ((self._telling - 1) // ENOUGH) if self._telling else 1.0)

@@ -132,7 +132,8 @@ class Limits:
     `difference` is that of these samples. It is a regression once `p_value` is at most `allowed`, the type I error that
     may be spent by then, 0 before enough samples changed. A difference no worse than `passes` rules out a drop of
     theta; None where nothing yet would. `share` says how much of the evidence for a pass is there, from 0 to 1. A test
-    that looks only now and then does so next after `next_n` samples.
+    that looks only now and then does so next after `next_n` samples. If none of the next samples changes, it passes
+    after `soonest`.
     """
 
     n: int
@@ -144,6 +145,7 @@ class Limits:
     share: float
     higher_is_better: bool = True
     next_n: int | None = None
+    soonest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,10 @@ class ForeseeingStopRule(StopRule, Protocol):
 
     def expected(self) -> int | None:
         """Samples of the order by which a decision is likely, at the records seen last; None where nothing tells."""
+        ...
+
+    def fewest(self) -> int:
+        """Samples of the order that a pass takes if none of the next changes; 0 where nothing tells."""
         ...
 
 

@@ -27,7 +27,7 @@ from .group_sequential import (
     group_sequential_test,
     next_look,
 )
-from .gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, unseen_n
+from .gsprt import Passing, gsprt_boundaries, gsprt_test, schedule, soonest_pass, unseen_n
 from .influence import Rows, StatisticUndefined
 from .margin import LOOKS_COST, LOOKS_EXPECTED, MARGIN_EXACTNESS, margin_effect, margin_looks, margin_test
 from .mcnemar import mcnemar_n, mcnemar_power, mcnemar_theta
@@ -169,6 +169,7 @@ __all__ = [
     "share_evidence",
     "share_of_alpha",
     "sign_flip",
+    "soonest_pass",
     "statistic_test",
     "student_t",
     "target_z",

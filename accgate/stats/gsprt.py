@@ -8,7 +8,7 @@ what the error spent so far allows, with the error computed exactly by the walk 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -196,6 +196,24 @@ def gsprt_test(
     if not figures:
         return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
     return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
+
+
+def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
+    """Samples after which a run that has not stopped passes if nothing more changes; parameters as for `gsprt_test`.
+
+    >>> from accgate.stats.sequential import units_of
+    >>> rates = {"theta": 2.0, "alpha": 0.05, "beta": 0.2}
+    >>> [soonest_pass(units_of(np.array(seen), n_max=1319), **rates) for seen in ([0.0], [-100.0], [-100.0, -100.0])]
+    [94, 253, 376]
+    """
+    rest = units.n_max - len(units.totals)
+    totals, sizes = np.pad(units.totals, (0, rest)), np.pad(units.sizes, (0, rest), constant_values=1)
+    whole = replace(units, totals=totals, sizes=sizes)
+    plan = schedule(whole, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+    unit = np.arange(len(units.totals) - 1, plan.last + 1)
+    changed, lost = len(units.events), int(np.count_nonzero(units.totals < 0.0))
+    passing = Passing(whole, plan, theta, beta).holds(unit, np.full(len(unit), changed), np.full(len(unit), lost))
+    return int(unit[np.argmax(passing)] if passing.any() else unit[-1]) + 1
 
 
 def gsprt_boundaries(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
-from accgate.stats.gsprt import gsprt_test, schedule, trinomial_llr, unseen_n
+from accgate.stats.gsprt import gsprt_test, schedule, soonest_pass, trinomial_llr, unseen_n
 from accgate.stats.mcnemar import mcnemar_power
 from accgate.stats.sequential import units_of
 from tests.cases import each
@@ -103,6 +103,17 @@ def test_the_answer_for_a_beginning_is_that_for_the_whole_run(values, theta: flo
         assert_same(beginning, whole)
     else:
         assert k <= whole.n  # a run is asked once more where it stops
+
+
+@given(values=sequences(exact=True), theta=st.floats(2.0, 60.0), more=st.integers(0, 400))
+@settings(deadline=None, max_examples=80)
+def test_a_run_of_which_nothing_more_changes_passes_as_soon_as_is_foreseen(values, theta: float, more: int) -> None:
+    differences, _ = values
+    n_max, rates = len(differences) + more, {"theta": theta, "alpha": 0.05, "beta": 0.2}
+    seen = units_of(differences, n_max=n_max)
+    if gsprt_test(seen, **rates).open:
+        whole = gsprt_test(units_of(np.pad(differences, (0, more))), **rates)
+        assert soonest_pass(seen, **rates) == (n_max if whole.stop == "end" else whole.n)
 
 
 def test_what_comes_after_the_stop_changes_nothing() -> None:
