@@ -112,6 +112,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"known are {', '.join(names[:LISTED] if more else names) or 'none'}{more}"
 
 
+def with_capital(text: str) -> str:
+    """A text with a capital where it begins with a word; a URL, a path or a name of code stays as it is.
+
+    >>> with_capital("it fell"), with_capital("http://gpu-1 is away"), with_capital("max_failed is 0")
+    ('It fell', 'http://gpu-1 is away', 'max_failed is 0')
+    """
+    word = text.partition(" ")[0].rstrip(",:;.")
+    return text[:1].upper() + text[1:] if word.replace("'", "").replace("-", "").isalpha() else text
+
+
 def with_stop(text: str) -> str:
     """A text as a sentence.
 

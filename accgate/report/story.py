@@ -10,7 +10,7 @@ from accgate.errors import VerdictName
 from accgate.report.advice import Step, steps_of
 from accgate.report.contrast import Answers, Setting, first_answers, settings_of
 from accgate.report.flips import Flip
-from accgate.text import visible, with_stop
+from accgate.text import visible, with_capital, with_stop
 from accgate.verdict import (
     Verdict,
     chance_sentence,
@@ -154,7 +154,7 @@ def _with_guard(line: Headline, guard: Guard) -> Headline:
             return Headline(SIGNS["error"], f"No verdict: {what}")
         return Headline(WAITING, f"Waiting for approval: {what}")
     also = what.replace("this pull request loosens", "this pull request also loosens", 1)
-    return Headline(line.symbol, f"{line.text}. {also[:1].upper()}{also[1:]}")
+    return Headline(line.symbol, f"{line.text}. {with_capital(also)}")
 
 
 EXITS = {
@@ -288,7 +288,7 @@ def _pass_lines(checks: Sequence[Verdict]) -> list[str]:
 
 def _reason_lines(lead: Verdict) -> list[str]:
     texts = [visible(reason).removesuffix(".") for reason in lead.reasons[:1]]
-    return [with_stop(f"{text[:1].upper()}{text[1:]}") for text in texts if text]
+    return [with_stop(with_capital(text)) for text in texts if text]
 
 
 def _others(result: Result, checks: Sequence[Verdict]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accgate.decision import path_of
 from accgate.report.charts import Chart, coverage_chart, distribution_chart, evidence_chart, reliability_chart
 from accgate.report.html.run import Sides, sides_of
-from accgate.text import figure
+from accgate.text import figure, with_capital
 from accgate.verdict import (
     chance_sentence,
     digits_of,
@@ -90,7 +90,7 @@ def outcome_text(verdict: Verdict, *, first: bool) -> str:
     if first:
         return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
     if verdict.p_value is None or verdict.candidate.mean is None:
-        return f"{_upper('; '.join(verdict.reasons) or 'no reason is recorded')}."
+        return f"{with_capital('; '.join(verdict.reasons) or 'no reason is recorded')}."
     if verdict.verdict == "regression":
         start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
         parts = [start, _failed_at(verdict), chance_sentence(verdict)]
@@ -103,10 +103,6 @@ def outcome_text(verdict: Verdict, *, first: bool) -> str:
     return " ".join(f"{part}." for part in parts if part)
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _failed_at(verdict: Verdict) -> str:
     """Answers lost and gained, and the limit that the mean passed."""
     lost = "" if verdict.lost is None else f"{verdict.lost:,} answers got worse and {verdict.gained or 0:,} better"
@@ -114,4 +110,4 @@ def _failed_at(verdict: Verdict) -> str:
         return lost
     early = f" after {verdict.n:,} of {verdict.n_max:,} samples" if verdict.is_early else ""
     limit = f"the limit was {figure(verdict.gamma, digits_of(verdict))}{early}"
-    return f"{lost}; {limit}" if lost else _upper(limit)
+    return f"{lost}; {limit}" if lost else with_capital(limit)

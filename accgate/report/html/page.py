@@ -22,7 +22,7 @@ from accgate.report.html.overview import change, forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
 from accgate.report.words import explanation_of
-from accgate.text import figure, p_text, visible
+from accgate.text import figure, p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _overview(result: Result, story: Story) -> dict[str, Any]:
         "result": result,
         "headline": story.headline.text,
         "word": word if colon else result.verdict.capitalize(),
-        "title": title[:1].upper() + title[1:] if title and word == "No verdict" else title or story.headline.text,
+        "title": with_capital(title) if title and word == "No verdict" else title or story.headline.text,
         "sentences": story.sentences,
         "next": [[Words(_plain(part.text), part.is_code) for part in step.words] for step in story.steps],
         "tally": tally,
