@@ -164,3 +164,16 @@ def test_a_run_loads_only_what_it_needs_before_it_asks_a_server(tmp_path: Path) 
         "xllamacpp", "vllm", "torch", "ray", "scipy.special", "scipy.stats", "rich", "jsonpath", "regex", "requests",
         "charset_normalizer", "unittest", "lm_eval", "datasets", "pyarrow", "markdown_it", "matplotlib",
     }  # fmt: skip
+
+
+def test_no_time_goes_into_looking_for_unused_objects() -> None:
+    code = """
+import gc, sys
+from accgate.__main__ import main
+looks = []
+gc.callbacks.append(lambda phase, _: looks.append(phase))
+sys.argv = ["accgate", "validate", "configs/quickstart.toml", "--json"]
+main()
+print(f"looks: {len(looks)}, left out at the end: {gc.get_freeze_count() > 10_000}")
+"""
+    assert "looks: 0, left out at the end: True" in loaded(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import io
 import os
 import sys
@@ -35,12 +34,9 @@ from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
 
-YOUNG = 20_000  # new objects before those are looked for that nothing uses: modules and records live to the end
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
     arguments = build_parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
