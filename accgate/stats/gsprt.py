@@ -206,14 +206,17 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
     >>> [soonest_pass(units_of(np.array(seen), n_max=1319), **rates) for seen in ([0.0], [-100.0], [-100.0, -100.0])]
     [94, 253, 376]
     """
-    rest = units.n_max - len(units.totals)
-    totals, sizes = np.pad(units.totals, (0, rest)), np.pad(units.sizes, (0, rest), constant_values=1)
-    whole = replace(units, totals=totals, sizes=sizes)
-    plan = schedule(whole, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
-    unit = np.arange(len(units.totals) - 1, plan.last + 1)
-    changed, lost = len(units.events), int(np.count_nonzero(units.totals < 0.0))
-    passing = Passing(whole, plan, theta, beta).holds(unit, np.full(len(unit), changed), np.full(len(unit), lost))
-    return int(unit[np.argmax(passing)] if passing.any() else unit[-1]) + 1
+    seen, changed, lost = len(units.totals), len(units.events), int(np.count_nonzero(units.totals < 0.0))
+    end = seen
+    while True:  # twice as far each time: most of a large run lies beyond
+        end = min(2 * end + unseen_n(theta, beta=beta), units.n_max)
+        totals, sizes = np.pad(units.totals, (0, end - seen)), np.pad(units.sizes, (0, end - seen), constant_values=1)
+        longer = replace(units, totals=totals, sizes=sizes)
+        plan = schedule(longer, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
+        unit = np.arange(min(seen - 1, plan.last), plan.last + 1)
+        passes = Passing(longer, plan, theta, beta).holds(unit, np.full_like(unit, changed), np.full_like(unit, lost))
+        if passes.any() or _is_over(longer, plan):
+            return int(unit[np.argmax(passes)] if passes.any() else unit[-1]) + 1
 
 
 def gsprt_boundaries(
