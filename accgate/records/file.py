@@ -107,10 +107,7 @@ class Record:
         return self.id, self.repeat
 
 
-_ALWAYS = tuple(name for name in Record.__slots__ if name not in OPTIONAL)
-_SOMETIMES = tuple(name for name in Record.__slots__ if name in OPTIONAL)
-_always, _sometimes = attrgetter(*_ALWAYS), attrgetter(*_SOMETIMES)
-_NOTHING = (None,) * len(_SOMETIMES)
+_values = attrgetter(*Record.__slots__)
 
 
 @dataclass(frozen=True)
@@ -150,10 +147,8 @@ def to_line(record: Record) -> bytes:
     for number in (record.score, record.confidence, record.seconds):
         if number is not None and not math.isfinite(number):
             raise ValueError(f"a record cannot hold {number}")
-    row = dict(zip(_ALWAYS, _always(record), strict=True))
-    if (values := _sometimes(record)) != _NOTHING:
-        row.update((name, value) for name, value in zip(_SOMETIMES, values, strict=True) if value is not None)
-    return json_line(row)
+    values = zip(Record.__slots__, _values(record), strict=True)
+    return json_line({name: value for name, value in values if value is not None or name not in OPTIONAL})
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

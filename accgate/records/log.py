@@ -42,8 +42,8 @@ class RecordLog(Sequence[Record]):
         """Take in a record that stands in the file from this byte on; one that was there before is forgotten."""
         self._starts[place] = start
         self.figures.columns[place] = row_of(record)
-        for name, value in zip(SPARSE, _sparse(record), strict=True):
-            if value is not None:
+        for name in SPARSE:
+            if name not in self._filled and getattr(record, name) is not None:
                 self._filled.add(name)
 
     def put_all(self, places: Places, records: Sequence[Record], starts: Sequence[int] | None = None) -> None:

@@ -238,11 +238,13 @@ async def body_of(response: aiohttp.ClientResponse, base: str) -> bytes:
     CannotEvaluate
         When there are more than a reply can have.
     """
-    try:
-        await response.content.readexactly(LARGEST)
-    except asyncio.IncompleteReadError as error:
-        return error.partial
-    raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    blocks, size = list[bytes](), 0
+    while not response.content.at_eof():
+        blocks.append(await response.content.readany())
+        size += len(blocks[-1])
+        if size >= LARGEST:
+            raise CannotEvaluate(f"{base}: an answer has {LARGEST:,} bytes or more; is options.base_url right?")
+    return b"".join(blocks)
 
 
 def body_fault(raw: bytes) -> str:

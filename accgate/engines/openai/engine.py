@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -140,9 +140,9 @@ class OpenAIEngine:
         """Answer one prompt, with retries."""
         return await self._chat.answer(request)
 
-    async def _complete(self, request: Request) -> Reply:
+    def _complete(self, request: Request) -> Awaitable[Reply]:
         path = "/chat/completions" if request.mode == "chat" else "/completions"
-        return await self._ask(path, body_of(request, self._model), reply_of)
+        return self._ask(path, body_of(request, self._model), reply_of)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
         """The log-probabilities of a continuation's tokens, through `/v1/completions` with `echo`."""
@@ -172,10 +172,10 @@ class OpenAIEngine:
             what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
             raise CannotEvaluate(f"{what}; {echo.ALTERNATIVE}") from error
 
-    async def _ask(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
+    def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
         assert self._asker is not None, "start() comes first"
         tokens = int(body["max_tokens"]) if isinstance(body.get("max_tokens"), int) else 1
-        return await self._asker.ask(path, renamed(body, self._options.fields), read, tokens)
+        return self._asker.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
         """How the server that was started ended; None while it runs."""
@@ -230,13 +230,13 @@ class OpenAIEngine:
                 await self._served.stop()
 
 
-def renamed(body: Mapping[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
+def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
     """A request's body with other names for some of its fields; those with False for a name are left out.
 
     >>> renamed({"model": "m", "max_tokens": 4, "seed": 1}, {"max_tokens": "max_completion_tokens", "seed": False})
     {'model': 'm', 'max_completion_tokens': 4}
     """
     if not fields:
-        return dict(body)
+        return body
     names = {name: fields.get(name, name) for name in body}
     return {name: body[field] for field, name in names.items() if name is not False}
