@@ -49,6 +49,10 @@ class _Waiting:
     tokens: int
     cut: Stalled | None = None
 
+    def is_cancelled_too(self) -> bool:
+        """Whether the task, whose wait was cut off, is cancelled for another reason as well; Python 3.11 counts."""
+        return sys.version_info >= (3, 11) and self.task is not None and self.task.uncancel() > 0
+
 
 class Silence:
     """Awaits the replies of one engine, or one server, and ends the wait once none of them comes.
@@ -105,10 +109,8 @@ class Silence:
         try:
             outcome = await answer
         except asyncio.CancelledError:
-            if waiting.cut is None:
+            if waiting.cut is None or waiting.is_cancelled_too():
                 raise
-            if waiting.task is not None and hasattr(waiting.task, "uncancel"):  # Python 3.11 counts them
-                waiting.task.uncancel()
             raise waiting.cut from None
         except Exception:
             self.heard()

@@ -92,6 +92,20 @@ def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
     assert asyncio.run(work()) == "late"
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 does not count cancellations")
+def test_a_wait_that_is_cancelled_in_the_moment_of_a_stall_is_cancelled() -> None:
+    async def work() -> None:
+        silence = Silence(lambda: "it", 60.0)
+        waiting = asyncio.ensure_future(silence.reply(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        silence._cut()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(work())
+
+
 def test_loading_that_takes_too_long_is_cancelled_and_awaited() -> None:
     ended: list[bool] = []
 
