@@ -14,7 +14,7 @@ from accgate.errors import BadInput
 from accgate.records.file import paths_of
 from accgate.report.flips import Flip
 from accgate.report.html.checks import outcome_text
-from accgate.report.html.overview import forest_of
+from accgate.report.html.overview import forest_of, stats_of
 from accgate.report.html.page import DRAWN, html_report
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
@@ -206,6 +206,16 @@ def test_a_check_without_figures_has_its_reason_and_no_chart() -> None:
     found = read(html_report(result_of(verdict_of("no-reference", p_value=None, reasons=("record one first",)))))
     assert "record one first" in found.text
     assert found.pictures == []
+
+
+def test_samples_of_a_check_that_could_not_be_evaluated_do_not_count_as_used() -> None:
+    lost = verdict_of("error", test=None, reasons=("the server is away",), n=60)
+    (samples, *_) = stats_of(result_of(lost))
+    assert (samples.figure, samples.about) == ("0", "")
+    (samples, *_) = stats_of(result_of(lost, verdict_of()))
+    assert samples.figure == f"{verdict_of().n:,}"
+    (row,) = forest_of([lost]).rows
+    assert row.samples == ""
 
 
 def test_without_the_run_folder_the_charts_of_the_json_remain() -> None:
