@@ -18,7 +18,7 @@ ROOM = 1.25  # samples that shards evaluate which cannot see each other, times t
 FULL = 8  # requests in flight, or a fifth of all that an engine takes, that leave no engine idle
 MANY = 128  # in flight, from which on an engine is one that takes many: a quarter leaves it idle no longer
 ENOUGH = 8  # replies, from which it is learned how many saturate the engine
-MORE = 1.5  # times as many as began are in flight until then, from the first reply on
+MORE = 1.5  # times those few are in flight until then, from the first of their replies on
 CONTRAST = 0.2  # replies times the variance of 1 / in flight over its squared mean: less tells nothing
 NEARLY = 0.75  # of the tokens a second that all in flight give: so many saturate it
 
@@ -241,8 +241,8 @@ class Places:
     What is sure to be needed begins at once. Of the rest, few are in flight until it shows how many saturate the
     engine: those that keep it busy, and from the first of their replies on half as many more, then twice as many with
     every `ENOUGH` replies. Past what is likely to be needed, as few keep it busy. Where less than half of what it takes
-    saturates the engine, no more than that are in flight beyond what is sure: they would slow each other, and a
-    decision waits for the first of them.
+    saturates the engine, half of what does is in flight beyond what is sure: more would slow each other, and a decision
+    waits for the first of them.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class Places:
         self._prefix = prefix
         self._saturation = Saturation(concurrency, clock)
         self._began: dict[int, tuple[float, float]] = {}
-        self._beyond: set[int] = set()  # places that began without being sure to be needed
+        self._tellers: set[int] = set()  # places in flight whose replies let more follow
         self._telling = 0  # replies that let more follow
         self._freed = asyncio.Event()
 
@@ -271,7 +271,7 @@ class Places:
                 place, self._next = self._next, next(self._open, None)
                 if self._prefix is not None:
                     if self._counts_all or not self._prefix.is_needed(place, surely=True):
-                        self._beyond.add(place)
+                        self._tellers.add(place)
                     self._began[place] = self._saturation.begin()
                 return place
             self._freed.clear()
@@ -283,8 +283,8 @@ class Places:
         if place in self._began:
             tokens = None if record.cached else record.completion_tokens or 1
             self._saturation.end(self._began.pop(place), tokens)
-            self._telling += place in self._beyond
-            self._beyond.discard(place)
+            self._telling += place in self._tellers
+            self._tellers.discard(place)
         self._freed.set()
 
     def _may_begin(self, place: int) -> bool:
