@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from accgate.cli.common import OUT, config_of, config_options, console
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED
+from accgate.text import message_line, with_stop
 
 if TYPE_CHECKING:
     from accgate.config import Config
@@ -45,7 +46,13 @@ def validate(arguments: argparse.Namespace) -> int:
     from accgate import planning
 
     config = config_of(arguments)
-    return _print_checks(arguments, config, planning.validate(config, probe=arguments.probe), table=False)
+    checks = planning.validate(config)
+    answers = planning.probe(config) if arguments.probe else ()
+    code = _print_checks(arguments, config, checks, table=False)
+    if not arguments.json:
+        for answer in answers or ["no model has a server to ask"] * arguments.probe:
+            print(with_stop(message_line(answer)))
+    return code
 
 
 def plan(arguments: argparse.Namespace) -> int:

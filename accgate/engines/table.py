@@ -23,7 +23,7 @@ class Kind(NamedTuple):
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
-    probe: Callable[[ModelTable], None] | None = None
+    probe: Callable[[ModelTable], tuple[str, ...]] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -96,8 +96,8 @@ def check_options(engine: str, table: ModelTable) -> None:
         raise unchecked
 
 
-def probe(engine: str, table: ModelTable) -> None:
-    """Ask the servers of a model once whether they answer and have it; engines without a server are not asked.
+def probe(engine: str, table: ModelTable) -> tuple[str, ...]:
+    """Ask the servers of a model once whether they have it; what they answered, nothing for an engine without a server.
 
     Raises
     ------
@@ -107,8 +107,7 @@ def probe(engine: str, table: ModelTable) -> None:
         When a server does not answer.
     """
     ask = KINDS[engine]().probe
-    if ask is not None:
-        ask(table)
+    return () if ask is None else ask(table)
 
 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:

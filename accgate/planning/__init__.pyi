@@ -6,7 +6,7 @@ from .model import PlannedModel
 from .noise import Noise, noise_of
 from .overall import AlphaSplit
 from .samples import ASSUMED_DISCORDANCE, Plan, plan
-from .validation import validate
+from .validation import probe, validate
 
 __all__ = [
     "ASSUMED_DISCORDANCE",
@@ -26,6 +26,7 @@ __all__ = [
     "plan",
     "plan_checks",
     "planned_model",
+    "probe",
     "split_of",
     "split_of_pairs",
     "validate",

@@ -65,8 +65,8 @@ class PlannedModel:
             return str(error)
         return None
 
-    def probe(self) -> None:
-        """Ask the model's servers once whether they answer and have it.
+    def probe(self) -> tuple[str, ...]:
+        """Ask the servers of the model once whether they have it; what each answered, if there are any.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class PlannedModel:
             When a server does not answer.
         """
         with self.locating():
-            probe(self.settings.engine, self._engine_table())
+            return probe(self.settings.engine, self._engine_table())
 
     def _engine_table(self) -> ModelTable:
         of = self.settings

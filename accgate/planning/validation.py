@@ -8,33 +8,43 @@ from accgate.config import Config
 from accgate.planning.baselines import refuse_unknown_baselines
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_judge, planned_model
-from accgate.planning.model import check_engines
+from accgate.planning.model import PlannedModel, check_engines
 
 
-def validate(config: Config, *, probe: bool = False) -> tuple[Check, ...]:
+def validate(config: Config) -> tuple[Check, ...]:
     """The planned checks, with the options and files of every engine checked, judges' too; nothing is started.
 
-    An engine that is not installed here is no fault of the file: its checks carry a note. With `probe` each server is
-    asked once whether it answers.
+    An engine that is not installed here is no fault of the file: its checks carry a note.
 
     Raises
     ------
     BadInput
         With every fault of the engines and of the baselines' names, or what `plan_checks` finds.
-    CannotEvaluate
-        With `probe`, when a server does not answer.
     """
-    models = [planned_model(config, name) for name in config.models]
-    judges = [planned_judge(config, name) for name in config.judges]
-    notes = check_engines([*models, *judges])
+    notes = check_engines(_models_of(config))
     refuse_unknown_baselines(config)
-    if probe:
-        for model in (*models, *judges):
-            model.probe()
     return tuple(
         replace(check, notes=(*check.notes, *(notes[key] for key in _engines_of(check) if key in notes)))
         for check in plan_checks(config, known_sizes=True)
     )
+
+
+def probe(config: Config) -> tuple[str, ...]:
+    """Ask the servers of all models and judges once; a line for each server, after the name of its model.
+
+    Raises
+    ------
+    BadInput
+        When a URL or a model's name is wrong.
+    CannotEvaluate
+        When a server does not answer.
+    """
+    return tuple(f"{model.name}: {answer}" for model in _models_of(config) for answer in model.probe())
+
+
+def _models_of(config: Config) -> list[PlannedModel]:
+    models = [planned_model(config, name) for name in config.models]
+    return models + [planned_judge(config, name) for name in config.judges]
 
 
 def _engines_of(check: Check) -> list[tuple[str, str]]:

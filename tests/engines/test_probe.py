@@ -24,9 +24,30 @@ def validated(folder: Path, model: str = "toy", **options: object) -> int:
 
 def test_a_server_that_has_the_model_is_valid_and_was_asked_nothing_else(tmp_path: Path, capsys) -> None:
     with Server() as server:
-        assert validated(tmp_path, base_url=server.url) == 0, said(capsys)
+        assert validated(tmp_path, base_url=server.url) == 0
+        assert f"m: {server.url} answers and has toy." in capsys.readouterr().out
         assert ask_server(server.url).models == ("toy",)
         assert server.seen == []
+
+
+def test_what_a_server_does_not_tell_is_said(tmp_path: Path, capsys) -> None:
+    with Server() as server:
+        server.models = {"data": [{"id": "gpt-\x1b[31m5"}, {"id": "gpt-4"}]}
+        assert validated(tmp_path, model="ours", base_url=server.url) == 0
+        told = capsys.readouterr().out
+        assert f"m: {server.url} answers; it does not list ours (known are gpt-�[31m5, gpt-4)" in told
+        server.models = {"data": []}
+        assert validated(tmp_path, base_url=server.url) == 0
+        assert f"m: {server.url} answers; it lists no models." in capsys.readouterr().out
+    assert validated(tmp_path, serve=["true", "{port}"]) == 0
+    assert "m: nothing was asked: the run starts the server itself (options.serve)." in capsys.readouterr().out
+
+
+def test_a_config_without_a_server_is_said_to_have_none(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "accuracy.toml"
+    path.write_text('[models.m]\nengine = "ray"\nmodel = "m"\noptions = { engine = "vllm" }\n[tasks.arithmetic]\n')
+    assert main(["validate", "--probe", str(path)]) == 0
+    assert capsys.readouterr().out.endswith("\nno model has a server to ask.\n")
 
 
 def test_a_url_without_v1_is_a_fault_with_the_right_one_beside_it(tmp_path: Path, capsys) -> None:

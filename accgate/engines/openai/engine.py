@@ -67,8 +67,8 @@ class OpenAIEngine:
             raise KeyFaults(*faults)
         return cls(table.model, options, folder=table.folder)
 
-    def probe(self) -> None:
-        """Ask each server once for its models.
+    def probe(self) -> tuple[str, ...]:
+        """Ask each server once for its models; what each answered.
 
         Raises
         ------
@@ -77,8 +77,7 @@ class OpenAIEngine:
         CannotEvaluate
             When it does not answer.
         """
-        if faults := list(probe(self._model, self._options)):
-            raise KeyFaults(*faults)
+        return probe(self._model, self._options)
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""

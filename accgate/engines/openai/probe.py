@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.listing import Listing, faults_of
 from accgate.engines.openai.options import Options
 from accgate.engines.silence import timeout
-from accgate.errors import CannotEvaluate, Key
+from accgate.errors import CannotEvaluate, Key, KeyFaults
+from accgate.text import nearest
 
 SECONDS = 5.0  # that a server may take for its list of models
 VERSION = "/v1"
@@ -45,6 +45,18 @@ class Answer:
         if self.fault is not None:
             return f"{self.url}: {self.fault}; is the server up, and options.base_url right?"
         return f"{self.url} answers" + (f" and has {', '.join(self.models)}" if self.models else "")
+
+    def about(self, model: str) -> str:
+        """Whether a server that answers has a model, as far as it tells.
+
+        >>> Answer("http://h:1/v1", Listing(models=("toy",))).about("toy")
+        'http://h:1/v1 answers and has toy'
+        """
+        if model in self.models:
+            return f"{self.url} answers and has {model}"
+        if not self.models:
+            return f"{self.url} answers; it lists no models"
+        return f"{self.url} answers; it does not list {model} ({nearest(model, self.models)}), but may serve it"
 
 
 def ask_server(url: str, api_key_env: str | None = None) -> Answer:
@@ -83,22 +95,28 @@ async def _listing(client: Client, url: str) -> Answer:
     return Answer(url, fault=client.without_key(listing.text)) if isinstance(listing, Fault) else Answer(url, listing)
 
 
-def probe(model: str, options: Options) -> Iterator[tuple[Key, str]]:
-    """Ask every server of a model once; what is wrong with them, with the key of the model's table.
+def probe(model: str, options: Options) -> tuple[str, ...]:
+    """Ask every server of a model once; what each of them answered.
 
     A command of `serve` is not started, and nothing is asked.
 
     Raises
     ------
+    KeyFaults
+        When a URL lacks `/v1`, or a server does not have the model; keys are relative to the model's table.
     CannotEvaluate
         When a server does not answer.
     """
     if options.serve:
-        return
+        return ("nothing was asked: the run starts the server itself (options.serve)",)
     answers = [ask_server(url, options.api_key_env) for url in options.urls]
+    faults: list[tuple[Key, str]] = []
     for answer in answers:
         if answer.better is not None:
-            yield ("options", "base_url"), answer.text()
+            faults.append((("options", "base_url"), answer.text()))
         elif answer.fault is not None:
             raise CannotEvaluate(answer.text())
-    yield from faults_of(model, {answer.url: answer.listing for answer in answers})
+    faults.extend(faults_of(model, {answer.url: answer.listing for answer in answers}))
+    if faults:
+        raise KeyFaults(*faults)
+    return tuple(answer.about(model) for answer in answers)
