@@ -171,10 +171,15 @@ def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]
         What changed.
     """
     if before != now:
-        raise _change_fault(place, "list of models", *_difference(before, now))
+        raise _change_fault(place, "list of models", *difference(before, now))
 
 
-def _difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
+def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:
+    """In which words two descriptions of a model differ.
+
+    >>> difference({"toy": "8", "server": "vllm"}, {"toy": "4", "server": "vllm"})
+    ('toy 8', 'toy 4')
+    """
     keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
 
     def words(listed: Mapping[str, str]) -> str:

@@ -79,7 +79,7 @@ class Silence:
         self._tick = min(1.0, most / 20)
         self._waiting: set[_Waiting] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._looked = 0.0  # when the timer last ran
+        self._looked = 0.0  # when the silence was last counted, or began
         self._silent = 0.0  # seconds of silence so far
         self._told = False
         self._slowest = 0.0  # seconds; 0 before the first reply
@@ -128,17 +128,16 @@ class Silence:
 
     def heard(self) -> None:
         """Note a sign of life: the silence begins anew."""
-        self._silent = 0.0
+        self._silent, self._looked = 0.0, self._clock()
         if self._told:
             self._told = False
             self._tell(f"{self._who()} answers again")
 
     def _enter(self, waiting: _Waiting) -> None:
         if not self._waiting:
-            self._silent = 0.0
+            self._silent, self._looked = 0.0, waiting.since
         self._waiting.add(waiting)
         if self._timer is None:
-            self._looked = self._clock()
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
 
     def _look(self) -> None:

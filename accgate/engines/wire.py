@@ -164,7 +164,10 @@ def _logprobs(logprobs: Any) -> tuple[float, ...] | None:
         values = [token.get("logprob") if isinstance(token, dict) else None for token in content]
     if not isinstance(values, list) or not all(isinstance(value, (int, float)) for value in values):
         return None
-    return tuple(map(float, values))
+    try:
+        return tuple(map(float, values))
+    except OverflowError:  # JSON can spell a whole number that no float holds
+        return None
 
 
 def json_bytes(body: Any) -> bytes:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
+import json
 import random
+import re
 import socket
 import time
 from typing import Any
@@ -340,3 +343,40 @@ def test_requests_go_through_the_proxy_of_the_environment(server: Server, monkey
     monkeypatch.delenv("NO_PROXY", raising=False)
     assert outcomes("http://models.example/v1", QUESTION) == [Reply("answer to 1 + 1 =", "stop", 4, 6)]
     assert server.seen[0].headers["host"] == "models.example"
+
+
+def test_a_reply_that_nobody_asked_for_answers_no_other_request() -> None:
+    """A server that sends one of its replies again later, on a connection that waits for the next request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+                sent = await reader.readexactly(int(size[1])) if size else b""
+                choice = {"text": json.loads(sent)["prompt"]} if sent else {}
+                body = json.dumps({"choices": [choice], "data": [{"id": "toy"}]}).encode()
+                response = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+                writer.write(response)
+                await writer.drain()
+                if sent:
+                    await asyncio.sleep(0.02)
+                    writer.write(response)
+        writer.close()
+
+    async def work() -> list[str]:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as raw:
+            port = raw.sockets[0].getsockname()[1]
+            engine = OpenAIEngine("toy", Options(base_url=f"http://127.0.0.1:{port}/v1"))
+            await engine.start()
+            try:
+                texts = []
+                for number in range(4):
+                    request = Request(str(number), 0, f"question {number}", mode="completion")
+                    texts.append((await engine.complete(request)).text)
+                    await asyncio.sleep(0.1)
+                return texts
+            finally:
+                await engine.close()
+
+    assert asyncio.run(work()) == [f"question {number}" for number in range(4)]

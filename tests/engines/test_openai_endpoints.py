@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -178,7 +180,7 @@ def test_an_outage_of_all_servers_is_outlasted_at_no_retry(monkeypatch: pytest.M
             await engine.start()
         try:
             waiting = asyncio.gather(*map(engine.complete, questions(20)))
-            while engine._endpoints.outage < 0.2:  # noqa: ASYNC110 (several rests; nothing tells of them)
+            while engine._endpoints.barren < 0.2:  # noqa: ASYNC110 (several rests; nothing tells of them)
                 await asyncio.sleep(0.01)
             with Server(echo, server.port):
                 return await waiting
@@ -202,7 +204,7 @@ def test_an_outage_that_lasts_ends_the_run_with_the_mend(servers: list[Server]) 
     found = outcomes(engine_of(servers, max_outage=0.2), questions(10), meanwhile=end)
     for error in found:
         assert isinstance(error, CannotEvaluate)
-        assert "no server has answered for 0.2 s; start it again, then go on with --resume" in str(error)
+        assert re.search(r"no server has answered for 0\.[2-9]\d* s; start it again, then go on", str(error))
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
@@ -214,6 +216,10 @@ def test_a_server_that_is_not_there_at_the_start_is_named(servers: list[Server],
 
 def listing(*names: str, kind: str = "toyserver") -> Any:
     return {"data": [{"id": name, "owned_by": kind} for name in names]}
+
+
+def details(**fields: Any) -> Any:
+    return {"data": [{"id": "toy", "owned_by": "toyserver", "created": random.random(), **fields}]}
 
 
 @pytest.mark.parametrize(
@@ -231,6 +237,18 @@ def listing(*names: str, kind: str = "toyserver") -> Any:
         (
             (listing("toy"), listing("toy", kind="vllm"), listing("toy")),
             "options.base_url: names different servers: {0} is toyserver, {1} is vllm; two versions of an engine",
+        ),
+        (
+            (details(root="org/m-bf16"), details(root="org/m-bf16"), details(root="org/m-int4")),
+            'options.base_url: names servers of different models: {0} lists toy {{"root": "org/m-bf16"}}, {2} ',
+        ),
+        (
+            (details(root="/data/m-bf16"), details(root="/data/m-int4"), details(root="/data/m-bf16")),
+            'options.base_url: names servers of different models: {0} lists toy {{"root": "m-bf16"}}, {1} lists toy',
+        ),
+        (
+            (details(max_model_len=8192), details(max_model_len=2048), details(max_model_len=8192)),
+            'options.base_url: names servers of different models: {0} lists toy {{"max_model_len": 8192}}, {1} lists',
         ),
     ],
 )
@@ -253,6 +271,12 @@ def test_servers_of_two_versions_are_refused(servers: list[Server]) -> None:
 def test_servers_that_take_any_name_or_list_none_are_asked(servers: list[Server], models: Any) -> None:
     for server in servers:
         server.models = models
+    assert outcomes(engine_of(servers), questions(3)) == answers(3)
+
+
+def test_servers_that_keep_one_model_in_different_folders_are_asked(servers: list[Server]) -> None:
+    for server, folder in zip(servers, ("/data", "/mnt/weights", "/data"), strict=True):
+        server.models = details(root=f"{folder}/m-bf16")
     assert outcomes(engine_of(servers), questions(3)) == answers(3)
 
 
@@ -284,20 +308,19 @@ def test_rests_grow_to_a_limit_differ_between_clients_and_end_with_an_answer() -
     assert 0 < FIRST_REST < LONGEST_REST
 
 
-def test_an_outage_begins_when_the_last_server_refuses_and_ends_when_one_answers() -> None:
+def test_an_outage_begins_with_a_refusal_and_ends_when_any_server_answers() -> None:
     clock = Clock()
     found = Endpoints(["a", "b"], clock=clock)
     a, b = found.all
+    assert found.barren == 0
     found.note_refusal(a)
     clock.now += 50
-    assert found.outage == 0
-    found.note_refusal(b)
-    clock.now += 5
-    assert found.outage == 5
-    found.note_refusal(a)
-    assert found.outage == 5
+    found.note_busy(b, clock.now, wait=0.0)
+    found.note_fault(b)
+    assert found.barren == 50
     found.note_answer(b, clock.now)
-    assert found.outage == 0
+    clock.now += 5
+    assert found.barren == 0
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sets(st.integers(0, 7)))

@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request
-from accgate.engines.openai import asking, endpoints, pace
+from accgate.engines.openai import asking, client, endpoints, pace
 from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine, Options, renamed
 from accgate.errors import BadInput, CannotEvaluate
@@ -85,8 +85,63 @@ def test_a_gateway_whose_server_is_away_costs_no_retry(
 
 def test_a_gateway_that_stays_away_ends_the_run_and_fails_no_sample(server: Server) -> None:
     server.fault_of = lambda _: Fault(503, b"away")
-    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for 0.3 s; start it again, then go"):
+    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for 0\.\d+ s; start it again"):
         replies(server, 20, max_outage=0.3)
+
+
+@pytest.mark.parametrize(("headers", "least"), [({}, 0.3), ({"retry-after": "1"}, 1.0)])
+def test_a_server_that_only_limits_ends_the_run_and_is_told(
+    server: Server,
+    headers: dict[str, str],
+    least: float,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each of many requests is refused seldom: what counts is how long none was answered."""
+    monkeypatch.setattr(asking, "LIMITED", 0.1)
+    monkeypatch.setattr(asking, "LONG_WAIT", 1.0)
+    server.fault_of = lambda _: Fault(429, b"slow down", headers) if len(server.seen) > 20 else None
+    began = time.monotonic()
+    with pytest.raises(CannotEvaluate, match=r"HTTP 429 .*; no server has answered for [\d.]+ s; start it again"):
+        replies(server, 200, max_outage=0.3)
+    assert least <= time.monotonic() - began < 10
+    assert [r for r in caplog.records if "slow down; no server takes a request" in r.getMessage()]
+
+
+def test_a_server_that_asks_to_wait_longer_than_an_outage_may_last_is_asked_once_more(server: Server) -> None:
+    server.fault_of = lambda _: Fault(503, b"away", {"retry-after": "1"}) if len(server.seen) > 8 else None
+    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for 1(\.\d*)? s; start it again"):
+        replies(server, 200, workers=8, max_outage=0.1)
+
+
+def test_a_slow_reply_keeps_a_run_alive_while_other_requests_are_refused(server: Server) -> None:
+    began = time.monotonic()
+    server.may_answer = lambda number: number > 1 or time.monotonic() - began > 1.0
+    server.fault_of = lambda _: Fault(503, b"one at a time") if server.in_flight > 1 else None
+    assert len(replies(server, 4, workers=4, max_retries=100, max_outage=0.2)) == 4
+
+
+def test_a_server_that_answers_and_does_not_say_what_it_serves_is_an_outage(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once cut it may be another one; all who wait share one question for its models."""
+    monkeypatch.setattr(client, "LISTING_SECONDS", 0.3)
+    asked = 0
+
+    def fault_of(_: Any) -> Fault | None:
+        nonlocal asked
+        asked += 1
+        if asked == 10:
+            server.models = Fault(200, server.models, hang=60.0)
+            return Fault(cut=True)
+        return None
+
+    server.fault_of = fault_of
+    began = time.monotonic()
+    with pytest.raises(CannotEvaluate, match=r"does not list its models: it took the connection, and said nothing for"):
+        replies(server, 200, workers=32, max_outage=1.0)
+    assert time.monotonic() - began < 6
+    assert [r for r in caplog.records if "no server takes a request" in r.getMessage()]
 
 
 def test_a_quota_that_is_used_up_ends_the_run_at_once(server: Server) -> None:

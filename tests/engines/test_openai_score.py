@@ -122,6 +122,7 @@ def broken(change: dict[str, Any]) -> Fault:
         ({"token_logprobs": [None, -1.0, -1.0, None]}, "lacks log-probabilities of the continuation"),
         ({"token_logprobs": [None, -1.0, None, -1.0]}, "lacks log-probabilities of the continuation"),
         ({"token_logprobs": [None, -1.0, -1.0, "x"]}, "holds no log-probabilities"),
+        ({"token_logprobs": [None, -1.0, -1.0, -(10**400)]}, "holds no log-probabilities"),
         ({"tokens": 4}, "holds no log-probabilities"),
     ],
 )

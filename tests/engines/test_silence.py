@@ -75,6 +75,20 @@ def test_all_that_wait_are_cut_and_others_who_cancel_are_not_mistaken_for_it() -
     assert told[0].endswith("; it counts as stalled after 0.3 s")
 
 
+def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
+    """The time since the last reply counts, not that since the clock was last looked at."""
+    told: list[str] = []
+
+    async def work() -> None:
+        silence = Silence(lambda: "it", 1.0, tell=told.append)  # looks every 0.05 s, and tells after 0.05 s
+        waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.0)))
+        while not waits.done():
+            await silence.reply(asyncio.sleep(0.005))
+
+    asyncio.run(work())
+    assert told == []
+
+
 def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
     clock = Clock()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -25,13 +26,16 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5  # seconds, doubled with each retry
 LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down
+LIMITED = 10.0  # seconds in which servers only say that it is too much, after which the terminal says so
+LONG_WAIT = 60.0  # seconds; a server that asks for as many is on the terminal at once
 RESUME = "start it again, then go on with --resume"
 
 
 @dataclass
 class _Effort:
-    """What one request has cost so far; `since` is the first fault that costs no retry."""
+    """What one request has cost since it `began`; `since` is the first fault that costs no retry."""
 
+    began: float
     attempts: int = 0
     retries: int = 0
     since: float | None = None
@@ -79,12 +83,12 @@ class Asker:
         CannotEvaluate
             When no server would answer any, or another model answers than before.
         """
-        payload, effort = json_bytes(body), _Effort()
+        payload, effort = json_bytes(body), _Effort(time.monotonic())
         fault: Fault | None = None
         while True:
             endpoint = await self._endpoints.admit()
             if endpoint is None:
-                await self._outlast(fault or self._refused(), effort)
+                await self._outlast(fault or self._refused())
                 continue
             faults: list[Fault] = []
             tried: list[Endpoint] = []
@@ -143,24 +147,33 @@ class Asker:
     async def _look(self, endpoint: Endpoint) -> Fault | None:
         """Ask a server that was away what it serves now; a fault where it does not say.
 
+        Requests that wait for the same answer take it too.
+
         Raises
         ------
         CannotEvaluate
             When it serves something else.
         """
+        looks = endpoint.looks
         async with endpoint.look:
-            if not endpoint.unsure:
-                return None
-            if endpoint.listed:
-                listing = await self._client.listing(endpoint.url)
-                if not isinstance(listing, Listing):
-                    return replace(listing, text=f"{endpoint.url} does not list its models: {listing.text}")
-                about = replace(listing, version=listing.version or self._version).about(self._model)
-                if not about:
-                    return Fault(f"{endpoint.url} lists no models any more", kind="away")
-                refuse_changed(endpoint.url, endpoint.listed, about)
-            endpoint.unsure = False
+            if endpoint.unsure and endpoint.looks == looks:
+                endpoint.mute = await self._mute(endpoint)
+                endpoint.looks += 1
+                endpoint.unsure = endpoint.mute is not None
+            return endpoint.mute if endpoint.unsure else None
+
+    async def _mute(self, endpoint: Endpoint) -> Fault | None:
+        """Why a server does not say what it serves; None where it serves what it did."""
+        if not endpoint.listed:
             return None
+        listing = await self._client.listing(endpoint.url)
+        if not isinstance(listing, Listing):
+            return replace(listing, text=f"{endpoint.url} does not list its models: {listing.text}", kind="away")
+        about = replace(listing, version=listing.version or self._version).about(self._model)
+        if not about:
+            return Fault(f"{endpoint.url} lists no models any more", kind="away")
+        refuse_changed(endpoint.url, endpoint.listed, about)
+        return None
 
     def _note(self, endpoint: Endpoint, fault: Fault, sent: float) -> None:
         wait = min(fault.wait, LONGEST_RETRY_AFTER)
@@ -187,31 +200,36 @@ class Asker:
         if wait > LONGEST_RETRY_AFTER:
             raise CannotEvaluate(f"{fault.text}; the server asks to wait {wait:.0f} s: go on with --resume then")
         now, limit = time.monotonic(), self._options.max_outage
+        barren = min(self._endpoints.barren, now - effort.began)
+        if barren >= limit and self._endpoints.idle:
+            raise CannotEvaluate(f"{fault.text}; no server has answered for {barren:.3g} s; {RESUME}")
+        if fault.kind == "busy" and (barren >= LIMITED or wait >= LONG_WAIT):
+            self._tell_away(fault, wait)
         effort.since = now if effort.since is None else effort.since
         if fault.kind == "refused" or effort.attempts <= self._options.max_retries or now - effort.since < limit:
             return fault
-        if self._endpoints.barren >= limit:
-            raise CannotEvaluate(f"{fault.text}; no server has answered for {limit:g} s; {RESUME}")
         raise RequestFailed(f"{fault.text} (after {effort.attempts} attempts)")
 
-    async def _outlast(self, fault: Fault, effort: _Effort) -> None:
+    async def _outlast(self, fault: Fault) -> None:
         """Wait while no server is up: one that restarts is back in minutes.
 
         Raises
         ------
-        CannotEvaluate
-            When it has ended for good, or stays away for longer than `max_outage`.
+        EngineDied
+            When it has ended for good.
         """
         if end := self._rescue.ended():
             raise EngineDied(end)
-        limit = self._options.max_outage
-        patient = fault.kind != "refused" and effort.attempts <= self._options.max_retries
-        if self._endpoints.outage >= limit and not patient:
-            raise CannotEvaluate(f"{fault.text}; no server has answered for {limit:g} s; {RESUME}")
-        if not self._is_away:
-            self._is_away = True
-            self._tell(f"{fault.text}; no server takes a request: they are asked again for up to {limit:g} s")
-        await asyncio.sleep(max(0.01, self._endpoints.rest))
+        rest = self._endpoints.rest
+        self._tell_away(fault, rest)
+        await asyncio.sleep(max(0.01, rest))
+
+    def _tell_away(self, fault: Fault, wait: float) -> None:
+        if self._is_away:
+            return
+        self._is_away = True
+        longest = max(self._options.max_outage, math.ceil(wait))
+        self._tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
 
 
 def _sign(outcome: Any) -> Sign:

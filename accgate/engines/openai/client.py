@@ -35,7 +35,7 @@ FATAL = {
 REFUSED = frozenset({401, 403})
 CONNECT_SECONDS = 30.0
 HEALTH_SECONDS = 5.0
-LARGEST = 64 * 2**20  # bytes of an answer
+LARGEST = 16 * 2**20  # bytes of an answer: a line of a score file, which has the reply and more, may have 64 million
 LISTING_SECONDS = 30.0
 CONNECTED: ContextVar[Callable[[], None] | None] = ContextVar("connected", default=None)  # of the POST of this task
 
@@ -65,7 +65,18 @@ class Client:
         import aiohttp
 
         class Connector(aiohttp.TCPConnector):
-            """Says when a POST has a connection made: aiohttp's own tracing costs each request a quarter more."""
+            """Says when a POST has a connection made: aiohttp's own tracing costs each request a quarter more.
+
+            A connection on which something came that nobody asked for is closed: the next request would be answered by
+            it, and each after that by the reply of the one before.
+            """
+
+            async def _get(self, *place: Any) -> Any:
+                while (pooled := await super()._get(*place)) is not None:
+                    if pooled.protocol is not None and not pooled.protocol.should_close:
+                        return pooled
+                    pooled.close()
+                return None
 
             async def _create_connection(self, req: aiohttp.ClientRequest, *rest: Any, **more: Any) -> Any:
                 made = await super()._create_connection(req, *rest, **more)
@@ -134,7 +145,7 @@ class Client:
 
     def _refusal(self, base: str, path: str, status: int, headers: Any, body: Any) -> Fault:
         message = error_text(body)
-        text = self.without_key(f"HTTP {status} from {base}: {message}")
+        text = self.without_key(": ".join(filter(None, (f"HTTP {status} from {base}", message))))
         if status in BUSY and "insufficient_quota" in _codes(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
         if status in RETRIED or status in BUSY or status >= 500:
@@ -144,8 +155,8 @@ class Client:
             loading = status == 503 and "loading" in message.lower()  # as llama.cpp says it after a restart
             kind = {status in AWAY: "away", status in BUSY: "busy", loading: "refused"}.get(True, "")
             return Fault(text, wait, kind)  # type: ignore[arg-type]
-        if 300 <= status < 400:
-            target = self.without_key(urljoin(base + path, headers.get("location", "")).removesuffix(path))
+        if 300 <= status < 400 and (place := headers.get("location")):
+            target = self.without_key(urljoin(base + path, place).removesuffix(path))
             raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
         if status in FATAL:
             raise CannotEvaluate(f"{text}; {FATAL[status]}")
@@ -212,7 +223,7 @@ class Client:
         return text.replace(self._key, "***") if self._key else text
 
     def _proxy_of(self, base: str) -> str | None:
-        if base not in self._proxies:  # with each request: aiohttp before 3.11 takes none for the session
+        if base not in self._proxies:  # with each request: servers may be behind different proxies
             self._proxies[base] = proxy_of(base)
         return self._proxies[base]
 

@@ -71,7 +71,7 @@ def echoed_of(body: Any, text: str) -> Echoed:
             raise NoEcho  # llama.cpp's own form, of generated tokens
         best = [max(top.values()) if isinstance(top, Mapping) and top else None for top in tops]
         echoed = Echoed(tuple(map(str, tokens)), tuple(map(_number, values)), tuple(map(_number, best)))
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise MalformedReply("the response holds no log-probabilities") from error
     if not len(echoed.tokens) == len(echoed.values) == len(echoed.best):
         raise MalformedReply("the response's lists of log-probabilities differ in length")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from accgate.engines.openai.client import Fault
 from accgate.engines.openai.pace import Pace
 from accgate.engines.silence import Silence, timeout
 
@@ -35,6 +36,8 @@ class Endpoint:
     gone: bool = False
     listed: Mapping[str, str] = field(default_factory=dict)  # what it said of its model at first
     look: asyncio.Lock = field(default_factory=asyncio.Lock)
+    looks: int = 0  # how often it was looked at since
+    mute: Fault | None = None  # why it did not say what it serves when it was looked at last
 
 
 class Endpoints:
@@ -51,7 +54,6 @@ class Endpoints:
         self.all = tuple(Endpoint(url, silence_of(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
         self._clock = clock
         self._jitter = jitter
-        self._down_since: float | None = None
         self._barren_since: float | None = None
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
@@ -119,8 +121,6 @@ class Endpoints:
             longest = min(LONGEST_REST, FIRST_REST * 2**endpoint.refusals)
             endpoint.refusals = min(endpoint.refusals + 1, 30)
             endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # not the time of its peers
-        if self._down_since is None and all(e.refusals or e.gone for e in self.all):
-            self._down_since = now
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
@@ -140,16 +140,16 @@ class Endpoints:
         endpoint.pace.taken(sent)
 
     def _answers(self, endpoint: Endpoint) -> None:
-        endpoint.refusals, endpoint.rests_until, self._down_since = 0, 0.0, None
+        endpoint.refusals, endpoint.rests_until = 0, 0.0
         self._changed.set()
 
     def _note_barren(self, now: float) -> None:
         self._barren_since = now if self._barren_since is None else self._barren_since
 
     @property
-    def outage(self) -> float:
-        """Seconds since when every server has refused."""
-        return 0.0 if self._down_since is None else self._clock() - self._down_since
+    def idle(self) -> bool:
+        """Whether no request is in flight, which a server may yet answer."""
+        return not any(endpoint.in_flight for endpoint in self.all if not endpoint.gone)
 
     @property
     def barren(self) -> float:

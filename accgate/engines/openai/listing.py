@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from accgate.engines.identity import difference
 from accgate.errors import Key
 from accgate.text import nearest
 
@@ -17,6 +19,7 @@ STABLE = (
     "max_model_len",
     "meta",
 )  # of vLLM, SGLang and llama.cpp; times and permissions are new each time
+FOLDER = re.compile(r'"(root|parent)": "/[^"]*?([^"/]+)/*"')  # machines keep the same weights in different places
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
 
 
@@ -73,3 +76,16 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
         elif not named and set(listing.models) != set(first.models):
             what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"
             yield BASE_URL, f"names servers of different models: {what}"
+        elif (one := _anywhere(first.about(model))) != (other := _anywhere(listing.about(model))):
+            one_says, other_says = difference(one, other)
+            what = f"{first_url} lists {one_says}, {url} lists {other_says}"
+            yield BASE_URL, f"names servers of different models: {what}; start them with the same model and options"
+
+
+def _anywhere(listed: Mapping[str, str]) -> dict[str, str]:
+    """What a server says of a model, with a folder of weights by its name alone.
+
+    >>> _anywhere({"toy": '{"max_model_len": 8, "root": "/data/llama-fp8/"}'})
+    {'toy': '{"max_model_len": 8, "root": "llama-fp8"}'}
+    """
+    return {name: FOLDER.sub(r'"\1": "\2"', about) for name, about in listed.items()}

@@ -76,7 +76,9 @@ class Options:
     timeout: Number = Field(default=600.0, gt=0, description="seconds until one attempt is given up, above 0")
     max_retries: Whole = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
     max_outage: Number = Field(
-        default=300.0, ge=0, description="seconds in which no server takes a request before the run ends, 0 or more"
+        default=300.0,
+        ge=0,
+        description="seconds in which servers refuse and none answers before the run ends, 0 or more",
     )
     max_silence: Number | None = Field(
         default=None,
