@@ -19,10 +19,10 @@ mkdir -p "$out"
 
 # The first task submits the merge, which waits for the end of every task, also of those that are started again.
 if [[ $SLURM_ARRAY_TASK_ID == 1 && ! -s $out/merge-job ]]; then
-  merge={merge}
+  merge={out_of_merge}"$SLURM_ARRAY_JOB_ID"{merge}  # for any POSIX shell, as /bin/sh may be another than bash
   sbatch --parsable --dependency="afterany:$SLURM_ARRAY_JOB_ID" {after} \\
-    --wrap="out=$(printf %q "$out"); $merge" >"$out/merge-job" ||
-    echo "no job can be submitted from this node; when all tasks have ended: out=$out; $merge" >&2
+    --wrap="$merge" >"$out/merge-job" ||
+    echo "no job can be submitted from this node; when all tasks have ended: $merge" >&2
 fi
 
 {run}
@@ -53,10 +53,12 @@ def sbatch_file(job: Job) -> str:
     gpus = [f"--gres=gpu:{job.gpus}"] if job.gpus else []
     array = [f"--job-name={job.name}", f"--array=1-{job.shards}", "--nodes=1", "--ntasks=1", *gpus, *partition, *time]
     directives = [*array, "--requeue", "--open-mode=append"]
+    out = shlex.quote(str(job.out))
     text = SCRIPT.format(
         directives="\n".join(f"#SBATCH {directive}" for directive in directives),
-        out=shlex.quote(str(job.out)),
-        merge=shlex.quote(job.merge('"$out"')),
+        out=out,
+        out_of_merge=shlex.quote(f"out={out}/job-"),
+        merge=shlex.quote("; " + job.merge('"$out"')),
         after=" ".join([f"--job-name={job.name}-merge", "--open-mode=append", *partition, *time]),
         run=job.run_shard('"$SLURM_ARRAY_TASK_ID"', '"$out"'),
         restarts=RESTARTS,

@@ -184,6 +184,34 @@ def run_shell(code: list[str], folder: Path, tools: Path, **variables: str) -> i
     return subprocess.run(code, cwd=folder, env=env, capture_output=True, check=False, timeout=600).returncode
 
 
+@pytest.mark.parametrize("name", ["modèle é", "a\tb", "it's $HOME; a `b`"])
+def test_the_merge_finds_its_folder_under_any_shell_and_locale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Slurm runs a wrapped command by /bin/sh; bash's own quotes are for bash alone."""
+    folder, tools = tmp_path / name, tmp_path / "tools"
+    for new in (folder, tools):
+        new.mkdir()
+    for tool, code in (("accgate", ""), ("sbatch", f'printf %s "$@" >{tmp_path}/call; exit 1')):
+        (tools / tool).write_text(f"#!/bin/sh\n{code}\n")
+        (tools / tool).chmod(0o755)
+    file = tmp_path / "job"
+    file.write_text(printed(capsys, "--slurm", written(folder, VLLM), "--shards", "2"), encoding="utf-8")
+    env = {"PATH": f"{tools}:{os.environ['PATH']}", "LC_ALL": "C", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1"}
+    task = subprocess.run(["bash", str(file)], env=env, capture_output=True, check=False, timeout=60)
+    out = folder / "accgate-out" / "job-7"
+    wrapped = (tmp_path / "call").read_bytes().partition(b"--wrap=")[2]
+    shown = task.stderr.partition(b"when all tasks have ended: ")[2].strip()
+    (tools / "accgate").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    shells = [shell for shell in ("sh", "dash", "bash") if shutil.which(shell)]
+    for command in (wrapped, shown):
+        for shell in shells:
+            done = subprocess.run([shell, "-c", command], env=env, capture_output=True, check=False, timeout=60)
+            words = done.stdout.decode().split("|")
+            assert words[:3] == ["merge", f"{out}/shard-1-of-2", f"{out}/shard-2-of-2"], (shell, done.stderr)
+            assert words[-3:-1] == ["--out", str(out)]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (BIN / "accgate").exists(), reason="needs the command accgate")
 def test_pods_give_the_verdict_of_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

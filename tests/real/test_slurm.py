@@ -40,7 +40,7 @@ target = 20
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Mapping[str, str]]:
     with slurm.cluster() as env:
-        yield env | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"}
+        yield env | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}", "LC_ALL": "C"}
 
 
 @pytest.fixture
@@ -79,9 +79,11 @@ def decided(out: Path) -> dict[str, Any]:
 def test_four_tasks_of_which_one_dies_and_one_is_taken_back_give_the_verdict_of_one_run(
     cluster: Mapping[str, str], server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = tmp_path / "accuracy.toml"
+    folder = tmp_path / "modèle é"  # nodes often have the locale C
+    folder.mkdir()
+    config = folder / "accuracy.toml"
     config.write_text(CONFIG.format(url=server.url, in_flight=IN_FLIGHT, samples=SAMPLES))
-    assert main(["run", str(config), "--out", str(tmp_path / "whole"), "--quiet"]) == 0
+    assert main(["run", str(config), "--out", str(folder / "whole"), "--quiet"]) == 0
     server.seen.clear()
     server.delay = 0.2
     capsys.readouterr()
@@ -89,7 +91,7 @@ def test_four_tasks_of_which_one_dies_and_one_is_taken_back_give_the_verdict_of_
     submitted = subprocess.run(
         ["sbatch", "--parsable"],
         input=capsys.readouterr().out,
-        cwd=tmp_path,
+        cwd=folder,
         env=cluster,
         capture_output=True,
         text=True,
@@ -97,28 +99,28 @@ def test_four_tasks_of_which_one_dies_and_one_is_taken_back_give_the_verdict_of_
         timeout=120,
     )
     assert submitted.returncode == 0, submitted.stderr
-    out = tmp_path / "accgate-out" / f"job-{submitted.stdout.strip()}"
+    out = folder / "accgate-out" / f"job-{submitted.stdout.strip()}"
     records = paths_of(out / "shard-2-of-4", "m", "arithmetic").records
-    wait_for(lambda: records.exists() and records.read_text().count("\n") >= 5, tmp_path)
-    victim = process_of("2/4", tmp_path)
+    wait_for(lambda: records.exists() and records.read_text().count("\n") >= 5, folder)
+    victim = process_of("2/4", folder)
     assert victim is not None
     os.kill(victim, signal.SIGKILL)
     before = len(read_records(records))
     third = paths_of(
         out / "shard-3-of-4", "m", "arithmetic"
     ).records  # whose task Slurm takes back, as for a preemption
-    wait_for(lambda: third.exists() and third.read_text().count("\n") >= 5, tmp_path)
+    wait_for(lambda: third.exists() and third.read_text().count("\n") >= 5, folder)
     slurm.ask(cluster, "scontrol", "requeue", f"{submitted.stdout.strip()}_3")
 
-    merge = wait_for(lambda: (out / "merge-job").exists() and (out / "merge-job").read_text().strip(), tmp_path)
-    wait_for((out / "accgate.json").exists, tmp_path)
-    log = (tmp_path / f"slurm-{submitted.stdout.strip()}_2.out").read_text()
+    merge = wait_for(lambda: (out / "merge-job").exists() and (out / "merge-job").read_text().strip(), folder)
+    wait_for((out / "accgate.json").exists, folder)
+    log = (folder / f"slurm-{submitted.stdout.strip()}_2.out").read_text()
     assert "shard 2 ended with exit code 137; it is started again and goes on" in log
-    assert decided(out) == decided(tmp_path / "whole")
-    assert "DUE TO JOB REQUEUE" in (tmp_path / f"slurm-{submitted.stdout.strip()}_3.out").read_text()
+    assert decided(out) == decided(folder / "whole")
+    assert "DUE TO JOB REQUEUE" in (folder / f"slurm-{submitted.stdout.strip()}_3.out").read_text()
     shard = {record.key for record in read_records(records)}
     assert 5 <= before < len(shard) == SAMPLES // 4
     asked = Counter(server.prompts)
     assert len(asked) == SAMPLES, "tasks that were started again went on from their records"
     assert sum(asked.values()) <= SAMPLES + 2 * (IN_FLIGHT + 1)
-    wait_for(lambda: slurm.ask(cluster, "squeue", "--noheader", f"--job={merge}") == "", tmp_path)
+    wait_for(lambda: slurm.ask(cluster, "squeue", "--noheader", f"--job={merge}") == "", folder)
