@@ -78,6 +78,18 @@ class Config:
         pairs = [(m, t) for m in self.models for t, task in self.tasks.items() if not task.models or m in task.models]
         return pairs if self.only is None else [pair for pair in pairs if pair in self.only]
 
+    def pairs_to_evaluate(self) -> list[tuple[str, str]]:
+        """The same, where a run needs one at least.
+
+        Raises
+        ------
+        BadInput
+            When there is none.
+        """
+        if not (pairs := self.pairs()):
+            raise BadInput(f"{self.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
+        return pairs
+
 
 def load_config(path: Config | str | Path) -> Config:
     """Read and check accuracy.toml; a config that is read already is returned as it is.

@@ -1,114 +1,182 @@
-"""How many GPUs the models of accuracy.toml take, read from their options."""
+"""How many GPUs a run of accuracy.toml takes, read from the options of its models and judges."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from accgate.config import Config, Model
+from accgate.config import Config
 from accgate.errors import BadInput
+from accgate.planning import PlannedModel, planned_judge, planned_model
 
-PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+# What vLLM multiplies into its world size; decode_context_parallel_size shares the GPUs of the tensor parallel size.
+PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size", "data_parallel_size")
 
 
 def gpus_of_shard(config: Config, gpus: int | None) -> int:
-    """GPUs of a shard, which loads its models one after the other: what the largest takes.
+    """GPUs of a shard: what the largest of its models and judges takes.
 
-    `gpus` is what the user said instead, or None.
+    Models are loaded one after the other, and a judge in process on the same GPUs as the model that it marks. `gpus` is
+    what the user said instead, or None.
 
     Raises
     ------
     BadInput
         For a model on Ray, which makes no shards; where the number cannot be read; and where `gpus` is too few.
     """
-    return max(_gpus_of(config, name, model, gpus) for name, model in config.models.items())
+    return max(_gpus_of(model, gpus) for model in (*_models(config), *_judges(config)))
 
 
-def _gpus_of(config: Config, name: str, model: Model, gpus: int | None) -> int:
-    if model.engine == "ray":
+def _models(config: Config) -> list[PlannedModel]:
+    return [planned_model(config, name) for name in dict.fromkeys(model for model, _ in config.pairs_to_evaluate())]
+
+
+def _judges(config: Config) -> list[PlannedModel]:
+    judges = dict.fromkeys(config.tasks[task].judge for _, task in config.pairs_to_evaluate())
+    return [planned_judge(config, name) for name in judges if name is not None]
+
+
+def _gpus_of(model: PlannedModel, gpus: int | None) -> int:
+    engine, options = model.settings.engine, model.settings.options
+    if engine == "ray":
         fault = 'is "ray", which spreads one run over a cluster of its own; print its job with --ray-job'
-        raise _fault(config, name, "engine", fault)
-    serve = model.options.get("serve")
-    if model.engine == "openai" and serve and gpus is None:
-        raise _fault(config, name, "options.serve", "starts a server, whose GPUs are not known here; give --gpus")
-    least = world_of(model.options) if model.engine == "vllm" else 0
+        raise _fault(model, "engine", fault)
+    if engine == "openai" and options.get("serve") and gpus is None:
+        raise _fault(model, "options.serve", "starts a server, whose GPUs are not known here; give --gpus")
+    least = world_of(options) if engine == "vllm" else 0
     if gpus is not None and gpus < least:
-        raise _fault(config, name, "options", f"takes {least} GPUs, and --gpus is {gpus}; give at least {least}")
+        raise _fault(model, "options", f"takes {least} GPUs, and --gpus is {gpus}; give at least {least}")
     return least if gpus is None else gpus
 
 
 def world_of(options: Mapping[str, Any]) -> int:
-    """GPUs of one vLLM engine: its tensor, pipeline and data parallel sizes multiplied.
+    """GPUs of one vLLM engine: its parallel sizes multiplied.
 
     >>> world_of({"tensor_parallel_size": 4, "data_parallel_size": 2})
     8
     """
-    return math.prod(size for key in PARALLEL if isinstance(size := options.get(key, 1), int))
+    return math.prod(max(size, 1) for key in PARALLEL if isinstance(size := options.get(key, 1), int))
+
+
+@dataclass(frozen=True)
+class _Replicas:
+    """Replicas of the ray engine: how many, the GPUs of each one's process, and those of its workers' bundles."""
+
+    model: PlannedModel
+    count: int
+    own: float
+    bundles: tuple[float, ...]
+
+    @property
+    def whole(self) -> Counter[int]:
+        """How many parts need how many GPUs together on a node; parts of a GPU share one, and none spans two."""
+        whole: Counter[int] = Counter()
+        for size, times in Counter((self.own, *self.bundles)).items():
+            if size >= 1.0:
+                whole[math.ceil(size)] += self.count * times
+            elif size > 0.0:
+                whole[1] += -(-self.count * times // math.floor(1.0 / size + 1e-9))
+        return whole
+
+    def nodes(self, each: int) -> int:
+        """Nodes of `each` GPUs that hold all parts, with the largest part placed first."""
+        if not self.whole:
+            return self.count * max(len(self.bundles), 1)
+        nodes: Counter[int] = Counter()  # by their free GPUs
+        for size, parts in sorted(self.whole.items(), reverse=True):
+            left = parts
+            for free in sorted(free for free in nodes if free >= size):
+                left = _fill(nodes, free, nodes[free], size, left)
+            nodes[each] += (fresh := -(-left // (each // size)))
+            _fill(nodes, each, fresh, size, left)
+        return nodes.total()
+
+
+def _fill(nodes: Counter[int], free: int, count: int, size: int, parts: int) -> int:
+    """Place parts on at most `count` of the nodes with this much free; how many parts are left."""
+    for fit in (free // size, parts % (free // size)):  # full nodes, then one with what is left
+        if fit and (used := min(count, parts // fit)):
+            nodes[free] -= used
+            nodes[free - fit * size] += used
+            count, parts = count - used, parts - used * fit
+    return parts
 
 
 def gpus_of_replicas(config: Config, nodes: int | None, gpus: int | None) -> tuple[int, int]:
     """Workers of a Ray cluster, and GPUs of each, that hold all replicas of the largest model.
 
-    By default a worker for each replica. `nodes` and `gpus` are what the user said instead, or None.
+    By default a worker has the GPUs of the largest part of a replica. `nodes` and `gpus` are what the user said
+    instead, or None.
 
     Raises
     ------
     BadInput
-        For a model without the engine ray, which would use one machine only, and where the replicas have no room.
+        For a model or a judge that would not run on the cluster's workers, and where the replicas have no room.
     """
-    sizes = []
-    for name, model in config.models.items():
-        if model.engine != "ray":
-            fault = f'is {model.engine!r}, which runs on one machine; write engine = "ray", or print --slurm or --k8s'
-            raise _fault(config, name, "engine", fault)
-        _refuse_small_replicas(config, name, model)
-        sizes.append((name, _whole(model.options.get("replicas", 1)), *_replica_of(model.options)))
-    each = gpus if gpus is not None else max(bundle for _, _, bundle, _ in sizes)
-    workers = nodes if nodes is not None else max(_workers(each, *size[1:]) for size in sizes)
-    for name, replicas, bundle, bundles in sizes:
-        if bundle > each or _workers(each, replicas, bundle, bundles) > workers:
-            total = replicas * bundles * bundle
-            fault = f"takes {total} GPUs, {bundle} together on a node; {workers} nodes of {each} GPUs have no room"
-            raise _fault(config, name, "options.replicas", f"{fault}; raise --nodes or --gpus")
-    return workers, each
+    for judge in _judges(config):
+        if judge.settings.engine == "vllm" or judge.settings.options.get("serve"):
+            fault = "would load beside accgate on the cluster's head, which has no GPU"
+            raise _fault(judge, "engine", f'{fault}; write engine = "openai" with the base_url of a server')
+    replicas = [_replicas_of(model) for model in _models(config)]
+    parts = [max(each.whole, default=0) for each in replicas]
+    worker = max(parts) if gpus is None else gpus
+    for each, part in zip(replicas, parts, strict=True):
+        if part > worker:
+            raise _no_room(each, f"{part} of them on one node; nodes of {worker} GPUs have no room")
+    needed = [each.nodes(worker) for each in replicas]
+    workers = max(needed) if nodes is None else nodes
+    for each, count in zip(replicas, needed, strict=True):
+        if count > workers:
+            raise _no_room(each, f"{count} nodes of {worker}; --nodes is {workers}")
+    return workers, worker
 
 
-def _refuse_small_replicas(config: Config, name: str, model: Model) -> None:
-    inner = model.options.get("options")
-    if model.options.get("engine") != "vllm" or model.options.get("bundles") or not isinstance(inner, Mapping):
-        return
-    gpus, world = _replica_of(model.options)[0], world_of(inner)
-    if gpus < world:
-        fault = f"gives a replica {gpus} GPUs, and its engine takes {world}; write resources = {{ GPU = {world} }}"
-        raise _fault(config, name, "options.resources", fault)
+def _no_room(replicas: _Replicas, why: str) -> BadInput:
+    total = sum(size * count for size, count in replicas.whole.items())
+    return _fault(replicas.model, "options.replicas", f"takes {total} GPUs, {why}; raise --nodes or --gpus")
 
 
-def _replica_of(options: Mapping[str, Any]) -> tuple[int, int]:
-    """GPUs that must be on one node, and how many such parts a replica of the ray engine has."""
-    bundles = options.get("bundles") or ()
-    if bundles and isinstance(bundles, (list, tuple)):
-        return max(_gpus_in(bundle) for bundle in bundles), len(bundles)
-    if options.get("resources") is None:  # as the engine itself takes it
-        return (1 if options.get("engine") == "vllm" else 0), 1
-    return _gpus_in(options["resources"]), 1
+def _replicas_of(model: PlannedModel) -> _Replicas:
+    """What the replicas of a model take; the engine checks its options later.
+
+    Raises
+    ------
+    BadInput
+        For what would not use the job's workers, or would take more of them than the options say.
+    """
+    engine, options = model.settings.engine, model.settings.options
+    if engine != "ray":
+        fault = f'is {engine!r}, which runs on one machine; write engine = "ray", or print --slurm or --k8s'
+        raise _fault(model, "engine", fault)
+    if (address := options.get("address", "auto")) != "auto":
+        fault = f"is {address!r}, and the run would not use the workers that the job starts; leave address out"
+        raise _fault(model, "options.address", fault)
+    inner = options.get("options")
+    inner = inner if isinstance(inner, Mapping) else {}
+    resources, bundles = options.get("resources"), options.get("bundles")
+    if resources is None and inner.get("serve"):
+        fault = "starts a server in each replica, whose GPUs are not known here; write resources = { GPU = N }"
+        raise _fault(model, "options.options.serve", fault)
+    on_vllm = options.get("engine") == "vllm"
+    parts = tuple(map(_gpus_in, bundles)) if isinstance(bundles, (list, tuple)) else ()
+    own = _gpus_in(resources) if resources is not None else 1.0 if on_vllm and not parts else 0.0
+    usable, world = max(own, sum(parts)), world_of(inner)  # its own, or with Ray's executor those of its workers
+    if on_vllm and world > math.ceil(usable):
+        fix = f"bundles with {world} in all" if parts else f"resources = {{ GPU = {world} }}"
+        fault = f"gives the engine of a replica {usable:g} GPUs, and it takes {world}; write {fix}"
+        raise _fault(model, "options.bundles" if parts else "options.resources", fault)
+    count = options.get("replicas", 1)
+    return _Replicas(model, max(count, 1) if isinstance(count, int) else 1, own, parts)
 
 
-def _gpus_in(resources: Any) -> int:
+def _gpus_in(resources: Any) -> float:
     """GPUs that a table of Ray's resources names; the engine refuses later what is no table."""
-    return _whole(resources.get("GPU", 0)) if isinstance(resources, Mapping) else 0
+    gpus = resources.get("GPU", 0) if isinstance(resources, Mapping) else 0
+    return float(gpus) if isinstance(gpus, (int, float)) and math.isfinite(gpus) else 0.0
 
 
-def _workers(each: int, replicas: int, bundle: int, bundles: int) -> int:
-    """Workers with `each` GPUs that hold all parts of all replicas."""
-    parts = replicas * bundles
-    return parts if bundle == 0 else math.ceil(parts / max(each // bundle, 1))
-
-
-def _whole(value: Any) -> int:
-    """A number of options, which the engine checks later, rounded up."""
-    return math.ceil(value) if isinstance(value, (int, float)) else 1
-
-
-def _fault(config: Config, name: str, key: str, fault: str) -> BadInput:
-    return BadInput(config.models_file.error(("models", name, *key.split(".")), fault))
+def _fault(model: PlannedModel, key: str, fault: str) -> BadInput:
+    return BadInput(model.source.error((model.table, model.name, *key.split(".")), fault))

@@ -1,7 +1,7 @@
 from .annotation import AnnotationPlan, annotation_plan
 from .checks import Check, as_rows, plan_checks, split_of, split_of_pairs
 from .cost import Cost, Estimate, estimates, hardware_here
-from .design import planned_model
+from .design import planned_judge, planned_model
 from .model import PlannedModel
 from .noise import Noise, noise_of
 from .overall import AlphaSplit
@@ -25,6 +25,7 @@ __all__ = [
     "noise_of",
     "plan",
     "plan_checks",
+    "planned_judge",
     "planned_model",
     "probe",
     "split_of",

@@ -108,9 +108,7 @@ def plan_checks(
     BadInput
         With all faults of tasks and references: what is wrong or has changed, where, and the fix.
     """
-    pairs = config.pairs()
-    if not pairs:
-        raise BadInput(f"{config.source.path}: no model has a task; correct tasks.NAME.models, --models or --tasks")
+    pairs = config.pairs_to_evaluate()
     faults: dict[str, None] = {}  # in order, each once: models share the faults of a task
     drafts = _drafts(config, pairs, faults, recording=recording, stored=stored)
     if split is None:

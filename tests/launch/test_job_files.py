@@ -111,6 +111,8 @@ def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.
         (VLLM, "{}", (), 1),
         (VLLM, "{ tensor_parallel_size = 4, pipeline_parallel_size = 2 }", (), 8),
         (VLLM, "{ data_parallel_size = 8 }", (), 8),
+        (VLLM, "{ prefill_context_parallel_size = 4, tensor_parallel_size = 2 }", (), 8),
+        (VLLM, "{ decode_context_parallel_size = 2, tensor_parallel_size = 2 }", (), 2),
         (VLLM, "{ tensor_parallel_size = 2 }", ("--gpus", "4"), 4),
         ('engine = "openai"\nmodel = "m"\noptions = {}\n', '{ base_url = "http://a/v1" }', (), None),
         ('engine = "openai"\nmodel = "m"\noptions = {}\n', '{ serve = ["vllm", "serve"] }', ("--gpus", "2"), 2),
@@ -124,7 +126,20 @@ def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.
         ('{ engine = "vllm", replicas = 100 }', ("--gpus", "8"), (13, 8)),
         ('{ engine = "openai", replicas = 3, options = { base_url = "http://a/v1" } }', (), (3, 0)),
         ('{ engine = "vllm", replicas = 2, bundles = [{ GPU = 8 }, { GPU = 8 }] }', (), (4, 8)),
-        ('{ engine = "vllm", replicas = 8, resources = { GPU = 0.5 } }', (), (8, 1)),
+        (
+            '{ engine = "vllm", replicas = 2, resources = { GPU = 1 }, bundles = [{ GPU = 1 }, { GPU = 1 }] }',
+            (),
+            (6, 1),
+        ),
+        (
+            '{ engine = "vllm", replicas = 2, resources = { GPU = 1 }, bundles = [{ GPU = 2 }, { GPU = 4 }] }',
+            ("--gpus", "8"),
+            (2, 8),
+        ),
+        ('{ engine = "vllm", replicas = 8, resources = { GPU = 0.5 } }', (), (4, 1)),
+        ('{ engine = "vllm", replicas = 7, resources = { GPU = 0.5 } }', ("--gpus", "4", "--nodes", "1"), (1, 4)),
+        ('{ engine = "vllm", replicas = 7, resources = { GPU = 0.6 } }', ("--gpus", "4"), (2, 4)),
+        ('{ engine = "vllm", replicas = 10, resources = { GPU = 3 } }', ("--gpus", "8"), (5, 8)),
         ('{ engine = 1, replicas = "a", resources = 1, bundles = 1, options = 1 }', (), (1, 0)),  # the run refuses it
     ):
         job = json.loads(printed(capsys, "--ray-job", written(tmp_path, RAY, options), *PODS, *words))
@@ -133,10 +148,58 @@ def test_the_gpus_are_those_that_the_models_take(tmp_path: Path, capsys: pytest.
         assert (workers["replicas"], limits.get("nvidia.com/gpu", 0)) == size, options
 
 
+JUDGED = """\
+[judges.j]
+engine = "vllm"
+model = "a/judge"
+options = {{ {options} }}
+[tasks.judged]
+file = "judged.toml"
+judge = "j"
+{models}
+"""
+
+
+def judged(folder: Path, model: str, options: str, judge: str, models: str = "") -> Path:
+    """accuracy.toml with a task that a judge marks, and one without."""
+    path = written(folder, model, options)
+    (folder / "judged.toml").touch()
+    path.write_text(path.read_text(encoding="utf-8") + JUDGED.format(options=judge, models=models), encoding="utf-8")
+    return path
+
+
+def gpu_lines(file: str) -> list[str]:
+    return [line.partition("gres=")[2] for line in file.splitlines() if "--gres" in line]
+
+
+def test_a_judge_in_process_has_its_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It shares them with the model: both are loaded from the first GPU on."""
+    four = "tensor_parallel_size = 4"
+    openai = 'engine = "openai"\nmodel = "m"\noptions = { base_url = "http://a/v1" }\n'
+    for model, options, gpus in ((openai, "", 4), (VLLM, "{}", 4), (VLLM, "{ tensor_parallel_size = 8 }", 8)):
+        assert gpu_lines(printed(capsys, "--slurm", judged(tmp_path, model, options, four))) == [f"gpu:{gpus}"]
+    config = judged(tmp_path, openai, "", four)
+    assert "judges.j.options: takes 4 GPUs" in refusal(capsys, config, "--slurm", "--gpus", "2")
+    assert gpu_lines(printed(capsys, "--slurm", config, "--tasks", "arithmetic")) == [], "no judge is asked"
+    config = judged(tmp_path, RAY, '{ engine = "vllm" }', four)
+    assert "judges.j.engine: would load beside accgate" in refusal(capsys, config, "--ray-job", *PODS)
+
+
+def test_a_model_without_a_task_takes_no_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    large = '[models.large]\nengine = "vllm"\nmodel = "a/b"\noptions = { tensor_parallel_size = 8 }\n'
+    config = judged(tmp_path, VLLM, "{}", "", 'models = ["large"]')
+    config.write_text(large + config.read_text())
+    assert gpu_lines(printed(capsys, "--slurm", config)) == ["gpu:8"]
+    config.write_text(config.read_text().replace("target = 20", 'target = 20\nmodels = ["m"]'))
+    assert gpu_lines(printed(capsys, "--slurm", config, "--tasks", "arithmetic")) == ["gpu:1"]
+    assert "no model has a task" in refusal(capsys, config, "--slurm", "--tasks", "arithmetic", "--models", "large")
+
+
 def test_what_no_cluster_can_run_is_refused_with_the_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     four = "{ tensor_parallel_size = 4 }"
     serve = 'engine = "openai"\nmodel = "m"\noptions = { serve = ["vllm", "serve"] }\n'
     replicas = '{ engine = "vllm", replicas = 8, resources = { GPU = 4 } }'
+    halves = '{ engine = "vllm", replicas = 7, resources = { GPU = 0.5 } }'
     for model, options, words, text in (
         (VLLM, four, ("--slurm", "--gpus", "2"), "takes 4 GPUs, and --gpus is 2"),
         (serve, "", ("--slurm",), "give --gpus"),
@@ -145,6 +208,16 @@ def test_what_no_cluster_can_run_is_refused_with_the_fix(tmp_path: Path, capsys:
         (RAY, replicas, ("--ray-job", *PODS, "--nodes", "3", "--gpus", "8"), "raise --nodes or --gpus"),
         (RAY, replicas, ("--ray-job", *PODS, "--gpus", "2"), "raise --nodes or --gpus"),
         (RAY, '{ engine = "vllm", options = { tensor_parallel_size = 4 } }', ("--ray-job", *PODS), "resources"),
+        (
+            RAY,
+            '{ engine = "vllm", bundles = [{ GPU = 1 }, { GPU = 1 }], options = { tensor_parallel_size = 4 } }',
+            ("--ray-job", *PODS),
+            "gives the engine of a replica 2 GPUs, and it takes 4; write bundles",
+        ),
+        (RAY, halves, ("--ray-job", *PODS, "--nodes", "1", "--gpus", "3"), "takes 4 GPUs"),
+        (RAY, '{ engine = "vllm", address = "local" }', ("--ray-job", *PODS), "leave address out"),
+        (RAY, '{ engine = "vllm", address = "ray://a:10001" }', ("--ray-job", *PODS), "leave address out"),
+        (RAY, '{ engine = "openai", options = { serve = ["a"] } }', ("--ray-job", *PODS), "write resources"),
         (VLLM, "{}", ("--k8s",), "--image"),
         (VLLM, "{}", ("--k8s",), "--claim"),
         (VLLM, "{}", ("--slurm", "--shards", "0"), "--shards is 0"),
@@ -197,7 +270,12 @@ def test_the_merge_finds_its_folder_under_any_shell_and_locale(
         (tools / tool).chmod(0o755)
     file = tmp_path / "job"
     file.write_text(printed(capsys, "--slurm", written(folder, VLLM), "--shards", "2"), encoding="utf-8")
-    env = {"PATH": f"{tools}:{os.environ['PATH']}", "LC_ALL": "C", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1"}
+    env = {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "LC_ALL": "C",
+        "SLURM_ARRAY_JOB_ID": "7",
+        "SLURM_ARRAY_TASK_ID": "1",
+    }
     task = subprocess.run(["bash", str(file)], env=env, capture_output=True, check=False, timeout=60)
     out = folder / "accgate-out" / "job-7"
     wrapped = (tmp_path / "call").read_bytes().partition(b"--wrap=")[2]
