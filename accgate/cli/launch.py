@@ -80,7 +80,8 @@ def launch(arguments: argparse.Namespace) -> int:
         text = submit(text, target.command) + "\n"
     steps = target.next_steps(job)
     if arguments.json:
-        print(json.dumps({"name": job.name, "submitted": arguments.submit, "output": text, "next": steps}, indent=2))
+        result = {"name": job.full_name, "submitted": arguments.submit, "output": text, "next": steps}
+        print(json.dumps(result, indent=2))
         return PASSED
     sys.stdout.write(text)
     for line in steps:
@@ -101,11 +102,12 @@ def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job
     folder = PurePosixPath(here.parent)
     if arguments.cluster != "slurm":
         folder = FOLDER if arguments.folder is None else PurePosixPath(arguments.folder)
-    name = arguments.name if arguments.cluster == "slurm" else f"{arguments.name}-{now:%Y%m%d%H%M%S}"
+    started = None if arguments.cluster == "slurm" else f"{now:%Y%m%d%H%M%S}"
     return Job(
         config=folder / here.name,
-        out=folder / PurePosixPath(arguments.out) / ("" if arguments.cluster == "slurm" else name),
-        name=name,
+        out=folder / PurePosixPath(arguments.out) / ("" if started is None else f"{arguments.name}-{started}"),
+        name=arguments.name,
+        started=started,
         shards=4 if arguments.shards is None else arguments.shards,
         gpus=gpus,
         nodes=nodes,

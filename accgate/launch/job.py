@@ -13,7 +13,10 @@ from pathlib import PurePosixPath
 from accgate.errors import BadInput, CannotEvaluate
 
 RESTARTS = 3  # times that a shard which died or could not finish is started again
-NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")  # of a RayJob at most 47 characters, and `-merge` is added to it
+NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+LONGEST = 40  # characters of a name; a RayJob's has at most 47, and `-merge` is added to it
+OBJECT = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")  # of Kubernetes, by its name
+LONGEST_OBJECT = {"claim": 253, "queue": 63}  # a queue is named in a label
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+,-]*")
 UNITS = {"m": 60, "h": 3600, "d": 86400}
 
@@ -22,12 +25,14 @@ UNITS = {"m": 60, "h": 3600, "d": 86400}
 class Job:
     """A run over a cluster; `config` and `out` are absolute paths as the cluster's nodes see them.
 
-    `gpus` are those of one shard, or of one worker of a Ray cluster; `nodes` is the number of such workers.
+    `started` ends the name where the cluster does not number its jobs. `gpus` are those of one shard, or of one worker
+    of a Ray cluster; `nodes` is the number of such workers.
     """
 
     config: PurePosixPath
     out: PurePosixPath
     name: str = "accgate"
+    started: str | None = None
     shards: int = 1
     gpus: int = 0
     nodes: int = 1
@@ -48,12 +53,19 @@ class Job:
             With a line for every fault.
         """
         faults = [f"--{option} is {value}; give {low} or more" for option, value, low in self._counts() if value < low]
-        if not NAME.fullmatch(self.name):
-            faults.append(f"--name is {self.name!r}; write at most 40 of a to z, 0 to 9 and -, a letter first")
-        for option in ("image", "queue", "partition", "claim"):
+        longest = LONGEST - len(self.full_name) + len(self.name)
+        if not NAME.fullmatch(self.name) or len(self.name) > longest:
+            what = f"at most {longest} of a to z, 0 to 9 and -, a letter first and no - last"
+            faults.append(f"--name is {self.name!r}; write {what}")
+        for option in ("image", "partition"):
             value = getattr(self, option)
             if value is not None and not WORD.fullmatch(value):
                 faults.append(f"--{option} is {value!r}; write letters, digits and . _ / : @ + , - only")
+        for option, longest in LONGEST_OBJECT.items():
+            value = getattr(self, option)
+            if value is not None and not (OBJECT.fullmatch(value) and len(value) <= longest):
+                what = f"at most {longest} of a to z, 0 to 9, - and ., a letter or digit at each end"
+                faults.append(f"--{option} is {value!r}; write {what}")
         for path in (self.config, self.out):
             if not path.is_absolute():
                 faults.append(f"{path} is not an absolute path; name the folder on the nodes with --folder")
@@ -65,6 +77,11 @@ class Job:
     def _counts(self) -> list[tuple[str, int, int]]:
         seconds = [] if self.seconds is None else [("time", self.seconds, 60)]
         return [("shards", self.shards, 1), ("gpus", self.gpus, 0), ("nodes", self.nodes, 1), *seconds]
+
+    @property
+    def full_name(self) -> str:
+        """The name that no other job has, where the cluster does not number them."""
+        return self.name if self.started is None else f"{self.name}-{self.started}"
 
     def run(self) -> str:
         """The shell command that evaluates all; begun again it goes on."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from accgate.errors import BadInput
@@ -12,6 +14,9 @@ from accgate.launch.job import RESTARTS, Job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 BAD_INPUT, SHELL = 2, "/bin/sh"
+SHARED_MEMORY = PurePosixPath("/dev/shm")
+# `ray job submit` takes a command apart and puts it together with quotes for spaces alone, before a shell reads it.
+RAY_WORD = re.compile(r"[\w@%+=:,./ -]+")
 
 
 def indexed_job(job: Job) -> str:
@@ -46,8 +51,8 @@ def indexed_job(job: Job) -> str:
         "backoffLimit": 0,  # a regression is no fault
         "template": _pod(job, _shell(f"exec {job.merge(shlex.quote(str(job.out)))}"), 0, restart="Never"),
     }
-    shards = {**_head("batch/v1", "Job", job.name, job.queue), "spec": _deadline(spec, job)}
-    merging = {**_head("batch/v1", "Job", f"{job.name}-merge", None), "spec": merge}
+    shards = {**_head("batch/v1", "Job", job.full_name, job.queue), "spec": _deadline(spec, job)}
+    merging = {**_head("batch/v1", "Job", f"{job.full_name}-merge", None), "spec": merge}
     return _text({"apiVersion": "v1", "kind": "List", "items": [shards, merging]})
 
 
@@ -56,9 +61,9 @@ def merge_commands(job: Job) -> list[str]:
     patch = shlex.quote('{"spec":{"suspend":false}}')
     timeout = f"--timeout={job.seconds or 86400}s"
     return [
-        f"kubectl wait --for=condition=complete job/{job.name} {timeout} &&",
-        f"  kubectl patch job/{job.name}-merge --patch {patch} &&",
-        f"  kubectl logs --follow --pod-running-timeout=1h job/{job.name}-merge",
+        f"kubectl wait --for=condition=complete job/{job.full_name} {timeout} &&",
+        f"  kubectl patch job/{job.full_name}-merge --patch {patch} &&",
+        f"  kubectl logs --follow --pod-running-timeout=1h job/{job.full_name}-merge",
     ]
 
 
@@ -70,9 +75,14 @@ def ray_job(job: Job) -> str:
     Raises
     ------
     BadInput
-        Without an image or a volume.
+        Without an image or a volume, and for names that Ray's command line changes.
     """
     _require(job)
+    words = (str(job.config), str(job.out), *job.models, *job.tasks)
+    if unsafe := [word for word in words if not RAY_WORD.fullmatch(word)]:
+        fault = "does not reach accgate unchanged through `ray job submit`"
+        fix = "write letters, digits, spaces and _ @ % + = : , . / - only"
+        raise BadInput(*(f"{word!r} {fault}; {fix}" for word in unsafe))
     head = {"rayStartParams": {"num-cpus": "0"}, "template": _pod(job, None, 0)}  # no replica there
     workers = {
         "groupName": "workers",
@@ -89,11 +99,15 @@ def ray_job(job: Job) -> str:
         "backoffLimit": 0,
         "rayClusterSpec": {"headGroupSpec": head, "workerGroupSpecs": [workers]},
     }
-    return _text({**_head("ray.io/v1", "RayJob", job.name, job.queue), "spec": _deadline(spec, job)})
+    return _text({**_head("ray.io/v1", "RayJob", job.full_name, job.queue), "spec": _deadline(spec, job)})
 
 
 def _require(job: Job) -> None:
-    faults = []
+    faults, folder = [], job.config.parent
+    if len(folder.parts) < 2 or folder == SHARED_MEMORY or ".." in folder.parts or ":" in str(folder):
+        faults.append(f"--folder is {str(folder)!r}; name one for the volume alone, without : and .., such as /work")
+    if ".." in job.out.parts or not job.out.is_relative_to(folder):
+        faults.append(f"{job.out} is outside the volume at {folder}; name a folder beside accuracy.toml with --out")
     if job.image is None:
         faults.append("pods need an image with accgate and the engine; name it with --image")
     if job.claim is None:
@@ -111,7 +125,8 @@ def _indexed_command(job: Job) -> str:
 
 
 def _shell(code: str) -> list[str]:
-    return [SHELL, "-c", code]
+    """A pod's command; the kubelet reads `$$` as `$`, and `$(NAME)` as a variable."""
+    return [SHELL, "-c", re.sub(r"\$(?=[$(])", "$$", code)]
 
 
 def _head(version: str, kind: str, name: str, queue: str | None) -> dict[str, Any]:
@@ -123,7 +138,7 @@ def _pod(job: Job, command: Sequence[str] | None, gpus: int, restart: str | None
     """A pod's template: the volume at the folder of accuracy.toml, and shared memory as vLLM's processes need it."""
     mounts = [
         {"name": "work", "mountPath": str(job.config.parent)},
-        {"name": "shm", "mountPath": "/dev/shm"},
+        {"name": "shm", "mountPath": str(SHARED_MEMORY)},
     ]
     container: dict[str, Any] = {"name": "accgate", "image": job.image, "volumeMounts": mounts}
     if command is not None:

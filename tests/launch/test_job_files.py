@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -230,6 +231,20 @@ def test_what_no_cluster_can_run_is_refused_with_the_fix(tmp_path: Path, capsys:
         (VLLM, "{}", ("--slurm", "--out", "a\nb"), "rename it"),
         (VLLM, "{}", ("--k8s", *PODS, "--folder", "work"), "not an absolute path"),
         (VLLM, "{}", ("--slurm", "--models", "n"), "no model 'n'"),
+        (VLLM, "{}", ("--slurm", "--name", "a" * 41), "at most 40 of"),
+        (VLLM, "{}", ("--k8s", *PODS, "--name", "a" * 26), f"--name is {'a' * 26!r}; write at most 25 of"),
+        (VLLM, "{}", ("--k8s", *PODS, "--name", "a-"), "no - last"),
+        (VLLM, "{}", ("--k8s", *PODS, "--claim", "Bad/Claim"), "--claim is 'Bad/Claim'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--queue", "a/b"), "--queue is 'a/b'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--queue", "a" * 64), "at most 63"),
+        (VLLM, "{}", ("--k8s", *PODS, "--folder", "/"), "--folder is '/'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--folder", "/dev/shm"), "--folder is '/dev/shm'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--folder", "/a:b"), "--folder is '/a:b'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--folder", "/a/.."), "--folder is '/a/..'"),
+        (VLLM, "{}", ("--k8s", *PODS, "--out", "/data/out"), "is outside the volume at /work"),
+        (VLLM, "{}", ("--k8s", *PODS, "--out", "../out"), "is outside the volume at /work"),
+        (RAY, '{ engine = "vllm" }', ("--ray-job", *PODS, "--out", "../out"), "outside the volume"),
+        (RAY, '{ engine = "vllm" }', ("--ray-job", *PODS, "--folder", "/a$HOME"), "does not reach accgate unchanged"),
     ):
         said = refusal(capsys, written(tmp_path, model, options), *words)
         assert text in said, (words, said)
@@ -255,6 +270,35 @@ def test_a_file_for_sbatch_is_sound_shell_whatever_the_folder_is_called(
 def run_shell(code: list[str], folder: Path, tools: Path, **variables: str) -> int:
     env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"} | variables
     return subprocess.run(code, cwd=folder, env=env, capture_output=True, check=False, timeout=600).returncode
+
+
+def by_the_kubelet(word: str) -> str:
+    """A word of a command as the kubelet reads it, with variables that are all set to x."""
+    return re.sub(r"\$(?:\$|\([^)]*\))", lambda match: "$" if match[0] == "$$" else "x", word)
+
+
+def test_pods_get_names_with_dollars_unchanged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = "/mnt/a b$$(HOME)$$$"
+    config = written(tmp_path, VLLM)
+    config.write_text(config.read_text().replace("[models.m]", "[models.'m$(A)']"))
+    (tmp_path / "accgate").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    (tmp_path / "accgate").chmod(0o755)
+    words = ("--k8s", config, *PODS, "--folder", folder, "--models", "m$(A)", "--out", f"{folder}/runs")
+    for job in json.loads(printed(capsys, *words))["items"]:
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        assert container["volumeMounts"][0]["mountPath"] == folder
+        shown = subprocess.run(
+            list(map(by_the_kubelet, container["command"])),
+            env={"PATH": f"{tmp_path}:{os.environ['PATH']}", "JOB_COMPLETION_INDEX": "2"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        given = shown.stdout.split("|")
+        assert f"{folder}/accuracy.toml" in given
+        assert "m$(A)" in given
+        assert any(word.startswith(f"{folder}/runs/accgate-") for word in given), shown.stderr
+        assert ("3/4" in given) == ("--shard" in given)
 
 
 @pytest.mark.parametrize("name", ["modèle é", "a\tb", "it's $HOME; a `b`"])
