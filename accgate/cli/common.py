@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accgate.cli.streams import DISK_FULL
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.text import message_line
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from accgate.config import Config
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def config_options(command: argparse.ArgumentParser) -> None:

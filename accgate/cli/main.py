@@ -29,6 +29,7 @@ from accgate.cli import (
     view,
 )
 from accgate.cli.parser import Command, Parser, add_commands
+from accgate.cli.streams import discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
@@ -37,13 +38,18 @@ from accgate.text import message_line
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
-    arguments = build_parser().parse_args(argv)
+    with messages_may_be_lost():
+        return _exit_code(build_parser().parse_args(argv))
+
+
+def _exit_code(arguments: argparse.Namespace) -> int:
+    """Run the command, and print what ended it."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with ending_on_signals():
+        require_output()
+        with ending_on_signals(), writing_output():
             code = _run(arguments)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         more = "; finished samples are recorded, go on with --resume" if hasattr(arguments, "resume") else ""
         print(f"accgate: interrupted{more}", file=sys.stderr)
@@ -52,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print_error(arguments, error, str(error))
         return error.exit_code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it flushes
+        discard(sys.stdout)
         return CANNOT_EVALUATE
     except Exception as error:
         message = f"internal error: {type(error).__name__}: {error}; run it with --debug and report what that prints"

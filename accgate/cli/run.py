@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from accgate.cli.cache import cache_of, caching_options
 from accgate.cli.common import CONFIG, OUT, config_of, config_options, console, names_of, selection_options, write
+from accgate.cli.streams import writing_output
 from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED, BadInput
 
@@ -353,13 +354,15 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
         from accgate.report import html_report
 
         write(arguments.out / HTML, html_report(result, flips, arguments.out))
-    if arguments.json:
-        from accgate.result import to_json
+    place = as_typed(arguments.out / NAME)
+    with writing_output(f"the result is in {place}"):
+        if arguments.json:
+            from accgate.result import to_json
 
-        print(to_json(result))
-        return
-    from accgate.report import Places, print_result
+            print(to_json(result))
+            return
+        from accgate.report import Places, print_result
 
-    where = "" if arguments.out == from_start(OUT) else as_typed(arguments.out / NAME)
-    report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
-    print_result(console(), result, flips, None if quiet else Places(report, where))
+        where = "" if arguments.out == from_start(OUT) else place
+        report = as_typed(arguments.out / (HTML if arguments.html else REPORT))
+        print_result(console(), result, flips, None if quiet else Places(report, where))

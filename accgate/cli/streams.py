@@ -1,0 +1,97 @@
+"""What a command does where its messages or its output can no longer be written.
+
+Progress and messages are for people: once their terminal, pipe or log is gone, the command goes on without them.
+Standard output holds what was asked for: where it cannot be written, the command ends as one that could not finish.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO, cast
+
+from accgate.errors import CannotEvaluate
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+UNWRITABLE = (*DISK_FULL, errno.EIO)  # EIO: of a terminal that is gone
+
+
+class Messages:
+    """Standard error, which from the first failure on takes everything and shows nothing."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write, or lose the text."""
+        with self._losing():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or lose what is not written yet."""
+        with self._losing():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _losing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            discard(self._stream)
+
+
+def discard(stream: TextIO) -> None:
+    """Send what a stream holds, and all that follows, to nowhere: Python would fail once more when it ends."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: closed, or none of the system's
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def messages_may_be_lost() -> Iterator[None]:
+    """Let no message that cannot be written end the command, nor change its exit code."""
+    with contextlib.ExitStack() as stack:
+        stream: TextIO | None = sys.stderr
+        if stream is None:  # closed when the command was started
+            stream = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123
+        stack.enter_context(contextlib.redirect_stderr(cast(TextIO, Messages(stream))))
+        yield
+
+
+def require_output() -> None:
+    """Refuse to begin where nobody could see the outcome.
+
+    Raises
+    ------
+    CannotEvaluate
+        When standard output is closed.
+    """
+    if sys.stdout is None:
+        raise CannotEvaluate("standard output is closed; send it to a file, or to /dev/null")
+
+
+@contextlib.contextmanager
+def writing_output(consequence: str = "free some space, or send standard output elsewhere") -> Iterator[None]:
+    """Say that output cannot be written, and what follows from it.
+
+    Raises
+    ------
+    CannotEvaluate
+        When a disk is full, or a terminal is gone.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        discard(sys.stdout)
+        raise CannotEvaluate(f"output cannot be written: {error.strerror}; {consequence}") from error

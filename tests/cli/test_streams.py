@@ -1,0 +1,116 @@
+"""Commands whose terminal, pipe or log takes no more output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from accgate.cli.streams import Messages
+from tests.gates import Project, right_but
+from tests.launcher import Launched
+
+FULL = Path("/dev/full")
+pytestmark = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+DESTINATIONS = ("full", "closed")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path, target=90)
+    project.answer(right_but(0))
+    return project
+
+
+@contextmanager
+def broken(destination: str) -> Iterator[int]:
+    """A descriptor of a disk that is full, or of a pipe that nobody reads any more."""
+    if destination == "full":
+        descriptor = os.open(FULL, os.O_WRONLY)
+    else:
+        reader, descriptor = os.pipe()
+        os.close(reader)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def ended(folder: Path, *arguments: str, **streams: str) -> tuple[int, Mapping[str, str]]:
+    """Exit code and what could be written, where the named streams are broken."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, open(os.devnull) as nothing:  # noqa: PTH123
+        files = {"out": out, "err": err}
+        numbers = {name: file.fileno() for name, file in files.items()}
+        (name, destination), *_ = streams.items()
+        with broken(destination) as descriptor:
+            numbers[name] = descriptor
+            code = Launched(*arguments, cwd=folder, files=(nothing.fileno(), *numbers.values())).wait()
+        for file in files.values():
+            file.seek(0)
+        return code, {name: file.read() for name, file in files.items()}
+
+
+@pytest.mark.parametrize("err", DESTINATIONS)
+def test_messages_that_nobody_gets_change_no_exit_code(project: Project, err: str) -> None:
+    (project.folder / "bad.toml").write_text("x = 1\n")
+    assert ended(project.folder, "validate", "bad.toml", err=err)[0] == 2, "1 would mean a regression"
+    code, written = ended(project.folder, "run", "--out", "out", err=err)
+    assert code == 0, "the run goes on without its progress"
+    assert "passed" in written["out"].lower()
+    (check,) = json.loads((project.out / "accgate.json").read_text())["checks"]
+    assert check["verdict"] == "pass"
+    assert (project.out / "report.md").exists()
+
+
+def test_a_verdict_that_cannot_be_printed_is_kept_and_no_pass(project: Project) -> None:
+    where = "the result is in out/accgate.json"
+    for words in (("run", "--quiet"), ("run", "--quiet", "--json")):
+        code, written = ended(project.folder, *words, "--out", "out", out="full")
+        assert code == 3
+        assert written["err"] == f"accgate: output cannot be written: No space left on device; {where}\n"
+        assert json.loads((project.out / "accgate.json").read_text())["verdict"] == "pass"
+
+
+def test_output_on_a_full_disk_is_one_line_without_an_internal_error(project: Project) -> None:
+    code, written = ended(project.folder, "schema", "result", out="full")
+    assert code == 3
+    (line,) = written["err"].splitlines()
+    assert line.startswith("accgate: output cannot be written: No space left on device; free some space")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "words", "code", "message"),
+    [
+        (">&-", "run", 3, "accgate: standard output is closed; send it to a file, or to /dev/null\n"),
+        ("2>&-", "run", 0, ""),
+        ("2>&-", "validate bad.toml", 2, ""),
+    ],
+)
+def test_a_stream_that_is_closed_from_the_start(
+    project: Project, redirection: str, words: str, code: int, message: str
+) -> None:
+    (project.folder / "bad.toml").write_text("x = 1\n")
+    command = f"{sys.executable} -m accgate {words} {redirection}"
+    done = subprocess.run(["sh", "-c", command], cwd=project.folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, message)
+    assert (project.folder / "accgate-out").exists() == (code == 0), "nothing was asked"
+
+
+def test_the_message_stream_is_the_one_that_it_was_until_it_fails(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as file, FULL.open("w", buffering=1) as full:
+        messages = Messages(file)
+        messages.write("a\n")
+        messages.flush()
+        assert (tmp_path / "log").read_text() == "a\n"
+        assert messages.encoding == file.encoding
+        lost = Messages(full)
+        assert lost.write("a\n") == 2
+        lost.flush()
+        assert os.fstat(full.fileno()).st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116
