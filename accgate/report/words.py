@@ -50,10 +50,21 @@ def cost(result: Result) -> str | None:
     return ", ".join(parts)
 
 
+def has_evidence(verdict: Verdict) -> bool:
+    """Whether its samples were used: of a check that could not be evaluated `n` counts what was to be asked."""
+    return verdict.verdict != "error" or verdict.test is not None
+
+
+def samples_used(result: Result) -> tuple[int, int]:
+    """Samples that the checks of a run used, and how many they would have used without early stopping."""
+    checks = [check for check in result.checks if has_evidence(check)]
+    most = sum(each.n if each.n_max is None or each.stop is None else each.n_max for each in checks)
+    return sum(each.n for each in checks), most
+
+
 def savings(result: Result) -> str | None:
     """The share of the checks' samples that early stopping left out; None where it left out none."""
-    used = sum(each.n for each in result.checks)
-    most = sum(each.n if each.n_max is None or each.stop is None else each.n_max for each in result.checks)
+    used, most = samples_used(result)
     return f"stopping early saved {100 * (1 - used / most):.0f}%" if used < most else None
 
 

@@ -9,7 +9,7 @@ import pytest
 from accgate.errors import SEVERITY, BadInput, exit_code, worst
 from accgate.report import words
 from accgate.report.story import headline_of
-from accgate.report.words import find_check
+from accgate.report.words import find_check, samples_used, savings
 from accgate.result import Result
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 from tests.cases import each
@@ -86,3 +86,12 @@ def test_the_only_check_needs_no_name() -> None:
     assert find_check(result_of("pass"), None) is not None
     with pytest.raises(BadInput, match="no checks"):
         find_check(Result("error", 3, ()), None)
+
+
+def test_a_check_that_could_not_be_evaluated_saved_and_used_nothing() -> None:
+    stopped = verdict_of(n=50, n_max=100, stop="futility")
+    lost = verdict_of("error", test=None, n=100)
+    for checks in ((stopped,), (stopped, lost)):
+        result = Result("error", 3, checks)
+        assert samples_used(result) == (50, 100)
+        assert savings(result) == "stopping early saved 50%"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from accgate.design import oriented
 from accgate.report.charts import Axis, element, label, line, mark, percent, short
 from accgate.report.forest import Place, place_of, scale_of, tick_text
+from accgate.report.words import has_evidence, samples_used, savings
 from accgate.text import clip, figure, visible
 from accgate.verdict import digits_of, mean_change, name_of
 
@@ -100,7 +101,7 @@ def _tick(value: float, both: bool, higher: bool) -> str:
 
 def _row(number: int, verdict: Verdict, place: Place | None, x: Axis) -> Row:
     most = verdict.n_max or verdict.n
-    samples = f"{verdict.n:,} of {most:,}" if verdict.n and _has_evidence(verdict) else ""
+    samples = f"{verdict.n:,} of {most:,}" if verdict.n and has_evidence(verdict) else ""
     if place is None:
         return Row(number, verdict, "", "", "", samples, why="; ".join(verdict.reasons[:1]) or "not decided")
     moved = mean_change(verdict)
@@ -179,11 +180,10 @@ class Stat:
 
 def stats_of(result: Result) -> tuple[Stat, ...]:
     """What the run cost: samples, tokens and time, as far as it says."""
-    counted = [v for v in result.checks if _has_evidence(v)]
-    used = sum(v.n for v in counted)
-    most = sum(v.n if v.n_max is None or v.stop is None else v.n_max for v in counted)
-    saved = f"of {most:,}; stopping early saved {100 * (1 - used / most):.0f}%" if used < most else "all were used"
-    stats = [Stat("Samples", f"{used:,}", saved if used else "")]
+    used, most = samples_used(result)
+    saved = savings(result)
+    about = "all were used" if saved is None else f"of {most:,}; {saved}"
+    stats = [Stat("Samples", f"{used:,}", about if used else "")]
     tokens = result.prompt_tokens + result.completion_tokens
     if tokens:
         cached = f"; {result.cached:,} samples from the cache" if result.cached else ""
@@ -192,11 +192,6 @@ def stats_of(result: Result) -> tuple[Stat, ...]:
     if result.seconds is not None:
         stats.append(Stat("Time", duration(result.seconds), _hardware(result)))
     return tuple(stats)
-
-
-def _has_evidence(verdict: Verdict) -> bool:
-    """Whether its samples were used: of a check that could not be evaluated `n` counts what was to be asked."""
-    return verdict.verdict != "error" or verdict.test is not None
 
 
 def _hardware(result: Result) -> str:
