@@ -11,6 +11,7 @@ import numpy as np
 from accgate.engines import Engine, identity_of
 from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.files import changed_content
 from accgate.records import (
     MERGED,
     NOT_COMPARED,
@@ -27,6 +28,7 @@ from accgate.records import (
     write_settings,
 )
 from accgate.tasks import Task
+from accgate.text import some_of
 
 
 def refuse_unfinished(paths: RecordPaths) -> None:
@@ -100,6 +102,11 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
         raise BadInput(
             f"{paths.settings}: {', '.join(changed)} changed since the run began; undo that, or start without "
             "--resume in another --out"
+        )
+    if files := changed_content(earlier, now):
+        raise BadInput(
+            f"{paths.settings}: the content of {some_of(files)} changed since the run began: answers of two models are "
+            "never mixed; put the file back, or start without --resume in another --out"
         )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +18,14 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
+from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import expect_same_server, refuse_unfinished, resumable_records
 from accgate.evaluation.scoring import Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, PlannedModel
-from accgate.records import OPERATIONAL, PLAN, Record, paths_of, refuse_unwritable
+from accgate.records import FILES, OPERATIONAL, PLAN, Record, paths_of, refuse_unwritable
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -98,7 +101,8 @@ def evaluate_checks(
         for check in checks:
             refuse_unfinished(paths_of(out, check.model, check.task.name))
     with interruptible() as stop:
-        run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, stop)
+        digests = FileDigests() if cache is None else cache.digests
+        run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, digests, stop)
         try:
             asyncio.run(run.all_models(engines, checks))
         finally:
@@ -108,6 +112,9 @@ def evaluate_checks(
         raise Interrupted(checks, run.evaluated)
     seconds = round(time.monotonic() - clock, 3)
     return EvaluatedRun(tuple(run.evaluated), run.infos, began.isoformat(timespec="seconds"), seconds)
+
+
+Content = dict[tuple[str, str, Path], Mapping[str, str]]  # of the files of each model and judge
 
 
 @dataclass(frozen=True)
@@ -122,9 +129,11 @@ class _Run:
     together: Path | None
     first: bool
     cache: Cache | None
+    digests: FileDigests
     stop: Stop
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
+    content: Content = field(default_factory=dict)
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         async with Scorers() as scorers:
@@ -135,8 +144,10 @@ class _Run:
             waiting = [check for check in checks if check.model == name]
             try:
                 with waiting[0].planned_model.locating():
-                    if not await _start(engine, self.stop):
-                        return
+                    content = await self._start(engine, waiting)
+                if content is None:
+                    return
+                self.content.update(content)
                 self.infos[name] = engine.describe()
                 while waiting and not self.stop.requested:
                     self.evaluated.append(await self.check(engine, waiting[0], scorers))
@@ -146,9 +157,31 @@ class _Run:
             finally:
                 await engine.close()
 
+    async def _start(self, engine: Engine, checks: Sequence[Check]) -> Content | None:
+        """Start an engine while its files are read, and its judges'; None where a stop was requested before the end."""
+        models = [checks[0].planned_model, *(check.judge for check in checks if check.judge is not None)]
+        new = {key: model for model in models if (key := _key(model)) not in self.content}
+        is_over = threading.Event()
+        digest_of = partial(self.digests, is_over=is_over.is_set)
+
+        def read() -> Content:
+            return {key: content_of(model, digest_of) for key, model in new.items()}
+
+        both: asyncio.Future[tuple[Content, None]] = asyncio.gather(asyncio.to_thread(read), engine.start())
+        stopping: asyncio.Future[None] = asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait((both, stopping), return_when=asyncio.FIRST_COMPLETED)
+            content = (await both)[0] if both.done() else None
+        finally:
+            is_over.set()
+            for task in (both, stopping):
+                task.cancel()
+            await asyncio.gather(both, stopping, return_exceptions=True)
+        return None if self.stop.requested else content
+
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck:
         info = self.infos[check.model]
-        assignment = assignment_of(check, info, self.shard)
+        assignment = assignment_of(check, info, self.shard, self._files_of(check))
         if missing_ability := missing_records(engine, assignment.task):
             return EvaluatedCheck(check, problem=missing_ability)
         paths = paths_of(self.out, check.model, check.task.name)
@@ -178,19 +211,18 @@ class _Run:
         )
         return EvaluatedCheck(check, evaluation)
 
+    def _files_of(self, check: Check) -> Mapping[str, str]:
+        """The digests of the files on which a check's records depend, by their names."""
+        files = dict(self.content[_key(check.planned_model)])
+        if check.judge is not None:
+            marks = self.content[_key(check.judge)]
+            files |= {f"{name} of judge {check.judge.name}": digest for name, digest in marks.items()}
+        return files
 
-async def _start(engine: Engine, stop: Stop) -> bool:
-    """Start an engine; False where the run was asked to stop before it was up."""
-    starting, stopping = asyncio.create_task(engine.start()), asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            await starting
-    finally:
-        for task in (starting, stopping):
-            task.cancel()
-        await asyncio.gather(starting, stopping, return_exceptions=True)
-    return not stop.requested
+
+def _key(model: PlannedModel) -> tuple[str, str, Path]:
+    """What tells models and judges apart: a pull request's new checks have judges of its own file."""
+    return model.table, model.name, model.folder
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:
@@ -234,8 +266,13 @@ def missing_records(engine: Engine, task: Task) -> str | None:
     return f"{len(missing)} of {count} samples have no record: {some_of(missing)}; record every sample, each once"
 
 
-def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) -> Assignment:
-    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart."""
+def assignment_of(
+    check: Check, info: EngineInfo, shard: Shard | None = None, files: Mapping[str, str] | None = None
+) -> Assignment:
+    """The samples to evaluate of a check, all or a shard's part, and the settings that tell two runs apart.
+
+    `files` are the digests of those that answers depend on, by their names.
+    """
     model = check.planned_model.settings
     sampling = Sampling(**asdict(model.sampling))
     answering, operational = split_options(model.engine, model.options)
@@ -248,6 +285,8 @@ def assignment_of(check: Check, info: EngineInfo, shard: Shard | None = None) ->
         "sampling": asdict(sampling),
         "repeats": check.repeats,
     }
+    if files:
+        settings[FILES] = dict(files)
     whole = Assignment(
         check.model, check.task, check.repeats, sampling, settings, check.max_failed, max_unread=check.max_unread
     )

@@ -40,6 +40,7 @@ from .scores import (
     scores_of_rows,
 )
 from .settings import (
+    FILES,
     MEASURED,
     MERGED,
     NOT_COMPARED,
@@ -54,6 +55,7 @@ from .settings import (
 __all__ = [
     "CUT",
     "ENDINGS",
+    "FILES",
     "LARGEST",
     "MEASURED",
     "MERGED",

@@ -14,8 +14,8 @@ import pytest
 from accgate.config.config import Config, load_config
 from accgate.engines import Request
 from accgate.evaluation.cache import identity
-from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
+from accgate.evaluation.files import FileDigests
 from accgate.planning.checks import planned_model
 from accgate.result import EngineInfo
 from tests.cases import each
@@ -283,34 +283,6 @@ def test_the_id_of_a_sample_is_not_since_no_model_sees_it() -> None:
 )
 def test_what_is_drawn_anew_or_may_change_has_no_key(change: dict[str, Any]) -> None:
     assert request_key(replace(REQUEST, **change)) is None
-
-
-def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
-    file, memory = tmp_path / "w", tmp_path / "memory.json"
-    file.write_text("one")
-    later = FileDigests(memory, clock=lambda: file.stat().st_ctime + 60)
-    first = later(file)
-    later.save()
-    assert str(file.resolve()) in memory.read_text()
-    memory.write_text(memory.read_text().replace(first, "remembered"))
-    assert FileDigests(memory)(file) == "remembered"
-    file.write_text("two")
-    assert FileDigests(memory)(file) not in ("remembered", first)
-
-
-def test_a_file_that_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
-    (tmp_path / "w").write_text("one")
-    digests = FileDigests(tmp_path / "memory.json")
-    digests(tmp_path / "w")
-    digests.save()
-    assert not (tmp_path / "memory.json").exists()
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}'])
-def test_a_damaged_memory_of_files_is_as_none(tmp_path: Path, content: str) -> None:
-    (tmp_path / "w").write_text("one")
-    (tmp_path / "memory.json").write_text(content)
-    assert FileDigests(tmp_path / "memory.json")(tmp_path / "w") == FileDigests(tmp_path / "none")(tmp_path / "w")
 
 
 def test_another_driver_of_the_gpu_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.blocks import Blocks
-from accgate.engines.llamacpp import LlamaCppEngine
+from accgate.engines.llamacpp import LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
@@ -283,3 +284,31 @@ def test_the_command_ends_with_the_code_of_the_fault(
     output = capfd.readouterr()
     assert said in " ".join((output.out + output.err).split())
     assert os.path.exists(tmp_path / "out" / "accgate.json") == (code == 3)  # noqa: PTH110
+
+
+@pytest.mark.llamacpp
+def test_shards_with_other_weights_under_one_name_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = tmp_path / "model.gguf"
+    shutil.copy(model_path(WEIGHTS, tmp_path), weights)
+    config = tmp_path / "accuracy.toml"
+    config.write_text(
+        f'[models.m]\nengine = "llamacpp"\nmodel = "model.gguf"\noptions = {{ n_ctx = 2048, {THREAD} }}\n'
+        "[tasks.arithmetic]\nnum_samples = 4\ntarget = 50\noptions = { high = 20 }\n"
+    )
+
+    def shard(i: int) -> str:
+        out = str(tmp_path / f"shard-{i}")
+        assert main(["run", str(config), "--shard", f"{i}/2", "--out", out, "--quiet"]) == 0
+        return out
+
+    parts = [shard(1)]
+    with weights.open("ab") as file:
+        file.write(bytes(64))  # loads as before, and could as well be another model
+    parts.append(shard(2))
+    capsys.readouterr()
+    assert main(["merge", *parts, "--config", str(config), "--out", str(tmp_path / "merged")]) == 2
+    assert 'm: "the content of model.gguf" is "' in capsys.readouterr().err
+    assert main(["run", str(config), "--shard", "1/2", "--out", parts[0], "--resume", "--quiet"]) == 2
+    assert "the content of model.gguf changed since the run began" in capsys.readouterr().err

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import cast
 
 from accgate.engines import Engine, LogProbs, Reply, Request, Scorer, useful_in_flight
-from accgate.evaluation.cache.digests import FileDigests
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
+from accgate.evaluation.files import FileDigests
 from accgate.planning import Check, PlannedModel
 from accgate.result import EngineInfo
 
@@ -63,11 +63,12 @@ class CachedEngine:
 
 
 class Cache:
-    """A cache folder in use by a run."""
+    """A cache folder in use by a run; `digests` are those of files, which it remembers."""
 
     def __init__(self, folder: Path, *, say: Say, environ: Mapping[str, str] = os.environ) -> None:
         self._folder, self._say, self._environ = folder, say, environ
         self._shelves: dict[str, Shelf | None] = {}
+        self.digests = FileDigests(folder / FILES)
 
     def before(self, engine: Engine, check: Check, info: EngineInfo) -> Engine:
         """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
@@ -83,13 +84,12 @@ class Cache:
         return engine if shelf is None else CachedEngine(engine, shelf)
 
     def _shelf(self, model: PlannedModel, info: EngineInfo) -> Shelf | None:
-        digests = FileDigests(self._folder / FILES)
         try:
-            identity = identity_of(model, info, digest_of=digests, environ=self._environ)
+            identity = identity_of(model, info, digest_of=self.digests, environ=self._environ)
         except (KeyIncomplete, OSError) as error:
             self._say(f"cache: off for {model.name}: {error}")
             return None
-        digests.save()
+        self.digests.save()
         return Shelf(self._folder, identity, self._say)
 
     def close(self) -> None:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accgate.config import Model
-from accgate.engines import Request, model_file
-from accgate.inputs import path_in
+from accgate.engines import Request
+from accgate.evaluation.files import (
+    DigestOf,
+    digest_of_value,
+    named_texts,
+    path_named,
+    tables_in,
+    texts_in,
+    tree_digest,
+    weights_digest,
+)
 from accgate.planning import PlannedModel
 from accgate.result import EngineInfo
 
@@ -28,7 +36,6 @@ WHY_NOT = {
 }
 PINNED = re.compile(r"[0-9a-f]{40}")
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-NOT_READ = frozenset({"download_dir"})  # options that name a folder in which nothing of the answer lies
 SETTINGS = re.compile(
     r"(VLLM|CUDA|CUBLAS|CUBLASLT|CUDNN|NVIDIA|NVTE|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|NCCL|FLASHINFER|FLASH_ATTENTION|DG|"
     r"CUTLASS|CUTE|XFORMERS|TRANSFORMERS|LMCACHE|GGML|LLAMA|OMP|KMP|MKL|DNNL|ONEDNN|OPENBLAS|BLIS|GOMP|ROCM|ROCBLAS|"
@@ -36,7 +43,6 @@ SETTINGS = re.compile(
 )
 NO_SETTING = re.compile(r".*_(KEY|TOKEN|PORT|HOST|IP|CACHE_ROOT|CACHE_DIR)$|(CUDA|NVIDIA)_VISIBLE_DEVICES$")
 DRIVER = Path("/proc/driver/nvidia/version")
-DigestOf = Callable[[Path], str]
 
 
 class KeyIncomplete(Exception):
@@ -90,7 +96,7 @@ def identity_of(
         "files": sorted(named_files(model, planned.folder, digest_of)),
     }
     about = {"model": planned.name, "weights": parts["weights"], **asdict(info), "variant": dict(model.variant)}
-    return Identity(_digest(parts), about)
+    return Identity(digest_of_value(parts), about)
 
 
 def request_key(request: Request, continuation: str | None = None) -> str | None:
@@ -103,11 +109,11 @@ def request_key(request: Request, continuation: str | None = None) -> str | None
     temperature, seed = extra.get("temperature", request.temperature), extra.get("seed", request.seed)
     if temperature != 0 and seed is None:
         return None
-    if any(re.match(r"[a-z][a-z0-9+.-]*://", text) for text in _texts(request.parts)):
+    if any(re.match(r"[a-z][a-z0-9+.-]*://", text) for text in texts_in(request.parts)):
         return None  # an image behind an address: only its content in the request (data:) is sure to stay
     fields = {key: value for key, value in vars(request).items() if key != "id"}
     try:
-        return _digest(fields if continuation is None else [fields, continuation])
+        return digest_of_value(fields if continuation is None else [fields, continuation])
     except TypeError:
         return None
 
@@ -120,32 +126,13 @@ def weights(planned: PlannedModel, digest_of: DigestOf) -> str:
     KeyIncomplete
         When the model is a name that is not pinned to a commit.
     """
+    if (digest := weights_digest(planned, digest_of)) is not None:
+        return digest
     model = planned.settings
-    with planned.locating():
-        file = model_file(model.engine, model.model, planned.folder)
-    if file is not None:
-        return _digest([[part.name, digest_of(part)] for part in _split(file)])
-    path = path_in(planned.folder, model.model)
-    if path.exists():
-        return tree_digest(path, digest_of)
     revision = str(model.options.get("revision", ""))
     if not PINNED.fullmatch(revision):
         raise KeyIncomplete(f'{model.model} may change on the hub; pin it with options.revision = "COMMIT"')
     return f"{model.model}@{revision}"
-
-
-def _split(path: Path) -> list[Path]:
-    """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
-    parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
-    return sorted(path.parent.glob(f"{parts[1]}-*-of-{parts[2]}.gguf")) if parts else [path]
-
-
-def tree_digest(path: Path, digest_of: DigestOf) -> str:
-    """The digest of a file, or of all files in a folder with their names."""
-    if path.is_file():
-        return digest_of(path)
-    files = sorted(file for file in path.rglob("*") if file.is_file() and ".git" not in file.parts)
-    return _digest([[file.relative_to(path).as_posix(), digest_of(file)] for file in files])
 
 
 def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tuple[str, str]]:
@@ -156,19 +143,16 @@ def named_files(model: Model, folder: Path, digest_of: DigestOf) -> Iterator[tup
     KeyIncomplete
         For a name on the hub that is not pinned, and for code that comes with a model.
     """
-    tables = [*_tables(model.options), *_tables(model.sampling.extra)]
-    for table in tables:
+    for table in tables_in([model.options, model.sampling.extra]):
         if table.get("trust_remote_code"):
             raise KeyIncomplete("trust_remote_code runs code that may come from elsewhere")
-        for key, value in table.items():
-            for text in _texts([value]) if not isinstance(value, Mapping) and key not in NOT_READ else ():
-                paths = [path for path in (folder / text, Path(text)) if len(text) < 1000 and path.exists()]
-                if paths:
-                    yield text, tree_digest(paths[0], digest_of)
-                elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(
-                    str(table.get("revision" if key == "model" else f"{key}_revision", ""))
-                ):
-                    raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
+        for key, text in named_texts(table):
+            if (path := path_named(text, folder)) is not None:
+                yield text, tree_digest(path, digest_of)
+            elif HUB_NAME.fullmatch(text) and not PINNED.fullmatch(
+                str(table.get("revision" if key == "model" else f"{key}_revision", ""))
+            ):
+                raise KeyIncomplete(f"{key} = {text!r} may change on the hub; name a folder, or pin its revision")
 
 
 def installation_digest(distribution: str, digest_of: DigestOf) -> str:
@@ -196,33 +180,11 @@ def installation_digest(distribution: str, digest_of: DigestOf) -> str:
         raise KeyIncomplete(f"package {distribution} does not list its files")
     own = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
     code = Path(__file__).parents[2].joinpath("engines").rglob("*.py")
-    return _digest([sorted(others), _digests_of(own, digest_of), _digests_of(code, digest_of)])
+    return digest_of_value([sorted(others), _digests_of(own, digest_of), _digests_of(code, digest_of)])
 
 
 def _digests_of(files: Iterable[Path], digest_of: DigestOf) -> list[list[str]]:
     return [[file.name, digest_of(file)] for file in sorted(files) if file.is_file()]
-
-
-def _tables(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every table within a value."""
-    if isinstance(value, Mapping):
-        yield value
-        for each in value.values():
-            yield from _tables(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _tables(each)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text within a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _texts(list(value.values()))
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each)
 
 
 def _cores() -> int:
@@ -234,10 +196,6 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _digest(value: Any) -> str:
-    return _sha(json.dumps(value, sort_keys=True, allow_nan=False))
 
 
 def _sha(text: str) -> str:

@@ -19,6 +19,7 @@ from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check
 from accgate.records import (
+    FILES,
     NOT_COMPARED,
     PLAN,
     SERVED,
@@ -51,9 +52,12 @@ class Source:
     @property
     def engine(self) -> EngineInfo:
         """Engine, version and hardware that answered."""
-        engine = self.settings.get("engine")
-        table = engine if isinstance(engine, Mapping) else {}
-        return EngineInfo(*(str(table.get(key, "")) for key in ("name", "version", "hardware")))
+        engine = self.table("engine")
+        return EngineInfo(*(str(engine.get(key, "")) for key in ("name", "version", "hardware")))
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """A table of the settings; empty where there is none."""
+        return table if isinstance(table := self.settings.get(name), Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -108,17 +112,21 @@ class Pool:
     @property
     def served(self) -> dict[str, Any]:
         """Who answered, as far as any shard's replies or servers said it; of several fingerprints all."""
-        tables = [table for source in self.sources if isinstance(table := source.settings.get(SERVED), Mapping)]
         served: dict[str, Any] = {}
-        for key, value in ((key, value) for table in tables for key, value in table.items()):
+        for key, value in ((key, value) for source in self.sources for key, value in source.table(SERVED).items()):
             both = isinstance(value, list) and isinstance(served.get(key), list)
             served[key] = sorted({*served[key], *value}) if both else served.get(key, value)
         return served
 
     @property
+    def files(self) -> dict[str, str]:
+        """The digests of the files that answers depend on, as far as any shard's machine had them."""
+        return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
+
+    @property
     def whole(self) -> Assignment:
         """The check as one run would be assigned it."""
-        return assignment_of(self.check, self.engine)
+        return assignment_of(self.check, self.engine, files=self.files)
 
 
 def _worth(record: Record) -> tuple[bool, bytes]:
@@ -165,17 +173,18 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered by one engine, in one version, on one kind of hardware."""
+    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     named: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.pair).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
-            served = source.settings.get(SERVED)
-            for key, value in served.items() if isinstance(served, Mapping) else ():
+            for key, value in source.table(SERVED).items():
                 if isinstance(value, str):  # of several fingerprints, each may mix
                     named[pool.check.model, key][place] = {key: value}
+            for name, digest in source.table(FILES).items():
+                named[pool.check.model, name][place] = {f"the content of {name}": digest}
     models = [*engines.items(), *((model, each) for (model, _), each in named.items())]
     return [fault for model, each in models for fault in mismatches(model, each)]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
+from accgate.evaluation.files import changed_content
 from accgate.evaluation.resume import settings_of
 from accgate.evaluation.shards.shard import Shard
 from accgate.records import NOT_COMPARED, PLAN, Record, new_records, paths_of, settings_of_run
@@ -39,8 +41,8 @@ class _Sibling:
 class Siblings:
     """The finished records of a check that the other shards have, and the whole order that all of them make up.
 
-    Only shards with the same samples, settings and engine count. What cannot be read counts as not finished: the run
-    then goes on, and `merge` says what is wrong.
+    Only shards with the same samples, settings, engine and content of files count. What cannot be read counts as not
+    finished: the run then goes on, and `merge` says what is wrong.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Siblings:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.whole = whole
-        self._pair, self._settings = (assignment.model, whole.name), _comparable(settings_of(assignment))
+        self._pair, self._settings = (assignment.model, whole.name), settings_of(assignment)
         others = (Shard(i, shard.count) for i in range(1, shard.count + 1) if i != shard.index)
         self._others = [_Sibling(place_in(folder, other)) for other in others]
         self._clock, self._due = clock, clock()
@@ -82,12 +84,13 @@ class Siblings:
         if now.st_ino != other.inode or now.st_size < other.offset:
             other.records.clear()
             other.inode, other.offset = now.st_ino, 0
-            if _comparable(settings_of_run(paths)) != self._settings:
+            if _are_apart(settings_of_run(paths), self._settings):
                 raise BadInput("of another run")
         records, other.offset = new_records(paths.records, other.offset)
         other.records.update((record.key, record) for record in records)
 
 
-def _comparable(settings: dict[str, object]) -> dict[str, object]:
+def _are_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     own = {"records", "shard", *NOT_COMPARED} - {PLAN}
-    return {key: value for key, value in settings.items() if key not in own}
+    keys = {*one, *other} - own
+    return any(one.get(key) != other.get(key) for key in keys) or bool(changed_content(one, other))

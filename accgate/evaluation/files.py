@@ -1,0 +1,230 @@
+"""The files that a model is made of: which they are, and the digests of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from accgate.config import Model
+from accgate.engines import model_file, split_options
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.inputs import path_in
+from accgate.planning import PlannedModel
+from accgate.records import FILES
+
+CHUNK = 1 << 22  # bytes
+FRESH = 2.0  # seconds: a file changed so lately could change again without its times showing it
+AT_ONCE = 8  # files of a folder that are read at the same time
+NOT_READ = frozenset({"download_dir"})  # options that name a folder in which nothing of the answer lies
+OWN_FOLDERS = frozenset({".git", ".cache"})  # what git and the hub's client keep beside a checkpoint
+DigestOf = Callable[[Path], str]
+
+
+class Abandoned(Exception):
+    """A digest is not needed any more."""
+
+
+class FileDigests:
+    """SHA-256 of files' contents, each read once: remembered by path, size, times and inode, and in a file if given."""
+
+    def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._memory, self._clock = memory, clock
+        self._digests = {} if memory is None else _read(memory)
+        self._new = False
+
+    def __call__(self, path: Path, is_over: Callable[[], bool] = lambda: False) -> str:
+        """The digest of a file's content, in hexadecimal.
+
+        Raises
+        ------
+        OSError
+            When it cannot be read.
+        Abandoned
+            When it `is_over` before the end of the file.
+        """
+        name, status = str(path.resolve()), path.stat()
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
+        remembered = self._digests.get(name)
+        if isinstance(remembered, list) and remembered[:-1] == stamp and isinstance(remembered[-1], str):
+            return remembered[-1]
+        sha = hashlib.sha256()
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                if is_over():
+                    raise Abandoned
+                sha.update(chunk)
+        digest = sha.hexdigest()
+        if self._clock() - max(status.st_mtime, status.st_ctime) > FRESH:
+            self._digests[name] = [*stamp, digest]
+            self._new = True
+        return digest
+
+    def save(self) -> None:
+        """Write the digests down; a folder that cannot be written only costs time later."""
+        if not self._new or self._memory is None:
+            return
+        temporary = self._memory.with_name(f"{secrets.token_hex(8)}.part")  # two runs may save at once
+        try:
+            self._memory.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(self._digests), encoding="utf-8")
+            temporary.replace(self._memory)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            return
+        self._new = False
+
+
+def _read(memory: Path) -> dict[str, object]:
+    try:
+        digests = json.loads(memory.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return digests if isinstance(digests, dict) else {}
+
+
+def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
+    """The digest of every file that a model's answers depend on, by the name that its table gives it.
+
+    Only what lies on this machine: a server's weights and names on the hub have none. Of a recording there is none
+    either, since missing samples may be added to it.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the weights cannot be read.
+    """
+    model = _of_replicas(planned.settings)
+    if model.engine == "recorded":
+        return {}
+    planned = replace(planned, settings=model)
+    content = {}
+    if model.engine != "openai":  # there it is a name on the server
+        with suppress(BadInput):  # replicas may have a file that is not here
+            if (digest := _weights_of(planned, digest_of)) is not None:
+                content[model.model] = digest
+    answering, _ = split_options(model.engine, model.options)
+    if isinstance(command := answering.get("serve"), (list, tuple)):
+        answering["serve"] = command[1:]  # a server that each machine builds for itself differs in its bytes
+    for table in tables_in([answering, model.sampling.extra]):
+        for _, text in named_texts(table):
+            path = path_named(text, planned.folder)
+            if path is not None and (path.is_file() or _holds_model(path, planned.folder)):
+                with suppress(OSError):  # a command may name what only root reads
+                    content[text] = tree_digest(path, digest_of)
+    return content
+
+
+def _weights_of(planned: PlannedModel, digest_of: DigestOf) -> str | None:
+    try:
+        return weights_digest(planned, digest_of)
+    except OSError as error:
+        raise CannotEvaluate(
+            f"{error.filename}: cannot be read: {error.strerror}; correct that, then run again"
+        ) from error
+
+
+def changed_content(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The names of the files whose content differs between two settings of records, where both tell it."""
+    tables = [table if isinstance(table := settings.get(FILES), Mapping) else {} for settings in (earlier, now)]
+    return sorted(name for name in tables[0].keys() & tables[1].keys() if tables[0][name] != tables[1][name])
+
+
+def _of_replicas(model: Model) -> Model:
+    """What each replica on a cluster runs; a model on one machine as it is."""
+    kind, options = model.options.get("engine"), model.options.get("options", {})
+    if model.engine != "ray" or not isinstance(options, Mapping):
+        return model
+    return replace(model, engine=kind, options=options)  # type: ignore[arg-type]  # the engine has checked it
+
+
+def _holds_model(path: Path, project: Path) -> bool:
+    """Whether a path is the folder of a checkpoint, an adapter or a tokenizer, and not one around the project."""
+    around = project.resolve()
+    is_model = path.is_dir() and next(path.glob("*config.json"), None) is not None
+    return is_model and path.resolve() not in (around, *around.parents)
+
+
+def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
+    """The digest of a model's file or folder; None where its name is none on this machine.
+
+    Raises
+    ------
+    BadInput
+        When its engine needs a file, and there is none.
+    """
+    model = planned.settings
+    with planned.locating():
+        file = model_file(model.engine, model.model, planned.folder)
+    if file is not None:
+        return digest_of_value([[part.name, digest_of(part)] for part in _split(file)])
+    path = path_in(planned.folder, model.model)
+    return tree_digest(path, digest_of) if path.exists() else None
+
+
+def _split(path: Path) -> list[Path]:
+    """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
+    parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
+    return sorted(path.parent.glob(f"{parts[1]}-*-of-{parts[2]}.gguf")) if parts else [path]
+
+
+def tree_digest(path: Path, digest_of: DigestOf) -> str:
+    """The digest of a file, or of all files in a folder with their names."""
+    if path.is_file():
+        return digest_of(path)
+    names = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
+    names = [name for name in names if not OWN_FOLDERS.intersection(name.parts)]
+    with ThreadPoolExecutor(AT_ONCE) as readers:
+        digests = readers.map(digest_of, [path / name for name in names])
+        return digest_of_value([[name.as_posix(), digest] for name, digest in zip(names, digests, strict=True)])
+
+
+def named_texts(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(key, text) of every text of a table that may name a file, tables within it left out."""
+    for key, entry in table.items():
+        if key not in NOT_READ and not isinstance(entry, Mapping):
+            yield from ((key, text) for text in texts_in([entry]))
+
+
+def path_named(text: str, folder: Path) -> Path | None:
+    """The file or folder that a text names, alone or as `name=path`; None where there is none."""
+    names = (text, text.partition("=")[2])
+    places = (place for name in names if name for place in (path_in(folder, name), Path(name)))
+    return next((place for place in places if os.path.exists(place)), None)  # noqa: PTH110 (Path's own may raise)
+
+
+def tables_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every table within a value."""
+    if isinstance(value, Mapping):
+        yield value
+        for each in value.values():
+            yield from tables_in(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tables_in(each)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text within a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts_in(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from texts_in(each)
+
+
+def digest_of_value(value: Any) -> str:
+    """The digest of plain data."""
+    text = json.dumps(value, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

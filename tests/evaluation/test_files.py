@@ -1,0 +1,253 @@
+"""The files that a model is made of: which count, and records of another content that are never mixed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.config.config import load_config
+from accgate.evaluation.files import FileDigests, content_of
+from accgate.planning.checks import planned_model
+from accgate.records.file import paths_of
+from tests.cases import each
+from tests.gates import said, table
+from tests.servers import Fault, Server
+
+Change = Callable[[Path], Any]
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:
+    file, memory = tmp_path / "w", tmp_path / "memory.json"
+    file.write_text("one")
+    later = FileDigests(memory, clock=lambda: file.stat().st_ctime + 60)
+    first = later(file)
+    later.save()
+    assert str(file.resolve()) in memory.read_text()
+    memory.write_text(memory.read_text().replace(first, "remembered"))
+    assert FileDigests(memory)(file) == "remembered"
+    file.write_text("two")
+    assert FileDigests(memory)(file) not in ("remembered", first)
+
+
+def test_a_file_that_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> None:
+    (tmp_path / "w").write_text("one")
+    digests = FileDigests(tmp_path / "memory.json")
+    digests(tmp_path / "w")
+    digests.save()
+    assert not (tmp_path / "memory.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}'])
+def test_a_damaged_memory_of_files_is_as_none(tmp_path: Path, content: str) -> None:
+    (tmp_path / "w").write_text("one")
+    (tmp_path / "memory.json").write_text(content)
+    assert FileDigests(tmp_path / "memory.json")(tmp_path / "w") == FileDigests(tmp_path / "none")(tmp_path / "w")
+
+
+def content(folder: Path, engine: str = "llamacpp", model: str = "w.gguf", **keys: Any) -> dict[str, str]:
+    path = folder / "accuracy.toml"
+    tables = {"models.m": {"engine": engine, "model": model, **keys}, "tasks.arithmetic": {"target": 50}}
+    path.write_text("".join(table(name, values) for name, values in tables.items()), encoding="utf-8")
+    return content_of(planned_model(load_config(path), "m"), FileDigests())
+
+
+def write(path: Path, text: str = "one") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_same_files_in_another_folder_have_the_same_digests(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "w.gguf")
+    write(tmp_path / "b" / "w.gguf")
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    assert [*content(tmp_path / "a")] == ["w.gguf"]
+
+
+@each(
+    ("file", "keys"),
+    [
+        ("w.gguf", {}),
+        ("w-00002-of-00002.gguf", {"model": "w-00001-of-00002.gguf"}),
+        ("lora.gguf", {"options": {"lora_adapters": [{"path": "lora.gguf", "scale": 1.0}]}}),
+        ("t.jinja", {"options": {"chat_template": "t.jinja"}}),
+        ("t.jinja", {"sampling": {"extra": {"chat_template": "t.jinja"}}}),
+        ("ckpt/model.safetensors", {"engine": "vllm", "model": "ckpt"}),
+        ("lora/a.safetensors", {"engine": "vllm", "model": "org/m", "options": {"lora": "lora"}}),
+        ("ckpt/model.safetensors", {"engine": "openai", "model": "m", "options": {"serve": ["vllm", "ckpt"]}}),
+        ("w.gguf", {"engine": "openai", "model": "m", "options": {"serve": ["llama-server", "--model=w.gguf"]}}),
+        ("w.gguf", {"engine": "ray", "options": {"engine": "llamacpp"}}),
+        ("ckpt/model.safetensors", {"engine": "ray", "model": "ckpt", "options": {"engine": "vllm"}}),
+    ],
+)
+def test_a_file_that_can_change_an_answer_counts(tmp_path: Path, file: str, keys: dict[str, Any]) -> None:
+    for name in ("w.gguf", "w-00001-of-00002.gguf", "ckpt/config.json", "lora/adapter_config.json", file):
+        write(tmp_path / name)
+    before = content(tmp_path, **keys)
+    write(tmp_path / file, "two")
+    after = content(tmp_path, **keys)
+    assert before.keys() == after.keys()
+    assert before != after
+
+
+@each(
+    ("file", "keys"),
+    [
+        ("m.jsonl", {"engine": "recorded", "model": "m.jsonl"}),
+        ("m", {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:1/v1"}}),
+        ("server", {"engine": "openai", "model": "m", "options": {"serve": ["server", "{port}"]}}),
+        ("log", {"engine": "openai", "model": "m", "options": {"serve": ["s", "{port}"], "serve_log": "log"}}),
+        ("config.json", {"engine": "openai", "model": "m", "options": {"serve": ["s", ".", ""]}}),
+        ("logs/today", {"engine": "openai", "model": "m", "options": {"serve": ["s", "logs"]}}),
+        ("ckpt/config.json", {"engine": "vllm", "model": "org/m", "options": {"download_dir": "ckpt"}}),
+        ("x.gguf", {"engine": "ray", "model": "w.gguf", "options": {"engine": "llamacpp"}}),
+    ],
+)
+def test_what_changes_no_answer_or_may_be_completed_does_not_count(
+    tmp_path: Path, file: str, keys: dict[str, Any]
+) -> None:
+    write(tmp_path / file)
+    assert content(tmp_path, **keys) == {}
+
+
+def test_what_git_and_the_hub_keep_beside_a_checkpoint_does_not_count(tmp_path: Path) -> None:
+    write(tmp_path / "ckpt" / "config.json")
+    before = content(tmp_path, engine="vllm", model="ckpt")
+    for name in (".cache/huggingface/download/config.json.metadata", ".git/HEAD"):
+        write(tmp_path / "ckpt" / name)
+    assert content(tmp_path, engine="vllm", model="ckpt") == before != {}
+
+
+# Records of two contents are not mixed: a run with a template beside accuracy.toml, which goes on with another.
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: Server) -> Path:
+    options = {"base_url": server.url, "concurrency": 4, "max_retries": 0}
+    model = {"engine": "openai", "model": "toy", "options": options, "sampling": {"extra": {"template": "t.jinja"}}}
+    task = {"num_samples": 40, "target": 50.0, "options": {"high": 20}}
+    write(tmp_path / "t.jinja")
+    write(tmp_path / "accuracy.toml", table("models.m", model) + table("tasks.arithmetic", task))
+    return tmp_path
+
+
+def command(folder: Path, name: str, *arguments: str) -> int:
+    return main([name, str(folder / "accuracy.toml"), "--quiet", *arguments])
+
+
+def unfinished(folder: Path, server: Server) -> None:
+    server.fault_of = lambda _: Fault(status=401) if len(server.seen) > 10 else None
+    assert command(folder, "run", "--out", str(folder / "out")) == 3
+    server.fault_of = None
+
+
+def test_a_run_does_not_go_on_with_another_content_of_a_file(
+    folder: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unfinished(folder, server)
+    kept = paths_of(folder / "out", "m", "arithmetic").records.read_bytes()
+    write(folder / "t.jinja", "two")
+    assert command(folder, "run", "--out", str(folder / "out"), "--resume") == 2
+    assert ".settings.json: the content of t.jinja changed since the run began" in said(capsys)
+    assert paths_of(folder / "out", "m", "arithmetic").records.read_bytes() == kept
+    write(folder / "t.jinja", "one")
+    assert command(folder, "run", "--out", str(folder / "out"), "--resume") == 0
+
+
+def test_a_run_of_a_version_that_kept_no_digests_goes_on(folder: Path, server: Server) -> None:
+    unfinished(folder, server)
+    path = paths_of(folder / "out", "m", "arithmetic").settings
+    settings = json.loads(path.read_text())
+    del settings["files"]
+    path.write_text(json.dumps(settings))
+    assert command(folder, "run", "--out", str(folder / "out"), "--resume") == 0
+    assert [*json.loads(path.read_text())["files"]] == ["t.jinja"]
+
+
+def shards(folder: Path, *between: Change) -> list[str]:
+    """The folders of two shards, with these changes after the first."""
+    parts = [str(folder / f"shard-{i}") for i in (1, 2)]
+    for i, part in enumerate(parts, 1):
+        assert command(folder, "run", "--shard", f"{i}/2", "--out", part) == 0
+        for change in between:
+            change(folder)
+    return parts
+
+
+def merge(folder: Path, parts: list[str]) -> int:
+    return main(["merge", *parts, "--config", str(folder / "accuracy.toml"), "--out", str(folder / "merged")])
+
+
+def test_shards_with_another_content_of_a_file_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = shards(folder, lambda folder: write(folder / "t.jinja", "two"))
+    for given in (parts, parts[::-1]):
+        assert merge(folder, given) == 2
+        assert 'm: "the content of t.jinja" is "' in said(capsys)
+    assert not (folder / "merged").exists()
+
+
+def test_two_tasks_of_one_model_with_another_content_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text() + table("tasks.more", {"library": "arithmetic", "target": 50.0}))
+    (one, two) = shards(folder)
+    path = paths_of(Path(two), "m", "more").settings
+    path.write_text(path.read_text().replace('"t.jinja": "', '"t.jinja": "0'))
+    assert merge(folder, [one, two]) == 2
+    assert 'm: "the content of t.jinja" is "' in said(capsys)
+
+
+def test_a_merge_needs_no_file_and_keeps_the_digests(folder: Path) -> None:
+    parts = shards(folder)
+    (folder / "t.jinja").unlink()
+    assert merge(folder, parts) == 0
+    settings = json.loads(paths_of(folder / "merged", "m", "arithmetic").settings.read_text())
+    assert [*settings["files"]] == ["t.jinja"]
+
+
+def test_a_shard_counts_no_records_of_another_content(folder: Path, server: Server) -> None:
+    config = folder / "accuracy.toml"
+    task = {"num_samples": 400, "theta": 4.0, "options": {"high": 300}}
+    config.write_text(config.read_text().partition("[tasks")[0] + table("tasks.arithmetic", task))
+    assert command(folder, "record", "--out", str(folder / "recorded")) == 0
+
+    def together(shard: str) -> int:
+        before = len(server.seen)
+        assert command(folder, "run", "--shard", shard, "--together", str(folder / "all")) == 0
+        return len(server.seen) - before
+
+    assert together("1/2") == 200
+    write(folder / "t.jinja", "two")
+    assert together("2/2") == 200
+
+
+def test_a_judges_file_counts_too(folder: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    config = folder / "accuracy.toml"
+    options = {"base_url": server.url, "max_retries": 0}
+    judge = {"engine": "openai", "model": "toy", "options": options, "sampling": {"extra": {"template": "j.jinja"}}}
+    task = {"file": "judged.toml", "judge": "j", "target": 50.0}
+    write(folder / "j.jinja")
+    rows = "".join(json.dumps({"q": f"What is {i} + 1?"}) + "\n" for i in range(40))
+    write(folder / "rows.jsonl", rows)
+    write(
+        folder / "judged.toml",
+        'dataset.file = "rows.jsonl"\nprompt = "{{ q }}"\ntarget = "x"\nmetric = "judge"\n'
+        'judge.rubric = "1 + 4 {{ reply }}"\n',
+    )
+    config.write_text(config.read_text().partition("[tasks")[0] + table("judges.j", judge) + table("tasks.sums", task))
+    server.answer = lambda _: "5"
+    parts = shards(folder, lambda folder: write(folder / "j.jinja", "two"))
+    assert merge(folder, parts) == 2
+    assert 'm: "the content of j.jinja of judge j" is "' in said(capsys)
