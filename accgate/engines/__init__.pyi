@@ -10,7 +10,7 @@ from .base import (
     cpu_name,
     useful_in_flight,
 )
-from .identity import identity_of
+from .identity import FINGERPRINT, fingerprints_of, identity_of, may_mix
 from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
@@ -18,6 +18,7 @@ from .recording import recording_of
 from .table import check_options, create, determinism, model_file, probe, split_options
 
 __all__ = [
+    "FINGERPRINT",
     "Engine",
     "LogProbs",
     "ModelTable",
@@ -31,8 +32,10 @@ __all__ = [
     "cpu_name",
     "create",
     "determinism",
+    "fingerprints_of",
     "identity_of",
     "is_this_machine",
+    "may_mix",
     "model_file",
     "opened_by",
     "probe",

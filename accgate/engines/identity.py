@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from accgate.errors import BadInput, CannotEvaluate
 
 ANY = "*"
 MODEL, FINGERPRINT, LISTED = "model", "system_fingerprint", "listed"
+LIST = "list of models"  # in messages
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,33 @@ def identity_of(engine: object) -> Identity | None:
     """Who answers for an engine that asks servers; None for other engines, which load what they answer with."""
     identity = getattr(engine, "identity", None)
     return identity if isinstance(identity, Identity) else None
+
+
+def fingerprints_of(settings: Mapping[str, Any]) -> frozenset[str]:
+    """The fingerprints that settings beside records name: none, one, or several in a list.
+
+    >>> sorted(fingerprints_of({"system_fingerprint": ["b", "a"]})), sorted(fingerprints_of({}))
+    (['a', 'b'], [])
+    """
+    marks = settings.get(FINGERPRINT) or []
+    return frozenset([marks] if isinstance(marks, str) else map(str, marks))
+
+
+def may_mix(options: Mapping[str, Any], marks: Collection[str]) -> bool:
+    """Whether a model's options, or those of its replicas, allow all these fingerprints in one run.
+
+    >>> may_mix({"fingerprints": ["a", "b"]}, {"a", "b"}), may_mix({"options": {"fingerprints": ["*"]}}, {"a", "b"})
+    (True, True)
+    >>> may_mix({"fingerprints": ["a"]}, {"a", "b"}), may_mix({}, {"a"})
+    (False, True)
+    """
+    inner = options.get("options", {})
+    named = options.get("fingerprints") or (inner.get("fingerprints") if isinstance(inner, Mapping) else None)
+    return _are_allowed(frozenset(named or ()), marks)
+
+
+def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
+    return ANY in allowed or (allowed.issuperset(marks) if allowed else len(set(marks)) <= 1)
 
 
 class Identity:
@@ -87,15 +115,17 @@ class Identity:
         CannotEvaluate
             When it was another than here, or in a third.
         """
-        model, marks = settings.get(MODEL), settings.get(FINGERPRINT) or []
+        model, listed = settings.get(MODEL), dict(settings.get(LISTED, {}))
         if model and self._model and model != self._model:
             raise _apart(MODEL, self._model, model)
-        new = [mark for mark in ([marks] if isinstance(marks, str) else marks) if mark not in self._fingerprints]
+        if listed and self._listed and listed != self._listed:
+            raise _apart(LIST, *difference(self._listed, listed))
+        new = sorted(fingerprints_of(settings) - self._fingerprints.keys())
         if new and self._fingerprints and not self._allowed:
             raise _apart(FINGERPRINT, *self._fingerprints, *new)
         self._model = self._model or model
         self._fingerprints.update(dict.fromkeys(new))
-        self._listed = self._listed or dict(settings.get(LISTED, {}))
+        self._listed = self._listed or listed
         self.revision += 1
 
     def see(self, listed: Mapping[str, str]) -> None:
@@ -111,18 +141,19 @@ class Identity:
         BadInput
             When it was another.
         """
-        now = self.settings()
-        for key in (MODEL, FINGERPRINT, LISTED):
+        now, marks = self.settings(), fingerprints_of(earlier)
+        for key in (MODEL, LISTED):
             before = earlier.get(key)
-            if before and now.get(key) and before != now[key] and not (key == FINGERPRINT and self._allowed):
-                raise BadInput(
-                    f"{where}: its records were answered by {key} {before!r}, and now it is {now[key]!r}: another "
-                    "model or build; start that one again, or start without --resume in another --out"
-                )
-        model, mark, listed = (earlier.get(key) for key in (MODEL, FINGERPRINT, LISTED))
+            if before and now.get(key) and before != now[key]:
+                raise _resume_fault(where, f"{key} {before!r}", f"it is {now[key]!r}")
+        both = sorted(marks | self._fingerprints.keys())
+        if marks and not _are_allowed(self._allowed, both):
+            names = ", ".join(sorted(self._allowed)) or "none"
+            before = f"{FINGERPRINT} {', '.join(sorted(marks))}"
+            raise _resume_fault(where, before, f"options.fingerprints names {names}", _balancer_note(*both))
+        model, listed = earlier.get(MODEL), earlier.get(LISTED)
         self._model = self._model or (model if isinstance(model, str) else None)
-        if not self._allowed and isinstance(mark, str):
-            self._fingerprints[mark] = None
+        self._fingerprints.update(dict.fromkeys(sorted(marks)))
         if not self._listed and isinstance(listed, Mapping):
             self._listed = dict(listed)
         self.revision += 1
@@ -138,11 +169,18 @@ class Identity:
         return {key: value for key, value in values.items() if value}
 
 
-def _balancer_note(before: str, now: str) -> str:
-    return (
-        "Where both are one model behind a balancer, name them: "
-        f'options.fingerprints = ["{before}", "{now}"], or ["{ANY}"] for any'
+def _balancer_note(*marks: str) -> str:
+    named = ", ".join(f'"{mark}"' for mark in marks)
+    option = f'options.fingerprints = [{named}], or ["{ANY}"] for any'
+    return f"Where all are one model behind a balancer, name them: {option}"
+
+
+def _resume_fault(where: str, before: str, now: str, more: str = "") -> BadInput:
+    text = (
+        f"{where}: its records were answered by {before}, and now {now}: another model or build; start that one again, "
+        "or start without --resume in another --out"
     )
+    return BadInput(f"{text}. {more}" if more else text)
 
 
 def _apart(what: str, one: str, other: str) -> CannotEvaluate:
@@ -171,7 +209,7 @@ def refuse_changed(place: str, before: Mapping[str, str], now: Mapping[str, str]
         What changed.
     """
     if before != now:
-        raise _change_fault(place, "list of models", *difference(before, now))
+        raise _change_fault(place, LIST, *difference(before, now))
 
 
 def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from accgate.engines import FINGERPRINT, fingerprints_of, may_mix
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
@@ -112,10 +113,11 @@ class Pool:
     @property
     def served(self) -> dict[str, Any]:
         """Who answered, as far as any shard's replies or servers said it; of several fingerprints all."""
-        served: dict[str, Any] = {}
-        for key, value in ((key, value) for source in self.sources for key, value in source.table(SERVED).items()):
-            both = isinstance(value, list) and isinstance(served.get(key), list)
-            served[key] = sorted({*served[key], *value}) if both else served.get(key, value)
+        tables = [source.table(SERVED) for source in self.sources]
+        served = {key: value for table in reversed(tables) for key, value in table.items()}
+        if marks := sorted(frozenset().union(*map(fingerprints_of, tables))):
+            several = len(marks) > 1 or any(isinstance(table.get(FINGERPRINT), list) for table in tables)
+            served[FINGERPRINT] = marks if several else marks[0]
         return served
 
     @property
@@ -173,20 +175,29 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files."""
+    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files.
+
+    Nor by one server, as far as replies and listings say it: of several fingerprints, each shard must have all, or the
+    model's options must allow them all.
+    """
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     named: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    options = {pool.check.model: pool.check.planned_model.settings.options for pool in pools}
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.pair).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
             for key, value in source.table(SERVED).items():
-                if isinstance(value, str):  # of several fingerprints, each may mix
-                    named[pool.check.model, key][place] = {key: value}
+                named[pool.check.model, key][place] = {key: value}
             for name, digest in source.table(FILES).items():
-                named[pool.check.model, name][place] = {f"the content of {name}": digest}
-    models = [*engines.items(), *((model, each) for (model, _), each in named.items())]
-    return [fault for model, each in models for fault in mismatches(model, each)]
+                named[pool.check.model, f"file {name}"][place] = {f"the content of {name}": digest}
+    faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
+    for (model, key), each in named.items():
+        marks = frozenset().union(*map(fingerprints_of, each.values()))
+        if key != FINGERPRINT or not may_mix(options[model], marks):
+            more = ", or name those of one model in options.fingerprints" if key == FINGERPRINT else ""
+            faults += [fault + more for fault in mismatches(model, each)]
+    return faults
 
 
 def settings_mismatches(pool: Pool) -> list[str]:

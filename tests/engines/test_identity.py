@@ -1,0 +1,77 @@
+"""Who answers: what may stand beside each other in one run, on one machine, over replicas and after a resume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accgate.engines.identity import Identity, Served
+from accgate.errors import BadInput, CannotEvaluate
+from tests.cases import each
+
+BF16, INT4 = {"toy": '{"root": "org/m-bf16"}'}, {"toy": '{"root": "org/m-int4"}'}
+
+
+def marked(*marks: str) -> dict[str, Any]:
+    return {"system_fingerprint": [*marks] if len(marks) > 1 else marks[0]}
+
+
+@each(
+    ("allowed", "earlier", "kept"),
+    [
+        ((), ("a",), "a"),
+        (("a", "b"), ("a",), ["a"]),
+        (("a", "b"), ("a", "b"), ["a", "b"]),
+        (("*",), ("a", "b"), ["a", "b"]),
+    ],
+)
+def test_a_resumed_run_keeps_the_fingerprints_of_its_records(
+    allowed: tuple[str, ...], earlier: tuple[str, ...], kept: Any
+) -> None:
+    identity = Identity(allowed)
+    identity.expect(marked(*earlier), "there")
+    assert identity.settings()["system_fingerprint"] == kept
+
+
+@each(
+    ("allowed", "earlier", "words"),
+    [
+        (
+            (),
+            ("a", "b"),
+            r'system_fingerprint a, b, and now options.fingerprints names none.* = \["a", "b"\], or \["\*"\]',
+        ),
+        (("c",), ("a",), r"system_fingerprint a, and now options.fingerprints names c"),
+        (("a", "c"), ("a", "b"), r"system_fingerprint a, b, and now options.fingerprints names a, c"),
+    ],
+)
+def test_a_resumed_run_that_does_not_allow_the_fingerprints_of_its_records_is_refused(
+    allowed: tuple[str, ...], earlier: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        Identity(allowed).expect(marked(*earlier), "there")
+
+
+def test_fingerprints_of_earlier_records_and_of_replies_stay_together() -> None:
+    identity = Identity(("*",))
+    identity.expect(marked("a", "b"), "there")
+    identity.check(Served(fingerprint="c"), "http://gpu")
+    assert identity.settings()["system_fingerprint"] == ["a", "b", "c"]
+
+
+def test_replicas_whose_servers_list_another_model_are_not_one() -> None:
+    identity = Identity()
+    identity.join({"listed": BF16})
+    identity.join({"listed": BF16})
+    with pytest.raises(CannotEvaluate, match=r"not one model: list of models is .*bf16.* at another"):
+        identity.join({"listed": INT4})
+    assert identity.settings()["listed"] == BF16
+
+
+def test_replicas_are_compared_with_what_answered_before_a_resume() -> None:
+    identity = Identity()
+    identity.expect({"listed": BF16}, "there")
+    identity.join({"model": "toy"})  # a server without a list
+    with pytest.raises(CannotEvaluate, match="list of models is"):
+        identity.join({"listed": INT4})
