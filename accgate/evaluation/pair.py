@@ -15,7 +15,7 @@ from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
 from accgate.evaluation.scoring import Scorers, missing_ability
 from accgate.planning import Check
-from accgate.records import Record, paths_of
+from accgate.records import Record, paths_of, sole_run
 from accgate.result import EngineInfo
 
 Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
@@ -96,7 +96,7 @@ def evaluate_pair(
         fault for engine, check in zip(engines, pair, strict=True) if (fault := missing_ability(engine, check))
     ]:
         raise BadInput(*dict.fromkeys(unable))
-    with interruptible() as stop:
+    with sole_run(out), interruptible() as stop:
         side_by_side = _SideBySide(decides, observer, stop)
         evaluations = asyncio.run(_both(pair, engines, out, side_by_side))
     if stop.requested:

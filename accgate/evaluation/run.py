@@ -25,7 +25,17 @@ from accgate.evaluation.resume import expect_same_server, refuse_unfinished, res
 from accgate.evaluation.scoring import Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, PlannedModel
-from accgate.records import FILES, OPERATIONAL, PLAN, Record, paths_of, refuse_unwritable
+from accgate.records import (
+    FILES,
+    OPERATIONAL,
+    PLAN,
+    Record,
+    changed_fault,
+    paths_of,
+    refuse_unwritable,
+    sole_run,
+    stamp_of,
+)
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -87,7 +97,7 @@ def evaluate_checks(
     Raises
     ------
     BadInput
-        For engine options or earlier records that cannot be used, or a folder that cannot be written.
+        For engine options or earlier records that cannot be used, and a folder that is not writable or has another run.
     Interrupted
         When SIGINT or SIGTERM came and what was in flight has finished.
     """
@@ -97,10 +107,10 @@ def evaluate_checks(
     questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
     if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
-    if not resume:
-        for check in checks:
-            refuse_unfinished(paths_of(out, check.model, check.task.name))
-    with interruptible() as stop:
+    with sole_run(out), interruptible() as stop:
+        if not resume:
+            for check in checks:
+                refuse_unfinished(paths_of(out, check.model, check.task.name))
         digests = FileDigests() if cache is None else cache.digests
         run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, digests, stop)
         try:
@@ -108,10 +118,11 @@ def evaluate_checks(
         finally:
             if cache is not None:
                 cache.close()
+        evaluated = tuple(map(run.item_with_records, run.evaluated))
     if stop.requested:
-        raise Interrupted(checks, run.evaluated)
+        raise Interrupted(checks, evaluated)
     seconds = round(time.monotonic() - clock, 3)
-    return EvaluatedRun(tuple(run.evaluated), run.infos, began.isoformat(timespec="seconds"), seconds)
+    return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
 Content = dict[tuple[str, str, Path], Mapping[str, str]]  # of the files of each model and judge
@@ -134,6 +145,7 @@ class _Run:
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
     infos: dict[str, EngineInfo] = field(default_factory=dict)
     content: Content = field(default_factory=dict)
+    written: dict[Path, tuple[int, int, int] | None] = field(default_factory=dict)
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         async with Scorers() as scorers:
@@ -209,7 +221,15 @@ class _Run:
             stop=self.stop,
             grace=grace_of(os.environ),
         )
+        self.written[paths.records] = stamp_of(paths.records)
         return EvaluatedCheck(check, evaluation)
+
+    def item_with_records(self, item: EvaluatedCheck) -> EvaluatedCheck:
+        """The item; where its records are not there any more as they were written, with that reason instead."""
+        path = paths_of(self.out, item.check.model, item.check.task.name).records
+        if path not in self.written or self.written[path] == stamp_of(path):
+            return item
+        return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
         """The digests of the files on which a check's records depend, by their names."""

@@ -6,6 +6,7 @@ from .file import (
     Record,
     RecordPaths,
     RecordWriter,
+    changed_fault,
     file_name,
     json_line,
     new_records,
@@ -14,12 +15,14 @@ from .file import (
     read_gzip_lines,
     read_records,
     refuse_unwritable,
+    stamp_of,
     to_line,
     write_atomically,
     write_gzip_lines,
 )
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
+from .lock import sole_run
 from .log import RecordLog, failed_of, fills, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
@@ -76,6 +79,7 @@ __all__ = [
     "RecordPaths",
     "RecordWriter",
     "Scores",
+    "changed_fault",
     "check_bounds",
     "check_range",
     "cluster_labels",
@@ -108,7 +112,9 @@ __all__ = [
     "refuse_unwritable",
     "scores_of_rows",
     "settings_of_run",
+    "sole_run",
     "split_readings",
+    "stamp_of",
     "to_line",
     "write_atomically",
     "write_gzip_lines",

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput, CannotEvaluate, writing
 
 READINGS = ("read", "unread", "empty", "cut")
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
@@ -279,7 +279,9 @@ class RecordWriter:
                     starts.append(file.tell())
                     file.write(to_line(record))
             self.starts = starts
-            return self._path.open("ab", buffering=0)
+            opened = self._path.open("ab", buffering=0)
+            self._size = opened.seek(0, os.SEEK_END)
+            return opened
 
     def rewrite(self, records: Iterable[Record]) -> None:
         """Replace all records in one step; raises as `append` does."""
@@ -292,7 +294,8 @@ class RecordWriter:
         Raises
         ------
         CannotEvaluate
-            When the disk is full or the file cannot be written; what was written stays readable.
+            When the disk is full or the file cannot be written; what was written stays readable. When somebody else
+            wrote to the file, or cut it.
         """
         line = to_line(record)
         with writing(self._path):
@@ -300,7 +303,11 @@ class RecordWriter:
             if written != len(line):  # a full disk can take part of a line; what follows it would be damaged
                 self._file.truncate(self._file.seek(0, os.SEEK_END) - (written or 0))
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return self._file.tell() - written
+            start = self._file.tell() - written
+        if start != self._size:
+            raise changed_fault(self._path)
+        self._size += written
+        return start
 
     def __enter__(self) -> RecordWriter:
         return self
@@ -308,7 +315,33 @@ class RecordWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        """Close the file; where nothing else went wrong, it must still be the one at its path, with all records."""
+        with self._file:
+            if kind is None:
+                about = os.fstat(self._file.fileno())
+                if stamp_of(self._path) != (about.st_dev, about.st_ino, self._size):
+                    raise changed_fault(self._path)
+
+
+def stamp_of(path: Path) -> tuple[int, int, int] | None:
+    """What tells a file apart from one that took its place, or was cut: device, inode and size; None where it is gone.
+
+    >>> stamp_of(Path("no such file")) is None
+    True
+    """
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino, about.st_size
+
+
+def changed_fault(path: Path) -> CannotEvaluate:
+    """Records that are not as they were written."""
+    return CannotEvaluate(
+        f"{path}: was removed, replaced or changed by something else while the run went on; see that nothing else "
+        "writes there, and run again"
+    )
 
 
 def refuse_unwritable(out: Path) -> None:

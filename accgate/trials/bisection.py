@@ -16,7 +16,7 @@ from accgate.decision import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
 from accgate.planning import Check, PlannedModel, plan_checks, planned_model
-from accgate.records import Scores
+from accgate.records import Scores, sole_run
 from accgate.report import read_result
 from accgate.result import NAME
 from accgate.stats import Asked, Floats, culprit_posterior, next_place
@@ -80,7 +80,8 @@ def bisect(
     """
     history = History(config, good, bad)
     if not resume and out.exists():
-        shutil.rmtree(out)
+        with sole_run(out):
+            shutil.rmtree(out)
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         rules = stack.enter_context(history.tree(history.commits[0], out / "good"))

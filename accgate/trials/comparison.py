@@ -14,7 +14,7 @@ from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
 from accgate.evaluation import Observer, Silent, evaluate_pair
 from accgate.planning import Check, plan_checks, planned_model
-from accgate.records import Record, Scores
+from accgate.records import Record, Scores, sole_run
 from accgate.references import scores_of
 from accgate.stats import share_of_alpha
 from accgate.text import nearest
@@ -86,7 +86,8 @@ def ab(
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
     if out.exists():
-        shutil.rmtree(out)
+        with sole_run(out):
+            shutil.rmtree(out)
     compared = []
     for check in checks:
         if check.task.aggregate is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from accgate.config import Config
 from accgate.evaluation import Observer, Silent
+from accgate.records import sole_run
 from accgate.trials.arm import Arm, ask
 from accgate.trials.loss import loss_of, reference_scores
 
@@ -61,7 +62,8 @@ def rerun(
     loss = loss_of(config, run, model, task)
     out = run / FOLDER
     if not resume and out.exists():
-        shutil.rmtree(out)
+        with sole_run(out):
+            shutil.rmtree(out)
     before = reference_scores(loss.check)
     back: Counter[str] = Counter()
     scored: Counter[str] = Counter()

@@ -26,6 +26,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
 from accgate.guard import RuleSets
 from accgate.planning import Check
+from accgate.records import sole_run
 from accgate.trials.arm import Arm, Scored, ask
 from accgate.trials.loss import loss_of, reference_scores
 from accgate.trials.settings import Settings, settings_of
@@ -89,7 +90,8 @@ def blame(
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
     folder = (run if out is None else out) / FOLDER
     if not resume and folder.exists():
-        shutil.rmtree(folder)
+        with sole_run(folder):
+            shutil.rmtree(folder)
     budget = _Budget(samples, minutes, ends_at, clock)
     return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
 

@@ -25,7 +25,17 @@ from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_sha
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf, stopped_evaluation
 from accgate.planning import Check
-from accgate.records import MERGED, PLAN, SERVED, paths_of, to_line, write_atomically, write_gzip_lines, write_settings
+from accgate.records import (
+    MERGED,
+    PLAN,
+    SERVED,
+    paths_of,
+    sole_run,
+    to_line,
+    write_atomically,
+    write_gzip_lines,
+    write_settings,
+)
 from accgate.text import some_of
 
 
@@ -94,14 +104,14 @@ def write_union(joined: JoinedShards, out: Path) -> None:
     Raises
     ------
     BadInput
-        When `out` has records of an unfinished run.
+        When `out` has records of an unfinished run, or another run goes on in it.
     CannotEvaluate
         When they cannot be written.
     """
     places = [paths_of(out, *pool.pair) for pool in joined.pools]
-    for paths in places:
-        refuse_unfinished(paths)
-    with writing(out, "correct that, then merge again"):
+    with sole_run(out), writing(out, "correct that, then merge again"):
+        for paths in places:
+            refuse_unfinished(paths)
         for pool, paths in zip(joined.pools, places, strict=True):
             paths.records.unlink(missing_ok=True)
             if not pool.sources:
@@ -111,7 +121,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
             settings = settings_of(pool.whole) | ({SERVED: pool.served} if pool.served else {})
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, map(to_line, pool.records))
-    write_shard(joined.run, out)
+        write_shard(joined.run, out)
 
 
 def _refuse(faults: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from accgate.evaluation.resume import refuse_unfinished
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.planning import Check
-from accgate.records import Scores, paths_of, write_atomically
+from accgate.records import Scores, paths_of, refuse_unwritable, sole_run, write_atomically
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
 SHARD = "shard.json"  # in the shard's folder, where a whole run has accgate.json
@@ -100,15 +100,17 @@ def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], 
     Raises
     ------
     BadInput
-        When there are records of an unfinished run.
+        When there are records of an unfinished run, another run goes on in the folder, or it cannot be written.
     """
     paths = [paths_of(out, check.model, check.task.name) for check in checks]
-    if not resume:
-        for each in paths:
-            refuse_unfinished(each)
-        for each in paths:  # an engine that does not start must not leave another run's records for this one's
-            each.records.unlink(missing_ok=True)
-    write_shard(ShardRun((str(shard),), plan), out)
+    refuse_unwritable(out)
+    with sole_run(out):
+        if not resume:
+            for each in paths:
+                refuse_unfinished(each)
+            for each in paths:  # an engine that does not start must not leave another run's records for this one's
+                each.records.unlink(missing_ok=True)
+        write_shard(ShardRun((str(shard),), plan), out)
 
 
 def ended_shard(shard: Shard, plan: Mapping[str, Any], evaluated: EvaluatedRun) -> ShardRun:

@@ -1,0 +1,69 @@
+"""One run at a time in a folder for results."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from accgate.errors import BadInput, writing
+from accgate.records.file import stamp_of
+
+LOCK = ".lock"  # in a run's folder while it goes on
+
+
+@contextlib.contextmanager
+def sole_run(out: Path) -> Iterator[None]:
+    """Refuse a second run in a folder for results, on any machine, while one goes on; a killed run leaves no lock.
+
+    Where the system or the file system has no locks, it goes without. Locks are the process's own.
+
+    Raises
+    ------
+    BadInput
+        When another process has the folder.
+    """
+    path, is_new = out / LOCK, not out.exists()
+    with writing(out, "name another folder with --out, or make this one writable"):
+        out.mkdir(parents=True, exist_ok=True)
+    try:
+        file = _locked(path)
+    except BlockingIOError as error:
+        raise BadInput(f"{out}: another run writes into it; wait for its end, or name another --out") from error
+    try:
+        yield
+    finally:
+        if file is not None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            file.close()
+        if is_new:
+            with contextlib.suppress(OSError):
+                out.rmdir()  # where nothing was written
+
+
+def _locked(path: Path) -> BinaryIO | None:
+    """The file of a lock, held until it is closed; None where there are no locks; BlockingIOError where it is taken."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # not on Windows
+        return None
+    while True:
+        try:
+            file = path.open("ab")
+        except OSError:
+            return None
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no child has it, unlike flock's: it ends with its run
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise BlockingIOError from error
+            return None
+        about = os.fstat(file.fileno())
+        if stamp_of(path) == (about.st_dev, about.st_ino, about.st_size):
+            return file
+        file.close()  # whoever had it removed it in between

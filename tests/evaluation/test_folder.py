@@ -1,0 +1,132 @@
+"""A run's folder: its own while the run goes on, and with all records at the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.records.file import paths_of, read_records
+from accgate.records.lock import LOCK
+from tests.gates import said, table
+from tests.launcher import Launched
+from tests.servers import Server
+
+N = 40
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: Server) -> Path:
+    options = {"base_url": server.url, "concurrency": 2, "max_retries": 0}
+    task = {"library": "arithmetic", "num_samples": N, "target": 50.0, "options": {"high": 20}}
+    text = table("models.m", {"engine": "openai", "model": "toy", "options": options})
+    text += table("tasks.one", task) + table("tasks.two", task | {"options": {"high": 30}})
+    (tmp_path / "accuracy.toml").write_text(text)
+    return tmp_path
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    return ["run", str(folder / "accuracy.toml"), "--out", str(folder / "out"), "--quiet", *more]
+
+
+def records(folder: Path, task: str) -> Path:
+    return paths_of(folder / "out", "m", task).records
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def replace(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+
+
+def add(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(path.read_bytes().splitlines(keepends=True)[0])
+
+
+WHILE_WRITTEN, WHILE_THE_NEXT_IS_ASKED = N // 2, N + N // 2  # requests
+CHANGES = [
+    *((WHILE_WRITTEN, change) for change in (Path.unlink, cut, empty, replace, add)),
+    *((WHILE_THE_NEXT_IS_ASKED, change) for change in (Path.unlink, cut, empty, add)),
+]
+
+
+@pytest.mark.parametrize(("after", "change"), CHANGES)
+def test_records_that_something_else_changes_while_the_run_goes_on_are_no_pass(
+    folder: Path, server: Server, change: Callable[[Path], Any], after: int
+) -> None:
+    changes = [change]
+
+    def look(_: Any) -> None:
+        if len(server.seen) >= after and changes:
+            changes.pop()(records(folder, "one"))
+
+    server.fault_of = look
+    assert main(command(folder)) == 3
+    one, _ = json.loads((folder / "out" / "accgate.json").read_text())["checks"]
+    assert one["verdict"] == "error"
+    assert one["reasons"][0].startswith(f"{records(folder, 'one')}: was removed, replaced or changed by something else")
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_a_second_run_in_a_folder_is_refused_while_one_goes_on(
+    folder: Path, server: Server, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.hold_after = 10
+    with Launched(*command(folder)) as first:
+        first.wait_until(lambda: records(folder, "one").exists() and len(server.seen) > 10)
+        assert main(command(folder, *more)) == 2
+        assert said(capsys) == (
+            f"accgate: {folder / 'out'}: another run writes into it; wait for its end, or name another --out"
+        )
+        server.hold_after = None
+        assert first.wait(timeout=120) == 0
+    assert len(read_records(records(folder, "one"))) == N
+    assert not (folder / "out" / LOCK).exists()
+    assert main(command(folder, *more)) == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",)])
+def test_a_shard_is_not_evaluated_twice_at_once(
+    folder: Path, server: Server, more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shard = ["run", str(folder / "accuracy.toml"), "--quiet", "--shard", "1/2", "--together", str(folder / "out")]
+    begun = paths_of(folder / "out" / "shard-1-of-2", "m", "one").records
+    server.hold_after = 0
+    with Launched(*shard) as first:
+        first.wait_until(lambda: begun.exists() and len(server.seen) > 0)
+        assert main([*shard, *more]) == 2
+        assert "another run writes into it" in said(capsys)
+        assert begun.exists()
+        server.hold_after = None
+        assert first.wait(timeout=120) == 0
+
+
+def test_a_killed_run_leaves_its_folder_free(folder: Path, server: Server) -> None:
+    server.hold_after = 10
+    with Launched(*command(folder)) as first:
+        first.wait_until(lambda: records(folder, "one").exists() and len(server.seen) > 10)
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    server.hold_after = None
+    assert (folder / "out" / LOCK).exists()
+    assert main(command(folder, "--resume")) == 0
