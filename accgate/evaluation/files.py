@@ -27,6 +27,9 @@ FRESH = 2.0  # seconds: a file changed so lately could change again without its 
 AT_ONCE = 8  # files of a folder that are read at the same time
 NOT_READ = frozenset({"download_dir"})  # options that name a folder in which nothing of the answer lies
 OWN_FOLDERS = frozenset({".git", ".cache"})  # what git and the hub's client keep beside a checkpoint
+SERVED_FILES = frozenset(
+    {".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx", ".engine", ".jinja", ".json", ".yaml", ".yml", ".toml"}
+)  # what a server is given, beside the code that it is
 DigestOf = Callable[[Path], str]
 
 
@@ -114,7 +117,7 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
                 content[model.model] = digest
     answering, _ = split_options(model.engine, model.options)
     if isinstance(command := answering.get("serve"), (list, tuple)):
-        answering["serve"] = command[1:]  # a server that each machine builds for itself differs in its bytes
+        answering["serve"] = [word for word in command if not _is_program(word, planned.folder)]
     for table in tables_in([answering, model.sampling.extra]):
         for _, text in named_texts(table):
             path = path_named(text, planned.folder)
@@ -122,6 +125,12 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
                 with suppress(OSError):  # a command may name what only root reads
                     content[text] = tree_digest(path, digest_of)
     return content
+
+
+def _is_program(word: str, folder: Path) -> bool:
+    """Whether a word of a server's command is its code: built anew on each machine, and mended before --resume."""
+    path = path_named(word, folder)
+    return path is not None and path.is_file() and path.suffix not in SERVED_FILES
 
 
 def _weights_of(planned: PlannedModel, digest_of: DigestOf) -> str | None:

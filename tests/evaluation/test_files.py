@@ -101,6 +101,7 @@ def test_a_file_that_can_change_an_answer_counts(tmp_path: Path, file: str, keys
         ("m.jsonl", {"engine": "recorded", "model": "m.jsonl"}),
         ("m", {"engine": "openai", "model": "m", "options": {"base_url": "http://127.0.0.1:1/v1"}}),
         ("server", {"engine": "openai", "model": "m", "options": {"serve": ["server", "{port}"]}}),
+        ("s.py", {"engine": "openai", "model": "m", "options": {"serve": ["python", "s.py", "{port}"]}}),
         ("log", {"engine": "openai", "model": "m", "options": {"serve": ["s", "{port}"], "serve_log": "log"}}),
         ("config.json", {"engine": "openai", "model": "m", "options": {"serve": ["s", ".", ""]}}),
         ("logs/today", {"engine": "openai", "model": "m", "options": {"serve": ["s", "logs"]}}),
