@@ -89,11 +89,10 @@ def test_a_gateway_that_stays_away_ends_the_run_and_fails_no_sample(server: Serv
         replies(server, 20, max_outage=0.3)
 
 
-@pytest.mark.parametrize(("headers", "least"), [({}, 0.3), ({"retry-after": "1"}, 1.0)])
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "1"}])
 def test_a_server_that_only_limits_ends_the_run_and_is_told(
     server: Server,
     headers: dict[str, str],
-    least: float,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -103,8 +102,8 @@ def test_a_server_that_only_limits_ends_the_run_and_is_told(
     server.fault_of = lambda _: Fault(429, b"slow down", headers) if len(server.seen) > 20 else None
     began = time.monotonic()
     with pytest.raises(CannotEvaluate, match=r"HTTP 429 .*; no server has answered for [\d.]+ s; start it again"):
-        replies(server, 200, max_outage=0.3)
-    assert least <= time.monotonic() - began < 10
+        replies(server, 200, max_outage=1.0)
+    assert 1.0 <= time.monotonic() - began < 10
     assert [r for r in caplog.records if "slow down; no server takes a request" in r.getMessage()]
 
 
@@ -236,7 +235,7 @@ def test_after_an_outage_the_server_is_asked_again_what_it_serves(server: Server
         return Fault(cut=True)
 
     server.fault_of = restart
-    with pytest.raises(CannotEvaluate, match=r"list of models was .*/weights/one.*, and now is .*/weights/two"):
+    with pytest.raises(CannotEvaluate, match=r"list of models was .*one.*, and now is .*two"):
         replies(server, 20, workers=1)
 
 

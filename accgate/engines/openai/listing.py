@@ -38,9 +38,15 @@ class Listing:
         return f"{self.kind} {self.version}".strip()
 
     def about(self, model: str) -> dict[str, str]:
-        """What it says of a model, or of all where it does not list that name; empty where it lists none."""
+        """What it says of a model, or of all where it does not list that name; empty where it lists none.
+
+        A folder of weights stands by its name alone.
+
+        >>> Listing("vllm", ("toy",), details={"toy": '{"root": "/data/llama-fp8/"}'}).about("toy")
+        {'server': 'vllm', 'toy': '{"root": "llama-fp8"}'}
+        """
         listed = [model] if model in self.models else sorted(self.models)
-        said = {name: self.details.get(name, "") for name in listed}
+        said = {name: FOLDER.sub(r'"\1": "\2"', self.details.get(name, "")) for name in listed}
         return {"server": self.label, **said} if said else {}
 
 
@@ -76,16 +82,7 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
         elif not named and set(listing.models) != set(first.models):
             what = f"{first_url} has {', '.join(first.models)}, {url} has {', '.join(listing.models)}"
             yield BASE_URL, f"names servers of different models: {what}"
-        elif (one := _anywhere(first.about(model))) != (other := _anywhere(listing.about(model))):
+        elif (one := first.about(model)) != (other := listing.about(model)):
             one_says, other_says = difference(one, other)
             what = f"{first_url} lists {one_says}, {url} lists {other_says}"
             yield BASE_URL, f"names servers of different models: {what}; start them with the same model and options"
-
-
-def _anywhere(listed: Mapping[str, str]) -> dict[str, str]:
-    """What a server says of a model, with a folder of weights by its name alone.
-
-    >>> _anywhere({"toy": '{"max_model_len": 8, "root": "/data/llama-fp8/"}'})
-    {'toy': '{"max_model_len": 8, "root": "llama-fp8"}'}
-    """
-    return {name: FOLDER.sub(r'"\1": "\2"', about) for name, about in listed.items()}
