@@ -98,7 +98,7 @@ def test_a_server_that_only_limits_ends_the_run_and_is_told(
 ) -> None:
     """Each of many requests is refused seldom: what counts is how long none was answered."""
     monkeypatch.setattr(asking, "LIMITED", 0.1)
-    monkeypatch.setattr(asking, "LONG_WAIT", 1.0)
+    monkeypatch.setattr(pace, "SLOWEST", 5.0)
     server.fault_of = lambda _: Fault(429, b"slow down", headers) if len(server.seen) > 20 else None
     began = time.monotonic()
     with pytest.raises(CannotEvaluate, match=r"HTTP 429 .*; no server has answered for [\d.]+ s; start it again"):
@@ -114,9 +114,11 @@ def test_a_server_that_asks_to_wait_longer_than_an_outage_may_last_is_asked_once
 
 
 def test_a_slow_reply_keeps_a_run_alive_while_other_requests_are_refused(server: Server) -> None:
-    began = time.monotonic()
-    server.may_answer = lambda number: number > 1 or time.monotonic() - began > 1.0
-    server.fault_of = lambda _: Fault(503, b"one at a time") if server.in_flight > 1 else None
+    def seconds() -> float:
+        return time.monotonic() - server.seen[0].at
+
+    server.may_answer = lambda number: number > 1 or seconds() > 1.0
+    server.fault_of = lambda _: Fault(503, b"one at a time") if seconds() < 1.0 else None
     assert len(replies(server, 4, workers=4, max_retries=100, max_outage=0.2)) == 4
 
 

@@ -26,8 +26,7 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5  # seconds, doubled with each retry
 LONGEST_WAIT = 60.0  # seconds, between retries where the server names none
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more is treated as down
-LIMITED = 10.0  # seconds in which servers only say that it is too much, after which the terminal says so
-LONG_WAIT = 60.0  # seconds; a server that asks for as many is on the terminal at once
+LIMITED = 30.0  # seconds without an answer, past and coming, because it is too much: the terminal says so
 RESUME = "start it again, then go on with --resume"
 
 
@@ -203,8 +202,8 @@ class Asker:
         barren = min(self._endpoints.barren, now - effort.began)
         if barren >= limit and self._endpoints.idle:
             raise CannotEvaluate(f"{fault.text}; no server has answered for {barren:.3g} s; {RESUME}")
-        if fault.kind == "busy" and (barren >= LIMITED or wait >= LONG_WAIT):
-            self._tell_away(fault, wait)
+        if fault.kind == "busy" and barren + self._endpoints.rest >= LIMITED:
+            self._tell_away(fault)
         effort.since = now if effort.since is None else effort.since
         if fault.kind == "refused" or effort.attempts <= self._options.max_retries or now - effort.since < limit:
             return fault
@@ -220,15 +219,14 @@ class Asker:
         """
         if end := self._rescue.ended():
             raise EngineDied(end)
-        rest = self._endpoints.rest
-        self._tell_away(fault, rest)
-        await asyncio.sleep(max(0.01, rest))
+        self._tell_away(fault)
+        await asyncio.sleep(max(0.01, self._endpoints.rest))
 
-    def _tell_away(self, fault: Fault, wait: float) -> None:
+    def _tell_away(self, fault: Fault) -> None:
         if self._is_away:
             return
         self._is_away = True
-        longest = max(self._options.max_outage, math.ceil(wait))
+        longest = max(self._options.max_outage, math.ceil(self._endpoints.rest))
         self._tell(f"{fault.text}; no server takes a request: they are asked again for up to {longest:g} s")
 
 

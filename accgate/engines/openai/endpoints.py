@@ -158,8 +158,9 @@ class Endpoints:
 
     @property
     def rest(self) -> float:
-        """Seconds until a server may be asked again."""
-        return max(0.0, min((e.rests_until for e in self.all if not e.gone), default=0.0) - self._clock())
+        """Seconds until a server may be asked again, as far as it asked to be left alone or refused."""
+        rests = (max(e.rests_until, e.pace.quiet_until) for e in self.all if not e.gone)
+        return max(0.0, min(rests, default=0.0) - self._clock())
 
 
 def silence_of(url: str, most: float) -> Silence:
