@@ -110,6 +110,27 @@ def test_a_core_that_is_stopped_is_started_again_once_and_then_ends_the_run(vllm
 
 @pytest.mark.long
 @pytest.mark.parametrize("loaded", [False, True])
+def test_a_worker_that_is_stopped_does_not_outlive_its_core(vllm: Environment, tmp_path: Path, loaded: bool) -> None:
+    limit = {"max_silence": 20} if loaded else {"start_timeout": 60}
+    config = project(tmp_path, vllm.model, samples=100, **limit)
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
+
+    def workers() -> list[int]:
+        return [number for number, name in vllm.processes().items() if name == "VLLM::Worker"]
+
+    (worker,) = wait(workers, process)
+    if loaded:
+        wait(lambda: len(records(tmp_path)) > 5, process)
+    time.sleep(0.5)
+    os.kill(worker, signal.SIGSTOP)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == (0 if loaded else 3), err
+    assert ("its processes are ended and started again, once" in err) == loaded
+    assert worker not in vllm.processes()  # and the fixture sees that nothing is left
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loaded", [False, True])
 def test_what_vllm_started_does_not_outlive_a_killed_run(vllm: Environment, tmp_path: Path, loaded: bool) -> None:
     config = project(tmp_path, vllm.model, samples=2000)
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")

@@ -21,8 +21,6 @@ from accgate.engines.vllm.process import (
     INSTALL,
     Log,
     Watch,
-    children,
-    end,
     import_classes,
     own_environment,
     unreachable_by_ctrl_c,
@@ -33,6 +31,7 @@ from accgate.errors import CannotEvaluate, KeyFaults, KeyNotReady
 from accgate.result import EngineInfo
 from accgate.text import value_text
 
+LOOK = 0.2  # seconds between looks at the processes of an engine that loads
 CPU_BATCH = 32  # requests that keep a processor's cores busy
 T = TypeVar("T")
 OPENING = 16  # tokens at the end of a prompt that may open the thought of its reply
@@ -79,7 +78,6 @@ class VllmEngine:
         self._log: Log | None = None
         self._watch: Watch | None = None
         self._failed = False
-        self._before: set[Any] = set()
         self._count = itertools.count()
         self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
         self._recovery = asyncio.Lock()
@@ -102,7 +100,6 @@ class VllmEngine:
     async def start(self) -> None:
         """Load the weights."""
         self._log = Log(self._options.own.log)
-        self._before = children()
         await self._start(self._log)
 
     async def _start(self, log: Log) -> None:
@@ -123,11 +120,14 @@ class VllmEngine:
         self._watch = Watch()
         loading = asyncio.get_running_loop().run_in_executor(None, self._load, log)
         try:
-            await asyncio.shield(loading)
+            while not loading.done():
+                await asyncio.wait([loading], timeout=LOOK)
+                self._watch.look()  # one that is gone later may leave what it started
+            await loading
         except asyncio.CancelledError:
             while not loading.done():  # it would go on for minutes; without its processes it fails
-                end(children() - self._before, patience=1.0)
-                await asyncio.wait([loading], timeout=0.2)
+                self._watch.end(patience=1.0)
+                await asyncio.wait([loading], timeout=LOOK)
             await asyncio.gather(loading, return_exceptions=True)
             self._failed = False
             raise
@@ -237,11 +237,9 @@ class VllmEngine:
             words = f"{stall.fact}; its processes are ended and started again, once"
             logging.getLogger(__name__).warning("%s (vLLM's log: %s)", words, self._log.path)
             engine, self._engine = self._engine, None
-            for child in children() - self._before:
-                child.kill()  # one that is stopped hears nothing else
+            self._watch.kill()
             await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
-            end(children() - self._before)
-            self._watch.close()
+            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
             await self._start(self._log)
             self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
 
@@ -381,7 +379,6 @@ class VllmEngine:
             gc.unfreeze()
             await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
         if self._log is not None and self._watch is not None:
-            end(children() - self._before)
-            self._watch.close()
+            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
             self._log.close(failed=self._failed)
             self._log = None

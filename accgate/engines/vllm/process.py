@@ -102,9 +102,15 @@ def unreachable_by_ctrl_c() -> Iterator[None]:
 
 
 class Watch:
-    """A process that kills what vLLM started if this one is killed; elsewhere than on Linux there is none."""
+    """The processes that vLLM starts for one engine, from the moment it is made until `started`.
+
+    On Linux a process watches them and what they start in turn: it ends all of it after `close`, and kills it if this
+    process is killed.
+    """
 
     def __init__(self) -> None:
+        self._others, self._children = children(), set[Any]()
+        self._looks = True
         self._process: subprocess.Popen[bytes] | None = None
         if sys.platform == "linux":
             script = Path(__file__).with_name("watch.py")
@@ -116,34 +122,48 @@ class Watch:
                 stderr=subprocess.DEVNULL,
             )
 
+    def look(self) -> None:
+        """Note the engine's own processes; what starts after `started` is another engine's."""
+        if self._looks:
+            self._children |= children() - self._others
+
     def started(self) -> None:
         """All processes are there: no need to look for more."""
-        self._say(b"started\n")
+        self.look()
+        self._looks = False
+        self._say("started")
+
+    def end(self, patience: float = 10.0) -> None:
+        """End the engine's own processes: ask them first, kill them after `patience` seconds."""
+        self.look()
+        for child in self._children:
+            if child.is_alive():
+                child.terminate()
+        for child in self._children:
+            child.join(patience)
+            if child.is_alive():
+                child.kill()
+                child.join()
+
+    def kill(self) -> None:
+        """Kill the engine's own processes: one that is stopped hears nothing else."""
+        self.look()
+        for child in self._children:
+            child.kill()
 
     def close(self) -> None:
-        """End it: what was started is no more."""
-        self._say(b"done\n")
+        """End what is left: the engine's own processes, and those that they started, which may outlive them."""
+        self.end()
+        self._say(" ".join(["end", *(str(child.pid) for child in self._children)]))
         if self._process is not None:
             assert self._process.stdin is not None
             self._process.stdin.close()
             self._process.wait()
 
-    def _say(self, line: bytes) -> None:
+    def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):  # somebody killed it
-                os.write(self._process.stdin.fileno(), line)
-
-
-def end(children: set[Any], patience: float = 10.0) -> None:
-    """End child processes that are still there: ask them first, kill them after `patience` seconds."""
-    for child in children:
-        if child.is_alive():
-            child.terminate()
-    for child in children:
-        child.join(patience)
-        if child.is_alive():
-            child.kill()
-            child.join()
+            with contextlib.suppress(OSError, ValueError):  # somebody killed it, or it was ended before
+                os.write(self._process.stdin.fileno(), f"{line}\n".encode())
 
 
 def children() -> set[Any]:

@@ -1,8 +1,9 @@
-"""A process that outlives accgate by a moment: it kills what vLLM started where accgate was killed and could not.
+"""A process that sees to it that what vLLM started ends with its engine, also where accgate was killed and cannot.
 
-`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. When PID
-or the input ends, it kills what is left of them, unless the last line was `done`, and removes the shared memory that
-they had and nobody has any more: where all were killed at once, Python's own tracker of it was too.
+`python watch.py PID`, started by PID, notes the descendants of PID until a line comes on standard input. At the line
+`end ROOT ...` it ends those of them that descend from these processes. When PID or the input ends without one, it kills
+all that is left of them. Then it removes the shared memory that they had and nobody has any more: where all were killed
+at once, Python's own tracker of it was too.
 """
 
 from __future__ import annotations
@@ -13,45 +14,95 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 PERIOD = 0.2  # seconds between looks
+GRACE = 2.0  # seconds for what is left of an engine that was closed to end by itself
 PATIENCE = 10.0  # seconds for what was killed to be gone
 MEMORY = Path("/dev/shm")
 NAMES = ("psm_", "sem.mp-")  # Python's for shared memory and semaphores
-Started = dict[int, str]  # process number to the time it started, since numbers are used again
+
+
+@dataclass(frozen=True)
+class Process:
+    """When a process started, since numbers are used again, and its parent when it was seen first."""
+
+    started: str
+    parent: int
+
+
+Seen = dict[int, Process]
+Memory = dict[int, set[str]]  # the inodes of the shared memory that each process had
 
 
 def main() -> None:
     """Watch."""
-    parent, seen, memory, lines = int(sys.argv[1]), Started(), set[str](), ""
+    parent, seen, memory, lines = int(sys.argv[1]), Seen(), Memory(), ""
     looks = True
     while os.getppid() == parent:  # the end of input alone tells little: what vLLM forks holds the other end too
         if looks:
-            seen |= descendants(parent)
-            memory |= mapped(seen)
+            look(parent, seen, memory)
         looks = "\n" not in lines  # once more after the line
         if select.select([0], [], [], PERIOD)[0]:
-            lines += (words := os.read(0, 100).decode())
+            lines += (words := os.read(0, 4096).decode())
             if not words:
                 break
-    if lines.endswith("done\n"):
-        return
+            if (roots := roots_of(lines)) is not None:
+                if looks:
+                    look(parent, seen, memory)
+                end(below(roots, seen), memory, GRACE)
+                return
+    end(seen, memory, 0.0)
+
+
+def look(parent: int, seen: Seen, memory: Memory) -> None:
+    """Note the descendants that are there now, and what they map."""
+    for number, process in descendants(parent).items():
+        if number not in seen or seen[number].started != process.started:
+            seen[number] = process
+    for number in living(seen):
+        memory.setdefault(number, set()).update(mapped([number]))
+
+
+def roots_of(lines: str) -> list[int] | None:
+    """The processes that a line `end ROOT ...` names; None where there is no such line yet."""
+    *whole, _ = lines.split("\n")
+    return next(([*map(int, words)] for command, *words in map(str.split, whole) if command == "end"), None)
+
+
+def below(roots: Sequence[int], seen: Seen) -> Seen:
+    """Those of the processes that are one of the roots or descend from one, whoever their parent is now."""
+    found, generation = Seen(), {*roots}
+    while generation:
+        found |= {number: seen[number] for number in generation & seen.keys()}
+        generation = {number for number, process in seen.items() if process.parent in generation} - found.keys()
+    return found
+
+
+def end(seen: Seen, memory: Memory, grace: float) -> None:
+    """Kill those that are still there after `grace` seconds, and remove shared memory that nobody has then."""
+    await_end(seen, grace)
     for process in living(seen):
         if not tracks_resources(process):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
+    await_end(seen, PATIENCE)
+    remove({inode for number in seen for inode in memory.get(number, ())})
+
+
+def await_end(seen: Seen, seconds: float) -> None:
+    """Wait until none is there, for so long at most."""
+    deadline = time.monotonic() + seconds
     while living(seen) and time.monotonic() < deadline:
-        time.sleep(PERIOD)
-    remove(memory)
+        time.sleep(PERIOD / 4)
 
 
-def living(seen: Started) -> list[int]:
+def living(seen: Seen) -> list[int]:
     """Those that are still there."""
     now = processes()
-    return [process for process, started in seen.items() if now.get(process, ("", 0))[0] == started]
+    return [number for number, process in seen.items() if number in now and now[number].started == process.started]
 
 
 def mapped(numbers: Iterable[int]) -> set[str]:
@@ -81,27 +132,27 @@ def tracks_resources(process: int) -> bool:
         return False
 
 
-def processes() -> dict[int, tuple[str, int]]:
-    """(time of start, parent) of each process that has not ended."""
-    entries = {}
+def processes() -> Seen:
+    """Every process that has not ended."""
+    entries = Seen()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
         if fields[0] != "Z":
-            entries[int(path.parent.name)] = (fields[19], int(fields[1]))
+            entries[int(path.parent.name)] = Process(fields[19], int(fields[1]))
     return entries
 
 
-def descendants(parent: int) -> Started:
+def descendants(parent: int) -> Seen:
     """The descendants of a process, without this one."""
     everyone = processes()
-    started, generation = Started(), {parent}
+    found, generation = Seen(), {parent}
     while generation:
-        generation = {p for p, (_, above) in everyone.items() if above in generation and p != os.getpid()}
-        started |= {process: everyone[process][0] for process in generation}
-    return started
+        generation = {n for n, process in everyone.items() if process.parent in generation and n != os.getpid()}
+        found |= {number: everyone[number] for number in generation}
+    return found
 
 
 if __name__ == "__main__":
