@@ -36,6 +36,17 @@ CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is clo
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
+# What llama.cpp takes too, and crashes or hangs on: which whole numbers work, in code and in words.
+NUMBERS: Mapping[Key, tuple[Callable[[int], bool], str]] = {
+    ("n_ctx",): (lambda n: n == 0 or n > 1, "a whole number from 2, or 0 for the model's own"),
+    ("n_batch",): (lambda n: n > 0, "a whole number from 1"),
+    ("n_ubatch",): (lambda n: n > 0, "a whole number from 1"),
+    ("cpuparams", "n_threads"): (lambda n: n != 0, "a whole number from 1, or -1 for as many as there are cores"),
+    ("cpuparams_batch", "n_threads"): (lambda n: n != 0, "a whole number from 1, or -1 for those of cpuparams"),
+    ("sleep_idle_seconds",): (lambda n: n != 0, "a whole number from 1, or -1 to stay awake"),
+    ("port",): (lambda n: 0 <= n < 2**16, "a whole number to 65535, or 0 for one that is free"),
+}  # fmt: skip
+SERVED = ("hostnames", "api_prefix", "ssl_file_cert", "ssl_file_key")
 # A kernel rounds by the shape of its batch: prompts are computed in blocks of this size, requests take turns. A state
 # that llama.cpp keeps beside its slots may end amid a block.
 BLOCK = 64  # tokens
@@ -54,7 +65,7 @@ class LlamaCppEngine:
         self._options, self._table_options = own_options(table.options), table.options
         self._deterministic = is_deterministic(table.options)
         self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
-        if isinstance(self.concurrency, bool) or not isinstance(self.concurrency, int) or self.concurrency < 1:
+        if not _is_whole(self.concurrency) or self.concurrency < 1:
             message = f"is {self.concurrency!r}; write a whole number from 1, the replies decoded at once"
             raise KeyFaults((("options", "n_parallel"), message))
         self._server: Any = None
@@ -192,9 +203,35 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
             for name, value in fixed_shapes(options).items()
             if options.get(name, value) != value
         )
+    faults.extend(faults_of_numbers(options))
+    fault = "is of no use: llama.cpp's port is open to accgate alone; take it out"
+    faults.extend((("options", name), fault) for name in SERVED if name in options)
+    if options.get("api_keys") == []:
+        faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
     if faults:
         raise KeyFaults(*faults)
     return {name: value for name, value in options.items() if name not in ("deterministic", "max_silence")}
+
+
+def faults_of_numbers(options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
+    """The key and the fault of each number that llama.cpp takes and cannot work with.
+
+    >>> [*faults_of_numbers({"n_batch": 2, "cpuparams": {"n_threads": 0}})][-1]
+    (('options', 'n_batch'), 'is 2; write n_parallel (4) or more')
+    """
+    for key, (works, words) in NUMBERS.items():
+        value: Any = options
+        for name in key:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if _is_whole(value) and not works(value):
+            yield ("options", *key), f"is {value}; write {words}"
+    batch, slots = options.get("n_batch"), options.get("n_parallel", DEFAULTS["n_parallel"])
+    if isinstance(batch, int) and isinstance(slots, int) and 0 < batch < slots:
+        yield ("options", "n_batch"), f"is {batch}; write n_parallel ({slots}) or more"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def most_silence(options: Mapping[str, Any]) -> float:

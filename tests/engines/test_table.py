@@ -171,6 +171,46 @@ def test_options_that_make_a_reply_depend_on_others_go_only_without_determinism(
     assert "pictures (mmproj) need larger batches" in said
 
 
+@pytest.mark.parametrize(
+    ("options", "faults"),
+    [
+        ("n_ubatch = 0", ["n_ubatch: is 0; write a whole number from 1"]),
+        ("n_ubatch = -64", ["n_ubatch: is -64; write a whole number from 1"]),
+        ("n_batch = 0, deterministic = false", ["n_batch: is 0; write a whole number from 1"]),
+        ("n_batch = 3, deterministic = false", ["n_batch: is 3; write n_parallel (4) or more"]),
+        ("n_batch = 7, n_parallel = 8, deterministic = false", ["n_batch: is 7; write n_parallel (8) or more"]),
+        ("n_ctx = -1", ["n_ctx: is -1; write a whole number from 2, or 0 for the model's own"]),
+        ("n_ctx = 1", ["n_ctx: is 1; write a whole number from 2, or 0 for the model's own"]),
+        (
+            "cpuparams = { n_threads = 0 }",
+            ["cpuparams.n_threads: is 0; write a whole number from 1, or"],
+        ),
+        (
+            "cpuparams_batch = { n_threads = 0 }",
+            ["cpuparams_batch.n_threads: is 0; write a whole number from 1, or"],
+        ),
+        ("sleep_idle_seconds = 0", ["sleep_idle_seconds: is 0; write a whole number from 1, or -1 to stay awake"]),
+        ("port = 99999", ["port: is 99999; write a whole number to 65535, or 0 for one that is free"]),
+        ("hostnames = []", ["hostnames: is of no use: llama.cpp's port is open to accgate alone; take it out"]),
+        ("api_prefix = '/a'", ["api_prefix: is of no use: llama.cpp's port is open to accgate alone; take it out"]),
+        ("api_keys = []", ["api_keys: is empty; name a key, or take it out"]),
+        ("n_ctx = -2, n_batch = -64, cpuparams = { n_threads = 0 }", ["n_ctx: is -2", "n_batch: is -64", "cpuparams."]),
+    ],
+)
+def test_what_llama_cpp_would_crash_on_is_refused(tmp_path: Path, options: str, faults: list[str]) -> None:
+    (tmp_path / "weights.gguf").touch()
+    said = refusals(tmp_path, "llamacpp", "weights.gguf", options)
+    assert len(said) == len(faults)
+    for line, fault in zip(said, faults, strict=True):
+        assert line.startswith(f"4: models.m.options.{fault}")
+
+
+def test_numbers_that_llama_cpp_reads_in_a_way_of_its_own_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "weights.gguf").touch()
+    for options in ("n_ctx = 0", "n_ctx = 2", "n_batch = 4, deterministic = false", "cpuparams = { n_threads = -1 }"):
+        made(tmp_path, "llamacpp", "weights.gguf", options)
+
+
 @pytest.mark.parametrize("cpuinfo", ["", None])
 def test_where_the_system_names_no_processor_python_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpuinfo: str | None
