@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.identity import identity_of
-from accgate.engines.ray.cluster import amounts_of, cause_of
+from accgate.engines.ray.cluster import cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
+from accgate.engines.ray.room import amounts_of
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
@@ -165,10 +166,17 @@ class Actor:
             async with timeout(self._timeout):
                 return await self._place()
         except asyncio.TimeoutError:
-            raise NeverReady(
-                f"a replica was not ready within {self._timeout:g} s: no node had {amounts_of(self._resources)} free, "
-                "or the model loads longer; see `ray status`, lower options.replicas or raise options.start_timeout"
-            ) from None
+            raise NeverReady(f"a replica was not ready within {self._timeout:g} s: {self._why_late()}") from None
+
+    def _why_late(self) -> str:
+        """What it waited for, as far as that is known, and what to do."""
+        room, more = "see `ray status` and lower options.replicas", "raise options.start_timeout"
+        if not self._bundles:
+            return f"no node had {amounts_of(self._resources)} free, or the model loads longer; {room} or {more}"
+        if self._actor is None:
+            needs = amounts_of(self._resources, *self._bundles)
+            return f"the nodes did not have {needs} free for it and its bundles; {room}, or {more}"
+        return f"it has its place, but the model loads longer; {more}"
 
     async def _place(self) -> Ready:
         from ray.util.placement_group import placement_group

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import signal
@@ -14,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines.ray.head import within
+from accgate.engines.ray.room import amounts_of, room_for
 from accgate.errors import CannotEvaluate
 
 CLOSING = 30.0  # seconds; without a head it takes 5
 LONGEST = 300  # characters of a cause
-ANY_NUMBER = 10**9
 
 
 class Connection:
@@ -84,16 +83,18 @@ class Connection:
         import ray
 
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        for bundle in (resources, *bundles):
-            room = sum(fitting(node, bundle) for node in nodes)
-            if room < replicas:
-                have = Counter(amounts_of({kind: node.get(kind, 0.0) for kind in bundle}) for node in nodes)
-                listed = "; ".join(f"{count} with {words}" for words, count in sorted(have.items()))
-                raise CannotEvaluate(
-                    f"the cluster has room for {room} of {replicas} replicas with {amounts_of(bundle)} each; "
-                    f"its nodes: {listed}. Lower options.replicas or "
-                    "options.resources, or set options.autoscaling = true where the cluster adds nodes"
-                )
+        parts = (resources, *bundles)
+        room = room_for(nodes, parts, replicas)
+        if room < replicas:
+            kinds = {kind for part in parts for kind in part}
+            have = Counter(amounts_of({kind: node.get(kind, 0.0) for kind in kinds}) for node in nodes)
+            listed = "; ".join(f"{count} with {words}" for words, count in sorted(have.items()))
+            keys = "options.resources or options.bundles" if bundles else "options.resources"
+            raise CannotEvaluate(
+                f"the cluster has room for {room} of {replicas} replicas with {amounts_of(*parts)} each; "
+                f"its nodes: {listed}. Lower options.replicas{',' if bundles else ' or'} {keys}, "
+                "or set options.autoscaling = true where the cluster adds nodes"
+            )
 
     @staticmethod
     def _silence() -> None:
@@ -109,27 +110,6 @@ class Connection:
 
             self._own = False
             within(CLOSING, ray.shutdown)
-
-
-def fitting(node: Mapping[str, float], bundle: Mapping[str, float]) -> int:
-    """How many bundles of resources an empty node has room for.
-
-    >>> fitting({"CPU": 8.0, "GPU": 2.0}, {"CPU": 1.0, "GPU": 1.0}), fitting({"CPU": 8.0}, {"GPU": 0.5})
-    (2, 0)
-    >>> fitting({"CPU": 2.0}, {"CPU": 1.0, "GPU": 0.0})
-    2
-    """
-    counts = [math.floor(node.get(kind, 0.0) / amount + 1e-9) for kind, amount in bundle.items() if amount > 0]
-    return min(counts, default=ANY_NUMBER)
-
-
-def amounts_of(resources: Mapping[str, float]) -> str:
-    """Amounts of resources in words.
-
-    >>> amounts_of({"CPU": 1.0, "GPU": 0.5})
-    'CPU 1, GPU 0.5'
-    """
-    return ", ".join(f"{kind} {amount:g}" for kind, amount in sorted(resources.items())) or "no resources"
 
 
 def cause_of(error: BaseException) -> str:

@@ -1,0 +1,69 @@
+"""How many replicas find room on a cluster's nodes, against trying every arrangement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accgate.engines.ray import room
+from accgate.engines.ray.room import room_for
+
+amounts = st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]))
+
+
+def fits(nodes: Sequence[Mapping[str, float]], parts: Sequence[Mapping[str, float]]) -> bool:
+    """Whether some assignment of parts to nodes asks no node for more than it has."""
+    for places in product(range(len(nodes)), repeat=len(parts)):
+        if all(
+            sum(part.get(kind, 0.0) for part, place in zip(parts, places, strict=True) if place == number)
+            <= node.get(kind, 0.0)
+            for number, node in enumerate(nodes)
+            for kind in ("CPU", "GPU")
+        ):
+            return True
+    return False
+
+
+@given(st.lists(amounts, min_size=1, max_size=3), st.lists(amounts, min_size=1, max_size=3))
+def test_it_is_the_number_that_some_arrangement_has_room_for(
+    nodes: list[dict[str, float]], parts: list[dict[str, float]]
+) -> None:
+    expected = next((n for n in range(2) if not fits(nodes, parts * (n + 1))), 2)
+    assert room_for(nodes, parts, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "most", "fit"),
+    [
+        ([{"CPU": 1.0}, {"CPU": 2.0}, {"CPU": 2.0}], 1, 0),
+        ([{"CPU": 2.0}, {"CPU": 2.0}], 1, 0),
+        ([{"CPU": 1.0}, {"CPU": 1.0}], 2, 1),
+        ([{"CPU": 0.1}] * 10, 9, 2),
+        ([{"CPU": 1.0, "GPU": 0.0}], 9, 2),
+        ([{}], 9, 9),
+        ([{"CPU": 1e-5}], 9, 9),
+    ],
+)
+def test_the_parts_of_replicas_share_one_node(parts: list[dict[str, float]], most: int, fit: int) -> None:
+    assert room_for([{"CPU": 2.0, "memory": 1e10}], parts, most) == fit
+
+
+def test_what_only_a_clever_arrangement_has_room_for_is_not_refused() -> None:
+    sizes = (44, 24, 24, 22, 21, 17, 8, 8, 6, 6)  # largest first in the first node with room needs a fourth
+    parts = [{"CPU": float(size)} for size in sizes]
+    assert room_for([{"CPU": 60.0}] * 3, parts, 1) == 1
+    assert room_for([{"CPU": 60.0}] * 2 + [{"CPU": 59.0}], parts, 1) == 0
+
+
+def test_what_takes_too_long_to_know_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, parts = [{"CPU": 5.0}] * 4, [{"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 2.0}, {"CPU": 2.0}]
+    assert room_for(nodes, [*parts, {"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 3.0}], 1) == 0
+    monkeypatch.setattr(room, "MOST", 3)
+    assert room_for(nodes, [*parts, {"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 3.0}], 1) == 1
+    large = [{"CPU": 192.0, "GPU": 8.0, "memory": 2e12}] * 1000
+    monkeypatch.undo()
+    assert room_for(large, [{"CPU": 1.0}, *[{"GPU": 1.0, "CPU": 4.0}] * 16], 600) == 500
