@@ -139,3 +139,41 @@ def test_only_a_whole_line_says_what_is_to_end() -> None:
     assert roots_of("started\nend 12 3") is None
     assert roots_of("started\nend 12 34\n") == [12, 34]
     assert roots_of("end\n") == []
+
+
+KILLED = """
+import multiprocessing, os, subprocess, sys, time
+from multiprocessing.shared_memory import SharedMemory
+from accgate.engines.vllm.process import Watch
+
+def core(segment):
+    subprocess.run(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=True)
+
+if __name__ == "__main__":
+    watch = Watch()
+    segment = SharedMemory(create=True, size=4096)
+    multiprocessing.get_context("fork").Process(target=core, args=[segment]).start()
+    time.sleep(2)
+    print(segment.name, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_it_outlives_a_process_that_is_killed_with_all_its_children_as_ray_does(tmp_path: Path) -> None:
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    run = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert run.stdout is not None
+    segment = MEMORY / run.stdout.readline().strip()
+    everyone = processes()
+    children = [number for number, process in everyone.items() if process.parent == run.pid]
+    (sleeper,) = [number for number, process in everyone.items() if process.parent in children]
+    for number in [*children, run.pid]:
+        os.kill(number, signal.SIGKILL)
+    run.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while (sleeper in processes() or segment.exists()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert sleeper not in processes()
+    assert not segment.exists()

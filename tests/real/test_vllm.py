@@ -7,11 +7,12 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.gates import table
-from tests.real.vllm_environment import SMALL, Environment, project, records, wait
+from tests.real.vllm_environment import SHARED_MEMORY, SMALL, Environment, project, records, wait
 from tests.real.vllm_session import IN_CORE
 
 pytestmark = pytest.mark.vllm
@@ -40,16 +41,35 @@ def test_ctrl_c_while_it_loads_leaves_nothing(vllm: Environment, tmp_path: Path)
     assert process.returncode == 130, err
 
 
+def replicated(folder: Path, model: str, options: dict[str, Any]) -> Path:
+    """A file with two replicas of vLLM in a cluster of their own."""
+    config = project(folder, model, samples=16)
+    replicas = {"engine": "vllm", "address": "local", "replicas": 2, "max_restarts": 0, "resources": {"CPU": 0.5}}
+    text = config.read_text().replace('engine = "vllm"', 'engine = "ray"').partition("[models.m.options]")[0]
+    rest = config.read_text().partition("[models.m.sampling]")
+    config.write_text(text + table("models.m.options", replicas | {"options": options}) + "".join(rest[1:]))
+    return config
+
+
+@pytest.mark.ray
+@pytest.mark.long
+def test_ctrl_c_while_replicas_load_leaves_nothing(vllm: Environment, tmp_path: Path) -> None:
+    config = replicated(tmp_path, vllm.model, SMALL)
+    before = {*SHARED_MEMORY.glob("psm_*")}
+    process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet")
+    wait(lambda: "VLLM::EngineCor" in vllm.processes().values(), process)
+    wait(lambda: {*SHARED_MEMORY.glob("psm_*")} - before, process)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=1200)
+    assert process.returncode == 130, err
+
+
 @pytest.mark.ray
 def test_of_two_replicas_one_whose_engine_dies_leaves_its_samples_to_the_other(
     vllm: Environment, tmp_path: Path
 ) -> None:
-    config = project(tmp_path, vllm.model, samples=16)
-    replicas = {"engine": "vllm", "address": "local", "replicas": 2, "max_restarts": 0, "resources": {"CPU": 0.5}}
-    replicas["options"] = SMALL | IN_CORE | {"concurrency": 4}
-    text = config.read_text().replace('engine = "vllm"', 'engine = "ray"').partition("[models.m.options]")[0]
-    rest = config.read_text().partition("[models.m.sampling]")
-    config.write_text(text + table("models.m.options", replicas) + "".join(rest[1:]))
+    config = replicated(tmp_path, vllm.model, SMALL | IN_CORE | {"concurrency": 4})
     process = vllm.start("-m", "accgate", "run", str(config), "--out", str(tmp_path / "out"), "--quiet", "--json")
     wait(lambda: len(records(tmp_path)) > 5, process)
     cores = [number for number, name in vllm.processes().items() if name.startswith("VLLM::EngineCor")]

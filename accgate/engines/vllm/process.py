@@ -118,7 +118,7 @@ class Watch:
                 [sys.executable, "-I", str(script), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 start_new_session=True,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
 
@@ -157,8 +157,12 @@ class Watch:
         self._say(" ".join(["end", *(str(child.pid) for child in self._children)]))
         if self._process is not None:
             assert self._process.stdin is not None
+            assert self._process.stdout is not None
             self._process.stdin.close()
             self._process.wait()
+            with contextlib.suppress(ValueError):  # it was ended before
+                self._process.stdout.read(1)  # nothing where somebody killed it
+                self._process.stdout.close()
 
     def _say(self, line: str) -> None:
         if self._process is not None and self._process.stdin is not None:

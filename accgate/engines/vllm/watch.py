@@ -38,10 +38,20 @@ Memory = dict[int, set[str]]  # the inodes of the shared memory that each proces
 
 
 def main() -> None:
-    """Watch."""
-    parent, seen, memory, lines = int(sys.argv[1]), Seen(), Memory(), ""
+    """Watch, as no child of the one that is watched: Ray kills the children of a process together with it."""
+    if os.fork():
+        os._exit(0)  # the one that is watched takes this for the end of its child
+    watch(int(sys.argv[1]))
+    os.write(1, b"ended")
+
+
+def watch(parent: int) -> None:
+    """Note what a process starts, and end it when that is due."""
+    if (itself := process_of(parent)) is None:
+        return
+    seen, memory, lines = Seen(), Memory(), ""
     looks = True
-    while os.getppid() == parent:  # the end of input alone tells little: what vLLM forks holds the other end too
+    while living({parent: itself}):  # the end of input alone tells little: what vLLM forks holds the other end too
         if looks:
             look(parent, seen, memory)
         looks = "\n" not in lines  # once more after the line
@@ -54,15 +64,15 @@ def main() -> None:
                     look(parent, seen, memory)
                 end(below(roots, seen), memory, GRACE)
                 return
-    end(seen, memory, 0.0)
+    end(seen if living({parent: itself}) else seen | {parent: itself}, memory, 0.0)
 
 
 def look(parent: int, seen: Seen, memory: Memory) -> None:
-    """Note the descendants that are there now, and what they map."""
+    """Note the descendants that are there now, and what they and the process itself map."""
     for number, process in descendants(parent).items():
         if number not in seen or seen[number].started != process.started:
             seen[number] = process
-    for number in living(seen):
+    for number in [parent, *living(seen)]:
         memory.setdefault(number, set()).update(mapped([number]))
 
 
@@ -101,8 +111,11 @@ def await_end(seen: Seen, seconds: float) -> None:
 
 def living(seen: Seen) -> list[int]:
     """Those that are still there."""
-    now = processes()
-    return [number for number, process in seen.items() if number in now and now[number].started == process.started]
+    return [
+        number
+        for number, process in seen.items()
+        if (now := process_of(number)) is not None and now.started == process.started
+    ]
 
 
 def mapped(numbers: Iterable[int]) -> set[str]:
@@ -132,17 +145,19 @@ def tracks_resources(process: int) -> bool:
         return False
 
 
+def process_of(number: int) -> Process | None:
+    """The process with this number; None where it has ended."""
+    try:
+        fields = Path(f"/proc/{number}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else Process(fields[19], int(fields[1]))
+
+
 def processes() -> Seen:
     """Every process that has not ended."""
-    entries = Seen()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:  # it ended meanwhile
-            continue
-        if fields[0] != "Z":
-            entries[int(path.parent.name)] = Process(fields[19], int(fields[1]))
-    return entries
+    numbers = (int(path.name) for path in Path("/proc").glob("[0-9]*"))
+    return {number: process for number in numbers if (process := process_of(number)) is not None}
 
 
 def descendants(parent: int) -> Seen:
