@@ -90,7 +90,7 @@ def _cost(
         return _error(name, allowed, f"{share} samples have no {counted} in {side}{fix}")
     if not comparable:
         return None
-    codes = None if evidence.clusters is None else evidence.clusters[both]
+    codes = None if evidence.clusters is None else evidence.clusters[: len(ids)][both]
     level = alpha if allowed is not None else evidence.design.alpha
     result = ratio_test(left[both], right[both], allowed=allowed or 0.0, alpha=level, codes=codes)
     outcome: Literal["pass", "regression"] | None = None

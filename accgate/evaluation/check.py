@@ -25,6 +25,7 @@ from accgate.records import (
     RecordLog,
     RecordPaths,
     RecordWriter,
+    beginning_of,
     places_in,
     write_gzip_lines,
     write_settings,
@@ -107,18 +108,28 @@ async def evaluate(
         seconds = clock() - began
         await asyncio.shield(prompts)
     finished = records.present
-    used = prefix.used if prefix is not None and decided.is_set() else None
+    used = _used(prefix, records, assignment) if prefix is not None and decided.is_set() else None
     nothing_left = used is not None or assignment.is_unread(unread, attacked)
     _write_end(settings_file.settings(), paths, finished, len(earlier), seconds, ended=nothing_left)
     interrupted = used is None and stop.requested and len(finished) < assignment.total
     return Evaluation(
         finished[:used],
         complete=not is_lost() and not interrupted,
-        stopped=used is not None,
+        stopped=used is not None and used < assignment.total,
         beyond=() if used is None else finished[used:],
         asked=len(finished) - len(earlier),
         seconds=seconds,
     )
+
+
+def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
+    """How many of the records a check that was decided early is decided on, of a part of the order those of the part.
+
+    What ended after the decision counts too, as the records' file does not show which did.
+    """
+    if assignment.whole is not None:
+        return prefix.used
+    return beginning_of(records.places(), assignment.repeats)
 
 
 def _write_start(engine: Engine, assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]) -> SettingsFile:

@@ -20,6 +20,7 @@ from accgate.records import (
     Record,
     RecordLog,
     RecordPaths,
+    beginning_of,
     paths_of,
     places_in,
     read_log,
@@ -150,8 +151,7 @@ def stopped_evaluation(
     `present` are records in the fixed order, at these places of it. What is missing cannot change the verdict: a
     sequential test goes by the first sample after which it decides.
     """
-    finished = int((places == np.arange(len(places))).sum())  # none after the first gap is at the place of its number
-    first = present[: finished - finished % check.repeats]
+    first = present[: beginning_of(places, check.repeats)]
     if stop is None or not first or not stop(first):
         return None
     return Evaluation(first, complete=True, stopped=True, beyond=present[len(first) :])

@@ -23,7 +23,7 @@ from .file import (
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
 from .lock import sole_run
-from .log import RecordLog, failed_of, fills, lines_of, places_in, read_log, records_at
+from .log import RecordLog, beginning_of, failed_of, fills, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
 from .scores import (
@@ -79,6 +79,7 @@ __all__ = [
     "RecordPaths",
     "RecordWriter",
     "Scores",
+    "beginning_of",
     "changed_fault",
     "check_bounds",
     "check_range",

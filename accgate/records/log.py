@@ -184,6 +184,17 @@ def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
     return np.where(is_one, places.astype(np.intp) * repeats + number, -1)
 
 
+def beginning_of(places: Places, repeats: int) -> int:
+    """How many of the records at these places, which rise, are of samples that are whole, without a gap from the first.
+
+    >>> import numpy as np
+    >>> beginning_of(np.array([0, 1, 2, 3, 4, 7]), repeats=2), beginning_of(np.array([1, 2]), repeats=1)
+    (4, 0)
+    """
+    finished = int((places == np.arange(len(places))).sum())  # none after the first gap is at the place of its number
+    return finished - finished % repeats
+
+
 def records_at(records: Sequence[Record], places: Places) -> Sequence[Record]:
     """The records at these places, in their order."""
     return records.take(places) if isinstance(records, RecordLog) else [records[place] for place in places]

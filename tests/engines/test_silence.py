@@ -80,8 +80,8 @@ def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
     told: list[str] = []
 
     async def work() -> None:
-        silence = Silence(lambda: "it", 1.0, tell=told.append)  # looks every 0.05 s, and tells after 0.05 s
-        waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.0)))
+        silence = Silence(lambda: "it", 10.0, tell=told.append)  # looks every 0.5 s, and tells after 0.5 s
+        waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.2)))
         while not waits.done():
             await silence.reply(asyncio.sleep(0.005))
 

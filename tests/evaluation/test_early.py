@@ -137,24 +137,24 @@ def test_what_is_looked_at_is_a_gapless_beginning_of_the_order_that_grows(
     assert lengths == sorted(set(lengths))
     assert found.stopped
     assert found.complete
-    assert [record.key for record in found.records] == stop_rule.shown[-1]
+    assert [record.key for record in found.records][: lengths[-1]] == stop_rule.shown[-1]
     first = next(length for length in lengths if length >= 60 * repeats)
     assert lengths[-1] < first + 16 * 3  # what finished at the same moment
 
 
-def test_the_records_are_those_that_decided(paths: RecordPaths) -> None:
-    decided: list[int] = []
-
-    def stop_rule(records: Sequence[Record]) -> bool:
-        if len(records) >= 60 and not decided:
-            decided.append(len(records))
-        return decided == [len(records)]
-
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_the_records_are_the_finished_beginning_as_whoever_reads_the_file_finds_it(
+    paths: RecordPaths, repeats: int
+) -> None:
+    order = [(id_, repeat) for id_ in IDS for repeat in range(repeats)]
     for seed in range(5):
-        decided.clear()
-        found = evaluated(Hurried(seed), assignment(), paths, stop_rule)
+        stop_rule = StopsAfter(enough=60)
+        found = evaluated(Hurried(seed), assignment(repeats=repeats), paths, stop_rule)
         assert found.stopped
-        assert [len(found.records)] == decided
+        in_file = {record.key for record in read_records(paths.records)}
+        gap = next(place for place, key in enumerate(order) if key not in in_file)
+        assert [record.key for record in found.records] == order[: gap - gap % repeats]
+        assert len(found.records) >= len(stop_rule.shown[-1])
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -113,7 +113,8 @@ def test_a_run_of_which_nothing_more_changes_passes_as_soon_as_is_foreseen(value
     seen = units_of(differences, n_max=n_max)
     if gsprt_test(seen, **rates).open:
         whole = gsprt_test(units_of(np.pad(differences, (0, more))), **rates)
-        assert soonest_pass(seen, **rates) == (n_max if whole.stop == "end" else whole.n)
+        if whole.stop != "regression":  # at its end: it never passes
+            assert soonest_pass(seen, **rates) == (n_max if whole.stop == "end" else whole.n)
 
 
 def test_what_comes_after_the_stop_changes_nothing() -> None:
