@@ -243,8 +243,8 @@ def details(**fields: Any) -> Any:
             'options.base_url: names servers of different models: {0} lists toy {{"root": "org/m-bf16"}}, {2} ',
         ),
         (
-            (details(root="/data/m-bf16"), details(root="/data/m-int4"), details(root="/data/m-bf16")),
-            'options.base_url: names servers of different models: {0} lists toy {{"root": "m-bf16"}}, {1} lists toy',
+            (details(root="/step_1/hf"), details(root="/step_2/hf"), details(root="/step_1/hf")),
+            'options.base_url: names servers of different models: {0} lists toy {{"root": "/step_1/hf"}}, {1} ',
         ),
         (
             (details(max_model_len=8192), details(max_model_len=2048), details(max_model_len=8192)),
@@ -271,12 +271,6 @@ def test_servers_of_two_versions_are_refused(servers: list[Server]) -> None:
 def test_servers_that_take_any_name_or_list_none_are_asked(servers: list[Server], models: Any) -> None:
     for server in servers:
         server.models = models
-    assert outcomes(engine_of(servers), questions(3)) == answers(3)
-
-
-def test_servers_that_keep_one_model_in_different_folders_are_asked(servers: list[Server]) -> None:
-    for server, folder in zip(servers, ("/data", "/mnt/weights", "/data"), strict=True):
-        server.models = details(root=f"{folder}/m-bf16")
     assert outcomes(engine_of(servers), questions(3)) == answers(3)
 
 

@@ -228,16 +228,16 @@ def test_servers_behind_a_balancer_may_mix_the_fingerprints_that_an_option_names
 
 
 def test_after_an_outage_the_server_is_asked_again_what_it_serves(server: Server) -> None:
-    server.models = {"data": [{"id": "toy", "root": "/weights/one", "created": 1}]}
+    server.models = {"data": [{"id": "toy", "root": "/weights/one/hf", "created": 1}]}
 
     def restart(_: Any) -> Fault | None:
         if len(server.seen) != 10:
             return None
-        server.models = {"data": [{"id": "toy", "root": "/weights/two", "created": 2}]}
+        server.models = {"data": [{"id": "toy", "root": "/weights/two/hf", "created": 2}]}
         return Fault(cut=True)
 
     server.fault_of = restart
-    with pytest.raises(CannotEvaluate, match=r"list of models was .*one.*, and now is .*two"):
+    with pytest.raises(CannotEvaluate, match=r"list of models was .*/one/hf.*, and now is .*/two/hf"):
         replies(server, 20, workers=1)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,6 @@ STABLE = (
     "max_model_len",
     "meta",
 )  # of vLLM, SGLang and llama.cpp; times and permissions are new each time
-FOLDER = re.compile(r'"(root|parent)": "/[^"]*?([^"/]+)/*"')  # machines keep the same weights in different places
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
 
 
@@ -38,15 +36,9 @@ class Listing:
         return f"{self.kind} {self.version}".strip()
 
     def about(self, model: str) -> dict[str, str]:
-        """What it says of a model, or of all where it does not list that name; empty where it lists none.
-
-        A folder of weights stands by its name alone.
-
-        >>> Listing("vllm", ("toy",), details={"toy": '{"root": "/data/llama-fp8/"}'}).about("toy")
-        {'server': 'vllm', 'toy': '{"root": "llama-fp8"}'}
-        """
+        """What it says of a model, or of all where it does not list that name; empty where it lists none."""
         listed = [model] if model in self.models else sorted(self.models)
-        said = {name: FOLDER.sub(r'"\1": "\2"', self.details.get(name, "")) for name in listed}
+        said = {name: self.details.get(name, "") for name in listed}
         return {"server": self.label, **said} if said else {}
 
 
@@ -85,4 +77,7 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
         elif (one := first.about(model)) != (other := listing.about(model)):
             one_says, other_says = difference(one, other)
             what = f"{first_url} lists {one_says}, {url} lists {other_says}"
-            yield BASE_URL, f"names servers of different models: {what}; start them with the same model and options"
+            yield (
+                BASE_URL,
+                f"names servers of different models: {what}; start them with the same path and options",
+            )
