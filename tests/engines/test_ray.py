@@ -193,6 +193,42 @@ def test_an_engine_that_is_not_installed_here_may_be_on_the_nodes_which_say_if_i
         raise pickle.loads(pickle.dumps(outcome))
 
 
+def test_a_start_that_is_cancelled_ends_before_the_engine_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Loading:
+        """Needs a moment to give up what it loads, as vLLM's engine does."""
+
+        concurrency = 1
+
+        def __init__(self) -> None:
+            self.steps: list[str] = []
+
+        async def start(self) -> None:
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.sleep(0.05)
+                self.steps.append("given up")
+
+        async def close(self) -> None:
+            self.steps.append("closed")
+
+    engine = Loading()
+    monkeypatch.setattr(Spec, "engine", lambda _: engine)
+    monkeypatch.setattr(actors, "free_shared_memory", lambda: None)
+
+    async def work() -> None:
+        host = Host()
+        starting = asyncio.create_task(host.start(Spec("vllm", ModelTable("m", {}, Path()), lambda *_: engine)))  # type: ignore[arg-type, return-value]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        starting.cancel()
+        await host.close()
+        await asyncio.gather(starting, return_exceptions=True)
+
+    asyncio.run(work())
+    assert engine.steps == ["given up", "closed"]
+
+
 def test_all_that_a_dead_engine_fails_is_its_death(monkeypatch: pytest.MonkeyPatch) -> None:
     class Dying:
         """Fails one sample, dies of the next, and then has nothing left to ask, as vLLM's engine once it is closed."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from accgate.engines.base import RequestFailed
+from accgate.engines.ray import replicas as replicas_module
 from accgate.engines.ray.replicas import MOST_DEATHS, NeverReady, Ready, ReplicaDied, Replicas, combine_infos
 from accgate.engines.silence import timeout
 from accgate.errors import BadInput, CannotEvaluate
@@ -355,8 +356,32 @@ def test_closing_ends_every_replica_and_those_that_restart_and_may_be_done_twice
         await call
         await replicas.close()
         await replicas.close()
-        assert [made.stopped for made in fleet.made] == [0, 1, 0]
+        assert [made.stopped for made in fleet.made] == [0, 1, 1]
         assert fleet.made[2].killed == 1
+
+    run(work)
+
+
+def test_a_replica_that_does_not_end_while_it_loads_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replicas_module, "ENDING", 0.1)
+
+    async def work() -> None:
+        class Loading(Held):
+            async def start(self) -> Ready:
+                await asyncio.sleep(3600)
+                raise AssertionError
+
+            async def stop(self) -> None:
+                await super().stop()
+                await asyncio.sleep(3600)
+
+        fleet = Fleet([Loading(), Loading()])
+        starting = asyncio.create_task(fleet.replicas(2).start())
+        await settle()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert [(made.stopped, made.killed) for made in fleet.made] == [(1, 1), (1, 1)]
 
     run(work)
 

@@ -73,14 +73,15 @@ class Host:
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._died: EngineDied | None = None
-        self._ending = asyncio.Lock()
+        self._starting, self._ending = asyncio.Lock(), asyncio.Lock()
 
     async def start(self, spec: Spec) -> Ready | Exception:
         """Load the model."""
         os.environ.update(spec.env)
         try:
             self._engine = spec.engine()
-            await self._engine.start()
+            async with self._starting:
+                await self._engine.start()
             return Ready(self._engine.describe(), self._engine.concurrency)
         except AccgateError as error:
             return outward(error)
@@ -120,9 +121,10 @@ class Host:
         return self._died
 
     async def close(self) -> None:
-        """Free what the engine holds, and what a killed process of it left."""
+        """Free what the engine holds, and what a killed process of it left; a start that is cancelled ends first."""
         if self._engine is not None:
-            await self._engine.close()
+            async with self._starting:
+                await self._engine.close()
             with contextlib.suppress(asyncio.TimeoutError):
                 async with timeout(CLOSING):
                     await asyncio.to_thread(free_shared_memory)
@@ -222,8 +224,9 @@ class Actor:
     async def stop(self) -> None:
         """Close the engine, then end the process."""
         try:
-            async with timeout(CLOSING):
-                await self.call("close")
+            if self._actor is not None:
+                async with timeout(CLOSING):
+                    await self.call("close")
         except (ReplicaDied, CannotEvaluate, asyncio.TimeoutError):
             pass  # it is ended all the same
         finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from accgate.engines.base import Request, RequestFailed
-from accgate.engines.silence import Silence, Stalled
+from accgate.engines.silence import Silence, Stalled, timeout
 from accgate.errors import AccgateError, CannotEvaluate
 from accgate.result import EngineInfo
 
@@ -17,6 +17,7 @@ from accgate.result import EngineInfo
 MOST_DEATHS = 4
 
 
+ENDING = 8.0  # seconds
 MAX_SILENCE = 2400.0  # seconds; longer than its engine's own, which comes first
 
 
@@ -208,7 +209,10 @@ class Replicas:
                 if self._known and ready.info not in self._known:
                     raise ReplicaDied(f"it came back as {_words(ready.info)}, on which no sample was answered so far")
             except (ReplicaDied, AccgateError) as error:
-                replica.kill()
+                if isinstance(error, ReplicaDied):
+                    replica.kill()
+                else:
+                    await end(replica)
                 own = isinstance(error, AccgateError) and not self._known  # at the start: bad options, no such file
                 self._deaths[place] += 1
                 if own or isinstance(error, NeverReady):
@@ -216,7 +220,7 @@ class Replicas:
                 if self._deaths[place] > self._max_restarts:
                     raise CannotEvaluate(f"a replica died {self._deaths[place]} times; the last: {error}") from error
             except BaseException:
-                replica.kill()
+                await end(replica)
                 raise
             else:
                 silence = Silence(lambda: f"replica {place + 1} of {self._count}", self._max_silence)
@@ -233,6 +237,17 @@ class Replicas:
     def _end(self) -> str:
         *_, last = self._gone.values()
         return f"no replica of {self._count} is left; the last cause: {last}. Fix that, then go on with --resume"
+
+
+async def end(replica: Replica) -> None:
+    """End a replica that did not come up: what it began to load is freed, if that takes no longer than `ENDING`."""
+    try:
+        async with timeout(ENDING):
+            await replica.stop()
+    except asyncio.TimeoutError:
+        pass
+    finally:
+        replica.kill()
 
 
 def tokens_of(arguments: Sequence[Any]) -> int:
