@@ -10,7 +10,7 @@ from .base import (
     cpu_name,
     useful_in_flight,
 )
-from .identity import FINGERPRINT, fingerprints_of, identity_of, may_mix
+from .identity import FINGERPRINT, Identity, fingerprints_of, identity_of, may_mix
 from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
@@ -20,6 +20,7 @@ from .table import check_options, create, determinism, model_file, probe, split_
 __all__ = [
     "FINGERPRINT",
     "Engine",
+    "Identity",
     "LogProbs",
     "ModelTable",
     "Reply",

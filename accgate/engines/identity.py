@@ -133,25 +133,37 @@ class Identity:
         self._listed = dict(listed)
         self.revision += 1
 
-    def expect(self, earlier: Mapping[str, Any], where: str) -> None:
-        """Start from what answered an earlier part of the run, as `settings` recorded it.
+    def compare(self, other: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
+        """Refuse what answered another part of the run, as its `settings` have it, where that cannot be the same model.
+
+        `where` and `deed` tell in the message whose records those are, and what it did to them.
 
         Raises
         ------
         BadInput
             When it was another.
         """
-        now, marks = self.settings(), fingerprints_of(earlier)
+        now, marks = self.settings(), fingerprints_of(other)
         for key in (MODEL, LISTED):
-            before = earlier.get(key)
+            before = other.get(key)
             if before and now.get(key) and before != now[key]:
-                raise _resume_fault(where, f"{key} {before!r}", f"it is {now[key]!r}")
+                raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now[key]!r}")
         both = sorted(marks | self._fingerprints.keys())
         if marks and not _are_allowed(self._allowed, both):
             names = ", ".join(sorted(self._allowed)) or "none"
-            before = f"{FINGERPRINT} {', '.join(sorted(marks))}"
-            raise _resume_fault(where, before, f"options.fingerprints names {names}", _balancer_note(*both))
-        model, listed = earlier.get(MODEL), earlier.get(LISTED)
+            before = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
+            raise _resume_fault(before, f"options.fingerprints names {names}", _balancer_note(*both))
+
+    def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
+        """Start from what answered an earlier part of the run, as `settings` recorded it.
+
+        Raises
+        ------
+        BadInput
+            When it was another; `where` and `deed` are as in `compare`.
+        """
+        self.compare(earlier, where, deed)
+        marks, model, listed = fingerprints_of(earlier), earlier.get(MODEL), earlier.get(LISTED)
         self._model = self._model or (model if isinstance(model, str) else None)
         self._fingerprints.update(dict.fromkeys(sorted(marks)))
         if not self._listed and isinstance(listed, Mapping):
@@ -175,10 +187,10 @@ def _balancer_note(*marks: str) -> str:
     return f"Where all are one model behind a balancer, name them: {option}"
 
 
-def _resume_fault(where: str, before: str, now: str, more: str = "") -> BadInput:
+def _resume_fault(before: str, now: str, more: str = "") -> BadInput:
     text = (
-        f"{where}: its records were answered by {before}, and now {now}: another model or build; start that one again, "
-        "or start without --resume in another --out"
+        f"{before}, and now {now}: another model or build; start that one again, or start without --resume in another "
+        "--out"
     )
     return BadInput(f"{text}. {more}" if more else text)
 

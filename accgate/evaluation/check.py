@@ -15,7 +15,7 @@ from accgate.evaluation.ahead import Others, Places, Prefix
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
 from accgate.evaluation.interruption import GRACE, Stop
 from accgate.evaluation.reading import Thoughts
-from accgate.evaluation.resume import SettingsFile
+from accgate.evaluation.resume import Servers, SettingsFile
 from accgate.evaluation.sample import ask, reread
 from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
@@ -60,7 +60,8 @@ async def evaluate(
         When the engine or the disk fails for good; finished records are kept.
     """
     task = assignment.task
-    settings_file = _write_start(engine, assignment, paths, earlier)
+    scoring = scoring or ByFunction()
+    settings_file = _write_start(Servers.of(engine, scoring), assignment, paths, earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
     failed, unread = 0, int(records.figures.unread.sum())
@@ -69,7 +70,7 @@ async def evaluate(
     prefix = None if stop_rule is None else Prefix(stop_rule, records, assignment, in_flight, others)
     places = Places(records, prefix, in_flight, clock)
     thoughts = Thoughts()
-    decided, stop, scoring = asyncio.Event(), stop or Stop(), scoring or ByFunction()
+    decided, stop = asyncio.Event(), stop or Stop()
 
     def is_lost() -> bool:
         return failed > assignment.most_failed or assignment.is_unread(unread, attacked)
@@ -132,13 +133,15 @@ def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
     return beginning_of(records.places(), assignment.repeats)
 
 
-def _write_start(engine: Engine, assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]) -> SettingsFile:
+def _write_start(
+    servers: Servers, assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]
+) -> SettingsFile:
     """Write the settings that the records are made with."""
     with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
         if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
         paths.settings.parent.mkdir(parents=True, exist_ok=True)
-        settings_file = SettingsFile(engine, assignment, paths)
+        settings_file = SettingsFile(servers, assignment, paths)
         settings_file.write()
     return settings_file
 

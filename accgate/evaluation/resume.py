@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from accgate.engines import Engine, identity_of
+from accgate.engines import Engine, Identity, identity_of
 from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
+from accgate.evaluation.scoring import ByJudge, Scoring
 from accgate.records import (
+    JUDGE_SERVED,
     MERGED,
     NOT_COMPARED,
     SERVED,
@@ -110,38 +113,84 @@ def _check_settings(assignment: Assignment, paths: RecordPaths) -> None:
         )
 
 
-def expect_same_server(engine: Engine, paths: RecordPaths) -> None:
-    """Tell an engine who answered the records that a resumed run keeps: replies of another model are never mixed in.
+@dataclass(frozen=True)
+class Server:
+    """Who answers, or who marks the answers: `key` in the settings beside records, and what messages say it did."""
 
-    Raises
-    ------
-    BadInput
-        When its server already names another.
-    """
-    if (identity := identity_of(engine)) is not None and isinstance(
-        served := settings_of_run(paths).get(SERVED), Mapping
-    ):
-        identity.expect(served, str(paths.settings))
+    key: str
+    identity: Identity
+    deed: str
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The servers of an evaluation, its judge's among them; engines that load what they answer with have none."""
+
+    all: tuple[Server, ...]
+
+    @classmethod
+    def of(cls, engine: Engine, scoring: Scoring | None = None) -> Servers:
+        """The servers that an engine asks, and those that a judge among the scorings does."""
+        asked: list[tuple[str, Engine, str]] = [(SERVED, engine, "answered by")]
+        if isinstance(scoring, ByJudge):
+            asked.append((JUDGE_SERVED, scoring.engine, f"marked by judge {scoring.name} with"))
+        each = ((key, identity_of(one), deed) for key, one, deed in asked)
+        return cls(tuple(Server(key, identity, deed) for key, identity, deed in each if identity is not None))
+
+    @property
+    def revision(self) -> int:
+        """A number that grows with all that is learned."""
+        return sum(server.identity.revision for server in self.all)
+
+    def settings(self) -> dict[str, Any]:
+        """Who they are as far as they have said it, as the settings beside records keep it."""
+        tables = ((server.key, server.identity.settings()) for server in self.all)
+        return {key: table for key, table in tables if table}
+
+    def compare(self, other: Mapping[str, Any], where: str) -> None:
+        """Refuse the settings of records that another model answered, or another judge marked.
+
+        Raises
+        ------
+        BadInput
+            Which, and where.
+        """
+        for server, table in self._in(other):
+            server.identity.compare(table, where, server.deed)
+
+    def expect_same(self, paths: RecordPaths) -> None:
+        """Tell them who answered and marked the records that a resumed run keeps: no others are ever mixed in.
+
+        Raises
+        ------
+        BadInput
+            When a server already names another.
+        """
+        for server, table in self._in(settings_of_run(paths)):
+            server.identity.expect(table, str(paths.settings), server.deed)
+
+    def _in(self, settings: Mapping[str, Any]) -> Iterator[tuple[Server, Mapping[str, Any]]]:
+        for server in self.all:
+            if isinstance(table := settings.get(server.key), Mapping):
+                yield server, table
 
 
 class SettingsFile:
-    """The settings beside the records of an evaluation, with who answers as far as the engine's replies say it."""
+    """The settings beside the records of an evaluation, with who answers and marks as far as replies say it."""
 
-    def __init__(self, engine: Engine, assignment: Assignment, paths: RecordPaths) -> None:
-        self._identity, self._assignment, self._paths = identity_of(engine), assignment, paths
+    def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths) -> None:
+        self._servers, self._assignment, self._paths = servers, assignment, paths
         self._served: dict[str, Any] = {}
-        self._revision: int | None = None
+        self._revision = -1
 
     def settings(self) -> dict[str, Any]:
         """The settings as they are now."""
-        served = {} if self._identity is None else self._identity.settings()
-        return {**settings_of(self._assignment), **({SERVED: served} if served else {})}
+        return {**settings_of(self._assignment), **self._servers.settings()}
 
     def write(self) -> None:
         """Write them."""
-        settings = self.settings()
-        self._served = settings.get(SERVED, {})
-        write_settings(self._paths, settings)
+        self._served = self._servers.settings()
+        write_settings(self._paths, {**settings_of(self._assignment), **self._served})
 
     def update(self) -> None:
         """Write them again where replies said more of who gives them.
@@ -151,12 +200,12 @@ class SettingsFile:
         CannotEvaluate
             When they cannot be written.
         """
-        if self._identity is None or self._identity.revision == self._revision:
+        if self._servers.revision == self._revision:
             return
-        if self._identity.settings() != self._served:
+        if self._servers.settings() != self._served:
             with writing(self._paths.settings):
                 self.write()
-        self._revision = self._identity.revision
+        self._revision = self._servers.revision
 
 
 def settings_of(assignment: Assignment) -> dict[str, Any]:

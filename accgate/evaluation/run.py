@@ -21,7 +21,7 @@ from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.resume import expect_same_server, refuse_unfinished, resumable_records
+from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
 from accgate.evaluation.scoring import Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, PlannedModel
@@ -198,15 +198,16 @@ class _Run:
             return EvaluatedCheck(check, problem=missing_ability)
         paths = paths_of(self.out, check.model, check.task.name)
         earlier = resumable_records(assignment, paths, resume=self.resume)
+        scoring = await scorers.of(check)
+        servers = Servers.of(engine, scoring)
         if earlier:
-            expect_same_server(engine, paths)
+            servers.expect_same(paths)
         watch = self.watches.get((check.model, check.task.name), Watch())
         answering = engine if self.cache is None else self.cache.before(engine, check, info)
         others = None
         if self.shard is not None and self.together is not None:
-            others = Siblings(self.together, self.shard, check.task, assignment)
+            others = Siblings(self.together, self.shard, check.task, assignment, servers)
         stop_rule = first_samples(check, assignment.task) if self.first else watch.stop_rule
-        scoring = await scorers.of(check)
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
         evaluation = await evaluate(

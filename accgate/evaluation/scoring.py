@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accgate.engines import Engine, Request, RequestFailed, recording_of, split_reasoning
+from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Sampling
 from accgate.planning import Check
 from accgate.tasks import CannotRender, HarnessTask, JudgeTable, Sample, Task, by_regex
@@ -102,6 +103,7 @@ class ByJudge:
 
     engine: Engine
     sampling: Sampling
+    name: str = ""
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:
         """The last mark in the judge's reply, scaled from the rubric's range; 0 for an empty answer."""
@@ -129,6 +131,8 @@ class ByJudge:
             reply = await self.engine.complete(request)
         except RequestFailed as error:
             raise NotScored(f"the judge gave no reply: {error}") from error
+        except CannotEvaluate as error:
+            raise CannotEvaluate(f"judge {self.name}: {error}") from error
         if reply.finish_reason == "length":
             raise NotScored(f"the judge's reply was cut off at {request.max_tokens} tokens; raise judge.max_tokens")
         low, high = task.judge.lowest, task.judge.highest
@@ -199,7 +203,7 @@ class Scorers:
             self._open.push_async_callback(engine.close)
             with judge.locating():
                 await engine.start()
-            self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)))
+            self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)), judge.name)
         return self._made[key]
 
 

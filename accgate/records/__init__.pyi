@@ -44,6 +44,7 @@ from .scores import (
 )
 from .settings import (
     FILES,
+    JUDGE_SERVED,
     MEASURED,
     MERGED,
     NOT_COMPARED,
@@ -59,6 +60,7 @@ __all__ = [
     "CUT",
     "ENDINGS",
     "FILES",
+    "JUDGE_SERVED",
     "LARGEST",
     "MEASURED",
     "MERGED",

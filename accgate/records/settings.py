@@ -11,13 +11,14 @@ from accgate.inputs import read_plain
 from accgate.records.file import RecordPaths, write_atomically
 
 # In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
-# shards whose records were merged; how long how many records took; who the replies and the server's list say answered;
-# the options that change no answer; the digests of the files that answers depend on, as far as this machine has them.
+# shards whose records were merged; how long how many records took; who the replies and the server's list say answered,
+# and who they say marked the answers; the options that change no answer; the digests of the files that answers depend
+# on, as far as this machine has them.
 STOPPED, PLAN, MERGED, MEASURED, SERVED = "stopped_with", "plan", "merged", "measured", "served"
-OPERATIONAL, FILES = "operational", "files"
+JUDGE_SERVED, OPERATIONAL, FILES = "judge_served", "operational", "files"
 LARGEST = 200_000_000  # bytes; the plan of a shard of a million samples has 20 million
-# Not as they are: of who answered, and of files, what both runs tell is compared.
-NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, OPERATIONAL, FILES})
+# Not as they are: of who answered or marked, and of files, what both runs tell is compared.
+NOT_COMPARED = frozenset({STOPPED, PLAN, MERGED, MEASURED, SERVED, JUDGE_SERVED, OPERATIONAL, FILES})
 
 
 def settings_of_run(paths: RecordPaths) -> dict[str, Any]:

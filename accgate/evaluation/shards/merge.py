@@ -19,6 +19,7 @@ from accgate.evaluation.shards.pool import (
     plan_mismatches,
     pool_of,
     record_faults,
+    server_mismatches,
     settings_mismatches,
 )
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
@@ -28,7 +29,6 @@ from accgate.planning import Check
 from accgate.records import (
     MERGED,
     PLAN,
-    SERVED,
     paths_of,
     sole_run,
     to_line,
@@ -92,7 +92,8 @@ def join(
     runs = {folder: read_shard(folder) for folder in sorted(set(folders))}
     _refuse(plan_mismatches(plan, runs))
     pools = tuple(pool_of(check, runs) for check in checks)
-    _refuse([*engine_mismatches(pools), *(fault for pool in pools for fault in settings_mismatches(pool))])
+    faults = [*engine_mismatches(pools), *server_mismatches(pools)]
+    _refuse([*faults, *(fault for pool in pools for fault in settings_mismatches(pool))])
     _refuse(fault for pool in pools for fault in record_faults(pool))
     evaluated = tuple(_evaluation_of(pool, runs, stop_rule_of) for pool in pools)
     return JoinedShards(pools, evaluated, _union(plan, pools, evaluated, runs.values()))
@@ -118,7 +119,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
                 continue
             samples = pool.check.task.samples
             write_gzip_lines(paths.prompts, ({"id": sample.id, "prompt": sample.prompt} for sample in samples))
-            settings = settings_of(pool.whole) | ({SERVED: pool.served} if pool.served else {})
+            settings = settings_of(pool.whole) | pool.served
             write_settings(paths, {**settings, PLAN: samples_digest(pool.check.task), MERGED: joined.run.shards})
             write_atomically(paths.records, map(to_line, pool.records))
         write_shard(joined.run, out)

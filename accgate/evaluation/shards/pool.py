@@ -18,9 +18,10 @@ from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
-from accgate.planning import Check
+from accgate.planning import Check, PlannedModel
 from accgate.records import (
     FILES,
+    JUDGE_SERVED,
     NOT_COMPARED,
     PLAN,
     SERVED,
@@ -39,6 +40,7 @@ from accgate.text import mismatches, some_of
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
 NO_ENGINE = EngineInfo("", "", "")
+Asked = tuple[str, str, Path]  # table, name and folder: a pull request's new checks have judges of its own file
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
 
@@ -112,8 +114,13 @@ class Pool:
 
     @property
     def served(self) -> dict[str, Any]:
-        """Who answered, as far as any shard's replies or servers said it; of several fingerprints all."""
-        tables = [source.table(SERVED) for source in self.sources]
+        """Who answered and who marked, as the settings beside records keep it."""
+        tables = {key: self._served(key) for key in (SERVED, JUDGE_SERVED)}
+        return {key: table for key, table in tables.items() if table}
+
+    def _served(self, name: str) -> dict[str, Any]:
+        """As far as any shard's replies or servers said it; of several fingerprints all."""
+        tables = [source.table(name) for source in self.sources]
         served = {key: value for table in reversed(tables) for key, value in table.items()}
         if marks := sorted(frozenset().union(*map(fingerprints_of, tables))):
             several = len(marks) > 1 or any(isinstance(table.get(FINGERPRINT), list) for table in tables)
@@ -175,28 +182,43 @@ def plan_mismatches(plan: Mapping[str, Any], runs: Mapping[Path, ShardRun]) -> l
 
 
 def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
-    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files.
-
-    Nor by one server, as far as replies and listings say it: of several fingerprints, each shard must have all, or the
-    model's options must allow them all.
-    """
+    """Where a model was not answered by one engine, in one version, on one kind of hardware, from the same files."""
     engines: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    named: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    options = {pool.check.model: pool.check.planned_model.settings.options for pool in pools}
+    files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
             place = str(paths_of(source.folder, *pool.pair).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
-            for key, value in source.table(SERVED).items():
-                named[pool.check.model, key][place] = {key: value}
             for name, digest in source.table(FILES).items():
-                named[pool.check.model, f"file {name}"][place] = {f"the content of {name}": digest}
+                files[pool.check.model, name][place] = {f"the content of {name}": digest}
     faults = [fault for model, each in engines.items() for fault in mismatches(model, each)]
-    for (model, key), each in named.items():
+    return faults + [fault for (model, _), each in files.items() for fault in mismatches(model, each)]
+
+
+def server_mismatches(pools: Sequence[Pool]) -> list[str]:
+    """Where a model was not answered, or a judge's marks not given, by one server as replies and listings tell it.
+
+    Of several fingerprints, each shard must have all, or the model's or judge's options must allow them all.
+    """
+    asked: dict[Asked, PlannedModel] = {}
+    named: dict[tuple[Asked, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for pool in pools:
+        for table, model in ((SERVED, pool.check.planned_model), (JUDGE_SERVED, pool.check.judge)):
+            if model is None:
+                continue
+            who: Asked = (model.table, model.name, model.folder)
+            asked[who] = model
+            for source in pool.sources:
+                place = str(paths_of(source.folder, *pool.pair).settings)
+                for key, value in source.table(table).items():
+                    named[who, key][place] = {key: value}
+    faults = []
+    for (who, key), each in named.items():
         marks = frozenset().union(*map(fingerprints_of, each.values()))
-        if key != FINGERPRINT or not may_mix(options[model], marks):
+        if key != FINGERPRINT or not may_mix(asked[who].settings.options, marks):
             more = ", or name those of one model in options.fingerprints" if key == FINGERPRINT else ""
-            faults += [fault + more for fault in mismatches(model, each)]
+            about = asked[who].name if asked[who].table == "models" else f"judge {asked[who].name}"
+            faults += [fault + more for fault in mismatches(about, each)]
     return faults
 
 

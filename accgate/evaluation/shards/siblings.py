@@ -11,11 +11,22 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
-from accgate.evaluation.resume import settings_of
+from accgate.evaluation.resume import Servers, settings_of
 from accgate.evaluation.shards.shard import Shard
-from accgate.records import NOT_COMPARED, PLAN, Record, new_records, paths_of, settings_of_run
+from accgate.records import (
+    JUDGE_SERVED,
+    NOT_COMPARED,
+    PLAN,
+    SERVED,
+    Record,
+    RecordPaths,
+    new_records,
+    paths_of,
+    settings_of_run,
+)
 from accgate.tasks import Task
 
+WHO = (SERVED, JUDGE_SERVED)
 EVERY = 1.0  # seconds between two looks at the folder
 
 
@@ -30,19 +41,24 @@ def place_in(folder: Path, shard: Shard) -> Path:
 
 @dataclass
 class _Sibling:
-    """One other shard's records of a check, as far as they were read; `inode` tells a file that was begun anew."""
+    """One other shard's records of a check, as far as they were read; `inode` tells a file that was begun anew.
+
+    `stamp` tells settings that were written again since they were read (inode, time of change).
+    """
 
     folder: Path
     inode: int = 0
     offset: int = 0
+    stamp: tuple[int, int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
     records: dict[tuple[str, int], Record] = field(default_factory=dict)
 
 
 class Siblings:
     """The finished records of a check that the other shards have, and the whole order that all of them make up.
 
-    Only shards with the same samples, settings, engine and content of files count. What cannot be read counts as not
-    finished: the run then goes on, and `merge` says what is wrong.
+    Only shards with the same samples, settings, engine, servers and content of files count. What cannot be read counts
+    as not finished: the run then goes on, and `merge` says what is wrong.
     """
 
     def __init__(
@@ -51,6 +67,7 @@ class Siblings:
         shard: Shard,
         whole: Task,
         assignment: Assignment,
+        servers: Servers,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -58,6 +75,7 @@ class Siblings:
         self._pair, self._settings = (assignment.model, whole.name), settings_of(assignment)
         others = (Shard(i, shard.count) for i in range(1, shard.count + 1) if i != shard.index)
         self._others = [_Sibling(place_in(folder, other)) for other in others]
+        self._servers, self._revision = servers, servers.revision
         self._clock, self._due = clock, clock()
 
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -65,29 +83,39 @@ class Siblings:
         return next((other.records[key] for other in self._others if key in other.records), None)
 
     def refresh(self) -> None:
-        """Read what the others have written since the last time, at most once a second."""
-        if self._clock() < self._due:
+        """Read what the others have written, at most once a second, and when more is known of this shard's servers."""
+        if self._clock() < self._due and self._servers.revision == self._revision:
             return
+        self._revision = self._servers.revision
         for other in self._others:
             try:
                 self._read(other)
             except (BadInput, OSError):
                 other.records.clear()
-                other.inode = 0
+                other.inode, other.stamp = 0, None
         self._due = self._clock() + EVERY
 
     def _read(self, other: _Sibling) -> None:
         paths = paths_of(other.folder, *self._pair)
         now = paths.records.stat()
+        self._compare(other, paths)
         if (now.st_ino, now.st_size) == (other.inode, other.offset):
             return
         if now.st_ino != other.inode or now.st_size < other.offset:
             other.records.clear()
             other.inode, other.offset = now.st_ino, 0
-            if _are_apart(settings_of_run(paths), self._settings):
-                raise BadInput("of another run")
         records, other.offset = new_records(paths.records, other.offset)
         other.records.update((record.key, record) for record in records)
+
+    def _compare(self, other: _Sibling, paths: RecordPaths) -> None:
+        """Refuse another run's settings, and other servers: who they are may show at any time, here or there."""
+        now = paths.settings.stat()
+        if (stamp := (now.st_ino, now.st_mtime_ns)) != other.stamp:
+            settings = settings_of_run(paths)
+            if _are_apart(settings, self._settings):
+                raise BadInput("of another run")
+            other.stamp, other.settings = stamp, {key: settings[key] for key in WHO if key in settings}
+        self._servers.compare(other.settings, str(paths.settings))
 
 
 def _are_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
