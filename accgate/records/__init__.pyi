@@ -3,6 +3,7 @@ from .figures import CUT, Figures
 from .file import (
     ENDINGS,
     READINGS,
+    SETTINGS,
     Record,
     RecordPaths,
     RecordWriter,
@@ -22,7 +23,7 @@ from .file import (
 )
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
-from .lock import sole_run
+from .lock import LOCK, sole_run
 from .log import RecordLog, beginning_of, failed_of, fills, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
@@ -62,6 +63,7 @@ __all__ = [
     "FILES",
     "JUDGE_SERVED",
     "LARGEST",
+    "LOCK",
     "MEASURED",
     "MERGED",
     "NOT_COMPARED",
@@ -70,6 +72,7 @@ __all__ = [
     "READINGS",
     "ROUNDING",
     "SERVED",
+    "SETTINGS",
     "STOPPED",
     "Codes",
     "Figures",

@@ -27,7 +27,8 @@ import orjson
 from accgate.errors import BadInput, CannotEvaluate, writing
 
 READINGS = ("read", "unread", "empty", "cut")
-ENDINGS = (".jsonl", ".prompts.jsonl.gz", ".settings.json", ".before.jsonl.gz")
+SETTINGS = ".settings.json"
+ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
 UNPACKED, LINE = 2_000_000_000, 64_000_000  # bytes of a compressed file, and of one line of it
 OPTIONAL = frozenset(
     {

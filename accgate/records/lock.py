@@ -38,7 +38,8 @@ def sole_run(out: Path) -> Iterator[None]:
     finally:
         if file is not None:
             with contextlib.suppress(OSError):
-                path.unlink()
+                if not os.fstat(file.fileno()).st_size:  # a file with content was there before
+                    path.unlink()
             file.close()
         if is_new:
             with contextlib.suppress(OSError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,16 +15,19 @@ from accgate.decision import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
 from accgate.planning import Check, PlannedModel, plan_checks, planned_model
-from accgate.records import Scores, sole_run
+from accgate.records import Scores
 from accgate.report import read_result
 from accgate.result import NAME
 from accgate.stats import Asked, Floats, culprit_posterior, next_place
 from accgate.text import nearest
 from accgate.trials.arm import Arm, Scored, ask
 from accgate.trials.commits import History
+from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import reference_scores
 
 ANSWERS, LOG = "answers.jsonl", "bisect.log"
+VISIT = "[0-9]" * 4 + "-*"  # the folders of the records of each commit asked
+FOLDER = TrialFolder("bisect", models=f"{VISIT}/*", files=(ANSWERS, LOG))
 SURE = 0.95
 BATCH = 4  # samples that are asked of a commit at a time
 ENOUGH = 8  # lost answers to search with
@@ -67,22 +69,20 @@ def bisect(
     run : Path, optional
         The folder of a run of the bad commit: the answers that it lost need not be found again.
     out : Path
-        Where answers, records and the log lie.
+        Where answers, records and the log lie: a new or empty folder, or that of an earlier search.
     shows : callable, optional
         Is told the commits, the probability of each after the first to be the culprit, and the questions so far.
 
     Raises
     ------
     BadInput
-        When a revision, a check or a reference is missing, or too few answers are lost between the two.
+        When a revision, a check or a reference is missing, too few answers are lost between the two, or the folder has
+        other files.
     CannotEvaluate
         When the bad commit itself cannot be asked.
     """
     history = History(config, good, bad)
-    if not resume and out.exists():
-        with sole_run(out):
-            shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
+    FOLDER.begin(out, resume=resume)
     with ExitStack() as stack:
         rules = stack.enter_context(history.tree(history.commits[0], out / "good"))
         check = _check_of(rules, model, task)

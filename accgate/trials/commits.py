@@ -52,9 +52,17 @@ class History:
             self._remove(folder)
 
     def _remove(self, folder: Path) -> None:
+        if folder.is_symlink() or (folder.exists() and not _is_working_tree(folder)):
+            raise BadInput(f"{folder}: is no working tree that bisect made; move it away, or name another --out")
         if folder.exists():
             shutil.rmtree(folder)
         _git(self._root, "worktree", "prune")
+
+
+def _is_working_tree(folder: Path) -> bool:
+    """Whether `git worktree add` made a folder."""
+    file = folder / ".git"
+    return file.is_file() and "/worktrees/" in file.read_text(encoding="utf-8", errors="replace")
 
 
 def _git(folder: Path, *arguments: str, of: str | None = None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +13,14 @@ from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
 from accgate.evaluation import Observer, Silent, evaluate_pair
 from accgate.planning import Check, plan_checks, planned_model
-from accgate.records import Record, Scores, sole_run
+from accgate.records import Record, Scores
 from accgate.references import scores_of
 from accgate.stats import share_of_alpha
 from accgate.text import nearest
+from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
+FOLDER = TrialFolder("ab", models="*")
 FIRST = 50  # samples before anything is decided: by then it shows whether scores are 0 and 100 alone
 Answer = Literal["better", "worse", "no difference", "open"]
 Records = tuple[Sequence[Record], Sequence[Record]]
@@ -67,12 +68,12 @@ def ab(
     two_sided : bool
         Whether better, worse or no difference of theta is decided, at half of alpha each.
     out : Path
-        Where the records lie; what an earlier comparison left there is removed.
+        Where the records lie: a new or empty folder, or that of an earlier comparison, whose records are removed.
 
     Raises
     ------
     BadInput
-        For a model that there is not, and anything in the configs that cannot be used.
+        For a model that there is not, anything in the configs that cannot be used, and a folder that has other files.
     CannotEvaluate
         When an engine fails for good.
     """
@@ -85,9 +86,7 @@ def ab(
     checks = plan_checks(select(config, (first,)), recording=True)
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
-    if out.exists():
-        with sole_run(out):
-            shutil.rmtree(out)
+    FOLDER.begin(out)
     compared = []
     for check in checks:
         if check.task.aggregate is not None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.config import Config
 from accgate.evaluation import Observer, Silent
-from accgate.records import sole_run
 from accgate.trials.arm import Arm, ask
+from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import loss_of, reference_scores
 
 FOLDER = "rerun"
+OWN_FOLDER = TrialFolder("rerun", models="*")
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,7 @@ def rerun(
     """
     loss = loss_of(config, run, model, task)
     out = run / FOLDER
-    if not resume and out.exists():
-        with sole_run(out):
-            shutil.rmtree(out)
+    OWN_FOLDER.begin(out, resume=resume)
     before = reference_scores(loss.check)
     back: Counter[str] = Counter()
     scored: Counter[str] = Counter()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,12 +25,13 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
 from accgate.guard import RuleSets
 from accgate.planning import Check
-from accgate.records import sole_run
 from accgate.trials.arm import Arm, Scored, ask
+from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import loss_of, reference_scores
 from accgate.trials.settings import Settings, settings_of
 
 FOLDER = "blame"
+OWN_FOLDER = TrialFolder("blame", models="[0-9]/*")
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
 AT_LEAST = 60
 MOST = 0.8  # share of the lost answers that causes explain when no more is looked for
@@ -89,9 +89,7 @@ def blame(
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
     folder = (run if out is None else out) / FOLDER
-    if not resume and folder.exists():
-        with sole_run(folder):
-            shutil.rmtree(folder)
+    OWN_FOLDER.begin(folder, resume=resume)
     budget = _Budget(samples, minutes, ends_at, clock)
     return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
 

@@ -45,7 +45,8 @@ class Pair:
 
     def ab(self, *args: str) -> int:
         names = [] if "b" in args or "a" in args else ["a", "b"]
-        return main(["ab", *names, *args, "--config", str(self.config), "--out", str(self.folder / "out"), "--quiet"])
+        out = ["--out", str(self.folder / "out")]
+        return main(["ab", *names, *out, *args, "--config", str(self.config), "--quiet"])
 
 
 def test_a_worse_model_fails_and_few_samples_show_it(
@@ -124,3 +125,15 @@ def test_a_side_without_scores_is_no_comparison(
     server.fault_of = lambda body: Fault(status=400) if body["model"] == "b" else answer(body)
     assert pair.ab() == 3
     assert "of 125 samples failed, more than max_failed allows" in capsys.readouterr().err
+
+
+def test_a_folder_with_other_files_is_refused_before_anything_is_asked(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = Pair(tmp_path, server)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert pair.ab("--out", str(tmp_path)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"accgate: {tmp_path}: holds 'accuracy.toml' and no earlier `accgate ab`")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert not server.seen

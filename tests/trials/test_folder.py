@@ -1,0 +1,96 @@
+"""The folders of trials: what others put there is never removed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from accgate.errors import BadInput
+from accgate.records import LOCK, paths_of, sole_run
+from accgate.trials.commits import History
+from accgate.trials.folder import TrialFolder
+
+AB, BISECT = TrialFolder("ab", models="*"), TrialFolder("bisect", models="[0-9]*-*/*", files=("answers.jsonl",))
+
+
+def write(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("precious\n")
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["accuracy.toml", "m/task.settings.json", ".hidden", "accgate.json"])
+def test_a_folder_with_anything_else_is_refused_and_stays_as_it_is(tmp_path: Path, name: str, resume: bool) -> None:
+    write(tmp_path / name)
+    with pytest.raises(BadInput, match=r"no earlier `accgate ab`.*; name a new or empty folder"):
+        AB.begin(tmp_path, resume=resume)
+    assert files(tmp_path) == {name}
+
+
+def test_the_folder_of_another_command_is_refused(tmp_path: Path) -> None:
+    AB.begin(tmp_path)
+    with pytest.raises(BadInput, match="no earlier `accgate bisect`"):
+        BISECT.begin(tmp_path)
+
+
+def test_only_the_records_of_an_earlier_trial_are_removed(tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    BISECT.begin(out)
+    records = paths_of(out / "0001-abc", "m at abc", "sums")
+    write(records.records, records.prompts, records.settings, records.before, out / "answers.jsonl")
+    foreign = [out / "thesis.txt", out / "notes/a.jsonl", out / "m/a.settings.json", records.records.parent / "b.jsonl"]
+    write(*foreign, elsewhere / "m/a.settings.json")
+    (out / "0002-abc").symlink_to(elsewhere)
+    BISECT.begin(out, resume=True)
+    assert records.records.exists(), "it goes on"
+    BISECT.begin(out)
+    left = {path.relative_to(out).as_posix() for path in foreign}
+    assert files(out) == {".accgate", "0002-abc", *left}
+    assert files(elsewhere) == {"m/a.settings.json"}
+
+
+def test_a_link_to_a_folder_is_that_folder(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    out = tmp_path / "out"
+    out.symlink_to(tmp_path / "real")
+    for _ in range(2):
+        AB.begin(out)
+        write(*(getattr(paths_of(out, "m", "sums"), name) for name in ("records", "settings")))
+    AB.begin(out)
+    assert files(tmp_path / "real") == {".accgate"}
+    assert out.is_symlink()
+
+
+def test_a_file_that_is_no_lock_of_accgates_stays(tmp_path: Path) -> None:
+    write(tmp_path / LOCK)
+    with sole_run(tmp_path):
+        pass
+    assert (tmp_path / LOCK).read_text() == "precious\n"
+
+
+def test_a_folder_where_a_working_tree_belongs_is_not_removed(tmp_path: Path) -> None:
+    project, folder = tmp_path / "project", tmp_path / "out/tree"
+    write(project / "accuracy.toml")
+    git(project, "init", "--quiet")
+    for subject in ("one", "two"):
+        git(project, "add", "-A")
+        git(project, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "--allow-empty", "-m", subject)
+    history = History(project / "accuracy.toml", "HEAD~1", "HEAD")
+    with history.tree(history.commits[0], folder) as path:
+        assert path.read_text() == "precious\n"
+    assert not folder.exists()
+    write(folder / "thesis.txt")
+    with pytest.raises(BadInput, match="is no working tree that bisect made; move it away"):
+        history.tree(history.commits[0], folder).__enter__()
+    assert files(folder) == {"thesis.txt"}
