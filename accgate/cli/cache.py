@@ -83,6 +83,8 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
     folder = None if arguments.no_cache else _folder_of(arguments, os.environ)
     if folder is None:
         return None
+    if os.path.exists(folder) and not folder.is_dir():  # noqa: PTH110 (Path's own may raise)
+        raise BadInput(f"{folder}: is no folder; name one with --cache or {FOLDER}, or run with --no-cache")
     from accgate.evaluation import Cache
 
     return Cache(folder, say=print_note)

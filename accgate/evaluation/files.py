@@ -82,7 +82,8 @@ class FileDigests:
             temporary.write_text(json.dumps(self._digests), encoding="utf-8")
             temporary.replace(self._memory)
         except OSError:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # on a file system that is read-only nothing can be removed either
+                temporary.unlink(missing_ok=True)
             return
         self._new = False
 

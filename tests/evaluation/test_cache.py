@@ -325,6 +325,18 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         yield made
 
 
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_asked(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, asked = gate.folder / "cache", len(gate.server.seen)
+    file.write_text("in the way")
+    capsys.readouterr()
+    assert main(["run", str(gate.folder / "accuracy.toml"), "--quiet", "--cache", str(file)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"accgate: {file}: is no folder; name one with --cache or ACCGATE_CACHE, or run with --no-cache"
+    assert len(gate.server.seen) == asked
+
+
 def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) -> None:
     assert gate.cached() == 40
     first, before = gate.result, gate.records

@@ -42,6 +42,14 @@ def test_a_file_that_changed_a_moment_ago_is_not_remembered(tmp_path: Path) -> N
     assert not (tmp_path / "memory.json").exists()
 
 
+def test_digests_that_cannot_be_kept_stop_nothing(tmp_path: Path) -> None:
+    file, stopper = write(tmp_path / "w"), write(tmp_path / "stopper")
+    digests = FileDigests(stopper / "memory.json", clock=lambda: file.stat().st_ctime + 60)
+    digests(file)
+    digests.save()  # nor can the temporary file be removed, as on a file system that is read-only
+    assert stopper.read_text() == "one"
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}'])
 def test_a_damaged_memory_of_files_is_as_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "w").write_text("one")
