@@ -345,22 +345,25 @@ def changed_fault(path: Path) -> CannotEvaluate:
     )
 
 
-def refuse_unwritable(out: Path) -> None:
+def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
     """Refuse a folder for results that cannot be written, or made, before anything is asked for it.
+
+    `naming` says how the user names another one.
 
     Raises
     ------
     BadInput
         What stands in the way.
     """
-    folder = next(each for each in (out, *out.absolute().parents) if each.exists())
-    if folder == out and not out.is_dir():
-        raise BadInput(f"{out}: is a file; name a folder with --out")
+    folder = out
     try:
+        folder = next(each for each in (out, *out.absolute().parents) if each.exists())
+        if folder == out and not out.is_dir():
+            raise BadInput(f"{out}: is a file; name a folder {naming}")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        fix = "name another folder with --out, or make this one writable"
+        fix = f"name another folder {naming}, or make this one writable"
         raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
 
 

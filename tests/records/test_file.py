@@ -23,6 +23,7 @@ from accgate.records.file import (
     paths_of,
     read_gzip_lines,
     read_records,
+    refuse_unwritable,
     to_line,
     write_atomically,
     write_gzip_lines,
@@ -208,6 +209,12 @@ def test_a_disk_that_takes_nothing_says_no_space_left(tmp_path: Path) -> None:
             writer.append(RECORD)
         writer._file = own
     assert read_records(tmp_path / "m.jsonl") == []
+
+
+def test_a_folder_for_results_whose_name_is_too_long_is_refused(tmp_path: Path) -> None:
+    for out in (tmp_path / ("x" * 300), tmp_path / ("x" * 300) / "out"):
+        with pytest.raises(BadInput, match=r"xxx.*: cannot be written: File name too long; name another folder with"):
+            refuse_unwritable(out)
 
 
 def test_a_folder_that_cannot_be_made_says_so(tmp_path: Path) -> None:
