@@ -34,7 +34,7 @@ from accgate.evaluation import (
     write_union,
 )
 from accgate.planning import Check, plan_checks
-from accgate.records import Figures, records_at
+from accgate.records import Figures, records_at, refuse_unwritable
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -83,7 +83,8 @@ def record(
     Raises
     ------
     BadInput
-        When a reference would be replaced without a reason, or cannot be added to; nothing is evaluated then.
+        When a reference would be replaced without a reason, cannot be added to, or has a folder that cannot be written;
+        nothing is evaluated then.
     CannotEvaluate
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
@@ -91,6 +92,7 @@ def record(
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
     if not add:
         _refuse_replaced(checks, reason)
+    _refuse_unwritable(checks)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     how = _How(commit, replies, runs, twice, reason)
     return _write(evaluated, how, added, resume=resume)
@@ -144,6 +146,7 @@ def record_merged(
     runs, twice = recording
     checks = _checks(config, 2 if twice else runs)
     _refuse_replaced(checks, reason)
+    _refuse_unwritable(checks)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
     return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
@@ -173,6 +176,12 @@ def _shard_plan(config: Config, checks: Sequence[Check], runs: int, *, twice: bo
 def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:
     for check in checks:
         replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
+
+
+def _refuse_unwritable(checks: Sequence[Check]) -> None:
+    """Refuse a store that no reference can be written to, before anything is asked."""
+    for folder in {reference_path(*_place(check)[:-1], check.task.name).parent for check in checks}:
+        refuse_unwritable(folder, "as `references` in accuracy.toml")
 
 
 @dataclass(frozen=True)

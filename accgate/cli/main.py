@@ -29,7 +29,7 @@ from accgate.cli import (
     view,
 )
 from accgate.cli.parser import Command, Parser, add_commands
-from accgate.cli.streams import discard, messages_may_be_lost, require_output, writing_output
+from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
@@ -61,10 +61,17 @@ def _exit_code(arguments: argparse.Namespace) -> int:
         discard(sys.stdout)
         return CANNOT_EVALUATE
     except Exception as error:
-        message = f"internal error: {type(error).__name__}: {error}; run it with --debug and report what that prints"
-        _print_error(arguments, error, message)
+        _print_error(arguments, error, _message_of(error))
         return CANNOT_EVALUATE
     return code
+
+
+def _message_of(error: Exception) -> str:
+    """What to say of an error that nothing in between explained."""
+    if isinstance(error, OSError) and error.errno in DISK_FULL:
+        name = "a file" if error.filename is None else str(error.filename)
+        return f"{name}: cannot be written: {error.strerror}; free some space, then run it again"
+    return f"internal error: {type(error).__name__}: {error}; run it with --debug and report what that prints"
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -47,6 +47,45 @@ class Messages:
             discard(self._stream)
 
 
+class OutputLost(OSError):
+    """Standard output took no more: no other file is meant."""
+
+
+class Output:
+    """Standard output, or its buffer, whose faults are told from those of other files."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @property
+    def buffer(self) -> Output:
+        """The stream of bytes beneath."""
+        return Output(self._stream.buffer)
+
+    def write(self, text: Any) -> int:
+        """Write, or say that it is this stream that failed."""
+        with _as_output():
+            return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        """Flush, or say that it is this stream that failed."""
+        with _as_output():
+            self._stream.flush()
+
+
+@contextlib.contextmanager
+def _as_output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in UNWRITABLE:  # a broken pipe stays one
+            raise
+        raise OutputLost(error.errno, error.strerror) from error
+
+
 def discard(stream: TextIO) -> None:
     """Send what a stream holds, and all that follows, to nowhere: Python would fail once more when it ends."""
     with contextlib.suppress(OSError, ValueError):  # ValueError: closed, or none of the system's
@@ -88,10 +127,9 @@ def writing_output(consequence: str = "free some space, or send standard output 
         When a disk is full, or a terminal is gone.
     """
     try:
-        yield
-        sys.stdout.flush()
-    except OSError as error:
-        if error.errno not in UNWRITABLE or error.filename is not None:
-            raise
+        with contextlib.redirect_stdout(cast(TextIO, Output(sys.stdout))):
+            yield
+            sys.stdout.flush()
+    except OutputLost as error:
         discard(sys.stdout)
         raise CannotEvaluate(f"output cannot be written: {error.strerror}; {consequence}") from error

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, writing
 from accgate.inputs import read_toml
 from accgate.records import (
     Figures,
@@ -83,12 +83,15 @@ def write_reference(
     ------
     BadInput
         When a reference exists and no reason is given, records have no score, or no reply at all holds an answer.
+    CannotEvaluate
+        When a file cannot be written: which.
     """
     path = reference_path(store, about.model, about.variant, about.task)
     replaced = replaced_figures(path, reason)
     scores = _scores(records, "the run")
     about = replace(about, **_readings(_read(path, records)))
-    anchor = keep_anchor(store, about, scores)
+    with writing(path.with_suffix(".anchor.toml")):
+        anchor = keep_anchor(store, about, scores)
     digests = _run_digests(records, runs)
     about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs=runs, runs_sha256=digests)
     _store(path, about, records, records if replies else (), answers=answers)
@@ -165,6 +168,8 @@ def add_runs(
     ------
     BadInput
         When records have no score, or other clusters than the reference, or no reply at all holds an answer.
+    CannotEvaluate
+        When a file cannot be written: which.
     """
     path, old = reference.path, reference.about
     _scores(records, "the run")
@@ -247,15 +252,18 @@ def _store(
     """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
     content = _csv(records, answers=answers)
     row = {f.name: getattr(about, f.name) for f in fields(about)} | {"scores_sha256": digest(content)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path.with_suffix(".scores.csv"), content)
-    sidecar = path.with_suffix(".replies.jsonl.gz")
-    if len(replies):
-        each = records_at(replies, _by_key(replies))
-        write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
-    else:
-        sidecar.unlink(missing_ok=True)
-    write_toml(path, row)
+    csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
+    with writing(csv_path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(csv_path, content)
+    with writing(sidecar):
+        if len(replies):
+            each = records_at(replies, _by_key(replies))
+            write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
+        else:
+            sidecar.unlink(missing_ok=True)
+    with writing(path):
+        write_toml(path, row)
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from accgate.cli.main import main
 from accgate.cli.streams import Messages
 from tests.gates import Project, right_but
 from tests.launcher import Launched
@@ -76,6 +77,20 @@ def test_a_verdict_that_cannot_be_printed_is_kept_and_no_pass(project: Project) 
         assert code == 3
         assert written["err"] == f"accgate: output cannot be written: No space left on device; {where}\n"
         assert json.loads((project.out / "accgate.json").read_text())["verdict"] == "pass"
+
+
+def test_a_disk_that_is_full_for_another_file_is_not_blamed_on_the_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill() -> None:
+        with FULL.open("w") as file:
+            file.write("x")
+
+    monkeypatch.setattr("accgate.config.config_schema", fill)
+    assert main(["schema", "config"]) == 3
+    assert capsys.readouterr().err == (
+        "accgate: a file: cannot be written: No space left on device; free some space, then run it again\n"
+    )
 
 
 def test_output_on_a_full_disk_is_one_line_without_an_internal_error(project: Project) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record
 from accgate.references.store import Reference, find_reference
@@ -39,6 +39,31 @@ def reference_of(project: Project, model: str = "m") -> Reference:
 def rows_of(project: Project) -> list[dict[str, str]]:
     with (project.store / "m/sums.scores.csv").open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.models["other"] = project.models["m"]
+    project.write()
+    (project.store / "other").write_text("in the way")
+    assert project.record(args=["--models", "other"]) == 2
+    assert said(capsys) == (
+        f"accgate: {project.store / 'other'}: is a file; name a folder as `references` in accuracy.toml"
+    )
+    assert not list(project.folder.glob("record-out-*/other"))
+
+
+def test_a_full_disk_names_the_file_of_the_reference(project: Project) -> None:
+    resource = pytest.importorskip("resource")
+    reference = reference_of(project)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        with pytest.raises(CannotEvaluate, match=r"sums\.scores\.csv: cannot be written: File too large"):
+            add_runs(reference, reference.about, list(reference.records()), replies=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_an_added_run_is_further_repeats_of_the_same_samples(project: Project, capsys) -> None:
