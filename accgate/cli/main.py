@@ -28,7 +28,7 @@ from accgate.cli import (
     verify,
     view,
 )
-from accgate.cli.parser import Command, Parser, add_commands
+from accgate.cli.parser import Command, Parser, add_commands, debug_option
 from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
@@ -95,6 +95,8 @@ def build_parser() -> Parser:
         epilog="Exit codes: 0 passed, 1 regression, 2 bad input, 3 could not finish, 4 no verdict, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"accgate {__version__}")
+    debug_option(parser)
+    parser.set_defaults(debug=False)
     add_commands(parser, COMMANDS, "COMMAND")
     return parser
 

@@ -66,19 +66,23 @@ class Parser(argparse.ArgumentParser):
 def add_commands(parser: argparse.ArgumentParser, commands: Iterable[Command], metavar: str) -> None:
     """Add a parser for each command; what it parses has the command's `run`, and whether --debug was given."""
     parsers = parser.add_subparsers(metavar=metavar, required=True)
-    parser.set_defaults(debug=False, loads_datasets=False)
+    parser.set_defaults(loads_datasets=False)
     for command in commands:
         text = command.help
         made = parsers.add_parser(command.name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if example := EXAMPLES.get(made.prog):
             made.epilog = f"Example: {example}"
-        # Without SUPPRESS the inner of two commands would reset what the outer one was given.
-        made.add_argument(
-            "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
-        )
+        debug_option(made)
         command.add_options(made)
         if command.run is not None:
             made.set_defaults(run=command.run, loads_datasets=command.loads_datasets)
+
+
+def debug_option(parser: argparse.ArgumentParser) -> None:
+    """Add --debug; without SUPPRESS the inner of two commands would reset what the outer one was given."""
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+    )
 
 
 def _parser_used(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:

@@ -237,8 +237,15 @@ def test_an_internal_error_is_code_3_and_one_line_without_debug(monkeypatch, cap
     assert (before[:1] == ["Traceback (most recent call last):"]) if debug else before == []
 
 
-@pytest.mark.parametrize("line", ["history --debug show gone.jsonl", "history show --debug gone.jsonl"])
-def test_debug_is_taken_before_and_after_the_inner_command(tmp_path: Path, monkeypatch, capsys, line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--debug history show gone.jsonl",
+        "history --debug show gone.jsonl",
+        "history show --debug gone.jsonl",
+    ],
+)
+def test_debug_is_taken_before_and_after_each_command(tmp_path: Path, monkeypatch, capsys, line: str) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(line.split()) == 2
     assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n")
