@@ -204,7 +204,7 @@ def test_an_outage_that_lasts_ends_the_run_with_the_mend(servers: list[Server]) 
     found = outcomes(engine_of(servers, max_outage=0.2), questions(10), meanwhile=end)
     for error in found:
         assert isinstance(error, CannotEvaluate)
-        assert re.search(r"no server has answered for 0\.[2-9]\d* s; start it again, then go on", str(error))
+        assert re.search(r"no server has answered for [\d.]+ s; start it again, then go on", str(error))
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])

@@ -85,7 +85,7 @@ def test_a_gateway_whose_server_is_away_costs_no_retry(
 
 def test_a_gateway_that_stays_away_ends_the_run_and_fails_no_sample(server: Server) -> None:
     server.fault_of = lambda _: Fault(503, b"away")
-    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for 0\.\d+ s; start it again"):
+    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for [\d.]+ s; start it again"):
         replies(server, 20, max_outage=0.3)
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_only_limits_ends_the_run_and_is_told(
 
 def test_a_server_that_asks_to_wait_longer_than_an_outage_may_last_is_asked_once_more(server: Server) -> None:
     server.fault_of = lambda _: Fault(503, b"away", {"retry-after": "1"}) if len(server.seen) > 8 else None
-    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for 1(\.\d*)? s; start it again"):
+    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for [1-9][\d.]* s; start it again"):
         replies(server, 200, workers=8, max_outage=0.1)
 
 
