@@ -13,7 +13,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.records.file import read_records
 from tests.gates import said, table, write_lines, write_task
-from tests.servers import Server
+from tests.servers import Fault, Server
 
 CODE = {
     "prompt": "Write {{ name }}.", "target": "<<answer>>\nassert {{ name }}(2) == {{ value }}\n",
@@ -156,6 +156,22 @@ def test_a_judge_on_its_own_server_marks_every_answer(tmp_path: Path) -> None:
         assert main(["run", str(config), "--out", str(tmp_path / "kind"), "--quiet"]) == 4  # the same judge, renamed
         config.write_text(config.read_text() + "sampling = { temperature = 0.7, seed = 1 }\n")
         assert main(["run", str(config), "--out", str(tmp_path / "other"), "--quiet"]) == 2  # another judge
+
+
+@pytest.mark.parametrize("answers", [0, 2])
+def test_a_judge_that_fails_leaves_tasks_alone_that_it_does_not_mark(
+    tmp_path: Path, answers: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_task(tmp_path, "own", CAPITALS, **JUDGED)
+    plain = "[tasks.arithmetic]\nnum_samples = 20\ntarget = 1.0\nsigma = 50\n"
+    with Server(lambda prompt: "2" if "+" in prompt else "City 1") as model, Server(lambda _: "Mark: 5") as judge:
+        judge.fault_of = lambda _: Fault(401, b"no") if len(judge.seen) > answers else None
+        own = {"judge": "strict", "target": 1.0, "sigma": 50}
+        config = gate(tmp_path, model, task=own, extra=judge_table(judge) + plain)
+        assert main(["run", str(config), "--out", str(tmp_path / "out"), "--quiet"]) == 3, said(capsys)
+    marked, arithmetic = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"]
+    assert marked["reasons"][0].startswith("judge strict: ")
+    assert arithmetic["verdict"] == "inconclusive"  # evaluated, and too few to see anything
 
 
 @pytest.mark.parametrize(

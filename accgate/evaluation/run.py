@@ -22,7 +22,7 @@ from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
-from accgate.evaluation.scoring import Scorers, crowding, missing_ability
+from accgate.evaluation.scoring import JudgeFailed, Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, PlannedModel
 from accgate.records import (
@@ -161,8 +161,17 @@ class _Run:
                     return
                 self.content.update(content)
                 self.infos[name] = engine.describe()
+                failed: dict[tuple[str, str, Path], JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
-                    self.evaluated.append(await self.check(engine, waiting[0], scorers))
+                    judge = None if waiting[0].judge is None else _key(waiting[0].judge)
+                    try:
+                        if judge in failed:
+                            raise failed[judge]
+                        self.evaluated.append(await self.check(engine, waiting[0], scorers))
+                    except JudgeFailed as error:
+                        assert judge is not None
+                        failed[judge] = error
+                        self.evaluated.append(EvaluatedCheck(waiting[0], problem=str(error)))
                     waiting.pop(0)
             except CannotEvaluate as error:
                 self.evaluated.extend(EvaluatedCheck(check, problem=str(error)) for check in waiting)

@@ -22,6 +22,13 @@ class NotScored(Exception):
     """An answer could not be scored; the message becomes the record's `error`."""
 
 
+class JudgeFailed(CannotEvaluate):
+    """A judge marks nothing any more; tasks that it does not mark can go on."""
+
+    def __init__(self, judge: str, cause: CannotEvaluate) -> None:
+        super().__init__(f"judge {judge}: {cause}")
+
+
 class Scoring(Protocol):
     """Gives answers their points."""
 
@@ -132,7 +139,7 @@ class ByJudge:
         except RequestFailed as error:
             raise NotScored(f"the judge gave no reply: {error}") from error
         except CannotEvaluate as error:
-            raise CannotEvaluate(f"judge {self.name}: {error}") from error
+            raise JudgeFailed(self.name, error) from error
         if reply.finish_reason == "length":
             raise NotScored(f"the judge's reply was cut off at {request.max_tokens} tokens; raise judge.max_tokens")
         low, high = task.judge.lowest, task.judge.highest
@@ -201,8 +208,11 @@ class Scorers:
         if key not in self._made:
             engine = judge.engine()
             self._open.push_async_callback(engine.close)
-            with judge.locating():
-                await engine.start()
+            try:
+                with judge.locating():
+                    await engine.start()
+            except CannotEvaluate as error:
+                raise JudgeFailed(judge.name, error) from error
             self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)), judge.name)
         return self._made[key]
 
