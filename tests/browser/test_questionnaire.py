@@ -214,7 +214,7 @@ def test_what_is_kept_but_damaged_is_left_out(page: Page, made: Made, kept: str)
 def test_two_questionnaires_keep_apart_and_two_tabs_keep_together(browser: Browser, page: Page, made: Made) -> None:
     rate(page, 3, 0)
     second = opened(browser, page.person, made)
-    assert second.text("#progress") == "1 of 12 ratings"
+    until(second, "document.querySelector('#progress').innerText === '1 of 12 ratings'")
     rate(second, 3, 1)
     until(page, "document.querySelector('#progress').innerText === '2 of 12 ratings'")
     made.build("--items", made.folder / "items.toml", n=3, seed=8)
