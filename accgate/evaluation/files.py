@@ -129,7 +129,7 @@ def content_of(planned: PlannedModel, digest_of: DigestOf) -> dict[str, str]:
 
 
 def _is_program(word: str, folder: Path) -> bool:
-    """Whether a word of a server's command is its code: built anew on each machine, and it may be corrected before --resume."""
+    """Whether a word of a server's command is its code: each machine may build it, and it may be corrected."""
     path = path_named(word, folder)
     return path is not None and path.is_file() and path.suffix not in SERVED_FILES
 

@@ -24,7 +24,7 @@ from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, Scorers, crowding, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
-from accgate.planning import Check, PlannedModel
+from accgate.planning import Check, ModelKey, PlannedModel
 from accgate.records import (
     FILES,
     OPERATIONAL,
@@ -125,7 +125,7 @@ def evaluate_checks(
     return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
-Content = dict[tuple[str, str, Path], Mapping[str, str]]  # of the files of each model and judge
+Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ class _Run:
                     return
                 self.content.update(content)
                 self.infos[name] = engine.describe()
-                failed: dict[tuple[str, str, Path], JudgeFailed] = {}  # judges that mark nothing any more
+                failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
-                    judge = None if waiting[0].judge is None else _key(waiting[0].judge)
+                    judge = None if waiting[0].judge is None else waiting[0].judge.key
                     try:
                         if judge in failed:
                             raise failed[judge]
@@ -181,7 +181,7 @@ class _Run:
     async def _start(self, engine: Engine, checks: Sequence[Check]) -> Content | None:
         """Start an engine while its files are read, and its judges'; None where a stop was requested before the end."""
         models = [checks[0].planned_model, *(check.judge for check in checks if check.judge is not None)]
-        new = {key: model for model in models if (key := _key(model)) not in self.content}
+        new = {key: model for model in models if (key := model.key) not in self.content}
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
@@ -243,16 +243,11 @@ class _Run:
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
         """The digests of the files on which a check's records depend, by their names."""
-        files = dict(self.content[_key(check.planned_model)])
+        files = dict(self.content[check.planned_model.key])
         if check.judge is not None:
-            marks = self.content[_key(check.judge)]
+            marks = self.content[check.judge.key]
             files |= {f"{name} of judge {check.judge.name}": digest for name, digest in marks.items()}
         return files
-
-
-def _key(model: PlannedModel) -> tuple[str, str, Path]:
-    """What tells models and judges apart: a pull request's new checks have judges of its own file."""
-    return model.table, model.name, model.folder
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:

@@ -204,7 +204,7 @@ class Scorers:
     async def _by_judge(self, check: Check) -> Scoring:
         judge = check.judge
         assert judge is not None
-        key = ("judge", judge.name, judge.folder)  # a pull request's new checks have judges of its own file
+        key = judge.key
         if key not in self._made:
             engine = judge.engine()
             self._open.push_async_callback(engine.close)

@@ -2,7 +2,7 @@ from .annotation import AnnotationPlan, annotation_plan
 from .checks import Check, as_rows, plan_checks, split_of, split_of_pairs
 from .cost import Cost, Estimate, estimates, hardware_here
 from .design import planned_judge, planned_model
-from .model import PlannedModel
+from .model import ModelKey, PlannedModel
 from .noise import Noise, noise_of
 from .overall import AlphaSplit
 from .samples import ASSUMED_DISCORDANCE, Plan, plan
@@ -15,6 +15,7 @@ __all__ = [
     "Check",
     "Cost",
     "Estimate",
+    "ModelKey",
     "Noise",
     "Plan",
     "PlannedModel",

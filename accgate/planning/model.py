@@ -13,6 +13,8 @@ from accgate.engines import Engine, ModelTable, check_options, create, probe
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs import TomlFile
 
+ModelKey = tuple[str, str, Path]  # table, name and folder
+
 
 @dataclass(frozen=True)
 class PlannedModel:
@@ -22,6 +24,11 @@ class PlannedModel:
     settings: Model
     source: TomlFile
     table: Literal["models", "judges"] = "models"
+
+    @property
+    def key(self) -> ModelKey:
+        """What tells models and judges apart: a pull request's new checks have judges of its own file."""
+        return self.table, self.name, self.folder
 
     @property
     def folder(self) -> Path:

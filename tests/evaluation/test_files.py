@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,12 +133,6 @@ def test_what_git_and_the_hub_keep_beside_a_checkpoint_does_not_count(tmp_path: 
 
 
 # Records of two contents are not mixed: a run with a template beside accuracy.toml, which goes on with another.
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        yield made
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -343,12 +342,6 @@ options = {{ base_url = "{url}", concurrency = 4, max_retries = 0 }}
 options = {{ high = 20 }}
 num_samples = 60
 """
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        yield made
 
 
 def served(project: Project, *args: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,6 @@ from tests.gates import said, table
 from tests.servers import Server
 
 Parts = list[Path]
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as made:
-        yield made
 
 
 def configure(folder: Path, url: str, fingerprints: list[str]) -> None:

@@ -18,7 +18,7 @@ from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
-from accgate.planning import Check, PlannedModel
+from accgate.planning import Check, ModelKey, PlannedModel
 from accgate.records import (
     FILES,
     JUDGE_SERVED,
@@ -40,7 +40,6 @@ from accgate.text import mismatches, some_of
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
 NO_ENGINE = EngineInfo("", "", "")
-Asked = tuple[str, str, Path]  # table, name and folder: a pull request's new checks have judges of its own file
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
 
@@ -200,13 +199,13 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
 
     Of several fingerprints, each shard must have all, or the model's or judge's options must allow them all.
     """
-    asked: dict[Asked, PlannedModel] = {}
-    named: dict[tuple[Asked, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    asked: dict[ModelKey, PlannedModel] = {}
+    named: dict[tuple[ModelKey, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for table, model in ((SERVED, pool.check.planned_model), (JUDGE_SERVED, pool.check.judge)):
             if model is None:
                 continue
-            who: Asked = (model.table, model.name, model.folder)
+            who = model.key
             asked[who] = model
             for source in pool.sources:
                 place = str(paths_of(source.folder, *pool.pair).settings)
