@@ -27,6 +27,7 @@ from accgate.evaluation import (
     evaluate_checks,
     failures,
     join,
+    judge_fault,
     plan_of,
     read_shard,
     unread_problem,
@@ -42,6 +43,7 @@ from accgate.references import (
     answer_settings,
     figures_of,
     has_runs,
+    makers_of,
     reference_path,
     reference_to_extend,
     replaced_figures,
@@ -90,7 +92,9 @@ def record(
     """
     checks = _checks(load_config(config), 2 if twice else runs)
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
-    if not add:
+    if add:  # one judge marks all runs of a reference
+        checks = [_held_against(check, added[_pair(check)]) for check in checks]
+    else:
         _refuse_replaced(checks, reason)
     _refuse_unwritable(checks)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
@@ -173,6 +177,10 @@ def _shard_plan(config: Config, checks: Sequence[Check], runs: int, *, twice: bo
     return {**plan_of([(config.gate, checks)]), RECORDING: {"runs": runs, "twice": twice}}
 
 
+def _held_against(check: Check, reference: Reference) -> Check:
+    return replace(check, recorded=reference, reference=reference.evidence)
+
+
 def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:
     for check in checks:
         replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
@@ -202,8 +210,11 @@ def _write(
     written, problems = [], []
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
-        if item.problem is not None or evaluation is None or evaluation.failed:
-            problem = item.problem or failures(item, "a reference needs every score")
+        problem = item.problem
+        if problem is None and evaluation is not None:
+            problem = judge_fault(check, evaluation.makers)
+        if problem is not None or evaluation is None or evaluation.failed:
+            problem = problem or failures(item, "a reference needs every score")
             problems.append(f"{check.model} / {check.task.name}: {problem}; no reference was written")
             continue
         if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
@@ -277,6 +288,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
         settings=answer_settings(check.planned_model.settings),
+        **makers_of(evaluation.makers),
     )
 
 

@@ -53,6 +53,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from accgate.decision import compare_scores
     from accgate.design import Design, allowed_points
     from accgate.records import in_points, read_scores
+    from accgate.references import refuse_other_judge
     from accgate.result import result_of_verdict, to_json
 
     bounds = bounds_of(arguments)
@@ -63,6 +64,7 @@ def compare(arguments: argparse.Namespace) -> int:
         bounds=bounds,
         names=(str(arguments.reference), str(arguments.candidate)),
     )
+    refuse_other_judge(arguments.reference, arguments.candidate)
     design = Design(
         test=arguments.test,
         alpha=arguments.alpha,

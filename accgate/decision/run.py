@@ -14,7 +14,7 @@ from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation import EvaluatedCheck, EvaluatedRun, judge_fault, why_incomplete
 from accgate.planning import Check, split_of
 from accgate.records import Figures, Record, readings_of
 from accgate.references import batch_note, drift_of, setting_changes
@@ -42,9 +42,13 @@ class Decided:
 
 
 def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) -> Decided:
-    """The verdicts of a run's checks; one without evidence is `no-reference` or `error`, with the reason."""
+    """The verdicts of a run's checks; one without evidence is `no-reference` or `error`, with the reason.
+
+    Marks of another judge than the reference's are none.
+    """
     own = {(check.model, check.task.name) for check in checks}
-    done = {key: item for item in evaluated.checks if (key := (item.check.model, item.check.task.name)) in own}
+    items = map(_without_foreign_marks, evaluated.checks)
+    done = {key: item for item in items if (key := (item.check.model, item.check.task.name)) in own}
     evidences: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
         if item.evaluation is None or not item.evaluation.complete:
@@ -77,6 +81,12 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
         for check in checks
     )
     return Decided(annotated, decide_overall(split, checks, evidences, annotated))
+
+
+def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
+    """The item; where another judge marked it than the reference, with that reason in the place of its evaluation."""
+    fault = None if item.evaluation is None else judge_fault(item.check, item.evaluation.makers)
+    return item if fault is None else EvaluatedCheck(item.check, problem=fault)
 
 
 def _records(item: EvaluatedCheck) -> Sequence[Record]:

@@ -10,7 +10,8 @@ from .base import (
     cpu_name,
     useful_in_flight,
 )
-from .identity import FINGERPRINT, Identity, fingerprints_of, identity_of, may_mix
+from .identity import FINGERPRINT, Identity, change_of, fingerprints_of, identity_of, may_mix, union_of
+from .openai.listing import lasting
 from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
@@ -29,6 +30,7 @@ __all__ = [
     "Scorer",
     "all_replies",
     "ask_server",
+    "change_of",
     "check_options",
     "cpu_name",
     "create",
@@ -36,6 +38,7 @@ __all__ = [
     "fingerprints_of",
     "identity_of",
     "is_this_machine",
+    "lasting",
     "may_mix",
     "model_file",
     "opened_by",
@@ -43,6 +46,7 @@ __all__ = [
     "recording_of",
     "split_options",
     "split_reasoning",
+    "union_of",
     "url_fault",
     "useful_in_flight",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,59 @@ def _are_allowed(allowed: frozenset[str], marks: Collection[str]) -> bool:
     return ANY in allowed or (allowed.issuperset(marks) if allowed else len(set(marks)) <= 1)
 
 
+def _contradictions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The words of both settings that cannot be of one model, with both values; it may have several fingerprints."""
+    for key in (MODEL, LISTED):
+        if (first := one.get(key)) and (second := other.get(key)) and first != second:
+            yield key, first, second
+
+
+def _in_words(key: str, one: Any, other: Any) -> tuple[str, str, str]:
+    """A contradiction for a message: of two lists only what differs."""
+    return (LIST, *difference(one, other)) if key == LISTED else (key, one, other)
+
+
+def change_of(
+    before: Mapping[str, Any], now: Mapping[str, Any], options: Mapping[str, Any] | None = None
+) -> str | None:
+    """Why two settings are not of one model, in words; None where nothing shows that, as where only one of them tells.
+
+    Fingerprints show it where both have none in common and the model's `options` do not allow them together. Without
+    options a list of fingerprints says that options allowed several.
+
+    >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"})
+    "system_fingerprint was 'a', and now is 'b'"
+    >>> change_of({"system_fingerprint": ["a", "b"]}, {"system_fingerprint": "b"})
+    >>> change_of({"system_fingerprint": "a"}, {"system_fingerprint": "b"}, {"fingerprints": ["*"]})
+    >>> change_of({"model": "toy"}, {})
+    """
+    for contradiction in _contradictions(before, now):
+        what, one, other = _in_words(*contradiction)
+        return f"{what} was {one!r}, and now is {other!r}"
+    marks, others = fingerprints_of(before), fingerprints_of(now)
+    if not marks or not others or marks & others:
+        return None
+    if options is None:
+        options = {"fingerprints": [ANY]} if any(isinstance(t[FINGERPRINT], list) for t in (before, now)) else {}
+    if may_mix(options, marks | others):
+        return None
+    names = (", ".join(map(repr, sorted(each))) for each in (marks, others))
+    return f"{FINGERPRINT} was {next(names)}, and now is {next(names)}"
+
+
+def union_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the settings of several parts of a run say of one model together; of several fingerprints all.
+
+    >>> union_of([{"system_fingerprint": "a"}, {"model": "toy", "system_fingerprint": "b"}])
+    {'model': 'toy', 'system_fingerprint': ['a', 'b']}
+    """
+    served = {key: value for part in reversed(parts) for key, value in part.items()}
+    if marks := sorted(frozenset().union(*map(fingerprints_of, parts))):
+        several = len(marks) > 1 or any(isinstance(part.get(FINGERPRINT), list) for part in parts)
+        served[FINGERPRINT] = marks if several else marks[0]
+    return served
+
+
 class Identity:
     """Who answers for one model; `fingerprints` are those that replies may mix, `ANY` for whichever they name.
 
@@ -116,10 +169,8 @@ class Identity:
             When it was another than here, or in a third.
         """
         model, listed = settings.get(MODEL), dict(settings.get(LISTED, {}))
-        if model and self._model and model != self._model:
-            raise _apart(MODEL, self._model, model)
-        if listed and self._listed and listed != self._listed:
-            raise _apart(LIST, *difference(self._listed, listed))
+        for contradiction in _contradictions(self.settings(), settings):
+            raise _apart(*_in_words(*contradiction))
         new = sorted(fingerprints_of(settings) - self._fingerprints.keys())
         if new and self._fingerprints and not self._allowed:
             raise _apart(FINGERPRINT, *self._fingerprints, *new)
@@ -143,16 +194,14 @@ class Identity:
         BadInput
             When it was another.
         """
-        now, marks = self.settings(), fingerprints_of(other)
-        for key in (MODEL, LISTED):
-            before = other.get(key)
-            if before and now.get(key) and before != now[key]:
-                raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now[key]!r}")
+        marks = fingerprints_of(other)
+        for key, before, now in _contradictions(other, self.settings()):
+            raise _resume_fault(f"{where}: its records were {deed} {key} {before!r}", f"it is {now!r}")
         both = sorted(marks | self._fingerprints.keys())
         if marks and not _are_allowed(self._allowed, both):
             names = ", ".join(sorted(self._allowed)) or "none"
-            before = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
-            raise _resume_fault(before, f"options.fingerprints names {names}", _balancer_note(*both))
+            earlier = f"{where}: its records were {deed} {FINGERPRINT} {', '.join(sorted(marks))}"
+            raise _resume_fault(earlier, f"options.fingerprints names {names}", _balancer_note(*both))
 
     def expect(self, earlier: Mapping[str, Any], where: str, deed: str = "answered by") -> None:
         """Start from what answered an earlier part of the run, as `settings` recorded it.

@@ -14,6 +14,7 @@ from .run import (
     why_incomplete,
 )
 from .sample import rescore
+from .scoring import judge_fault
 from .shards.merge import join, refuse_own_output, write_union
 from .shards.run import RECORDING, SHARD, ShardRun, begin_shard, ended_shard, plan_of, read_shard, write_shard
 from .shards.shard import Shard, parse_shard
@@ -42,6 +43,7 @@ __all__ = [
     "evaluate_pair",
     "failures",
     "join",
+    "judge_fault",
     "parse_shard",
     "place_in",
     "plan_of",

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from accgate.records import Figures, Record, failed_of
+from accgate.references import Makers
 from accgate.tasks import Sample, Task
 
 
@@ -84,7 +85,7 @@ class Evaluation:
 
     With `stopped` the check was decided early, on these records: all of the first samples of the order, without a gap.
     `beyond` are the records of later samples that had finished by then: they cost, and decide nothing. `asked` of
-    the records were not kept of an earlier run, and took `seconds`.
+    the records were not kept of an earlier run, and took `seconds`. `makers` are who answered and who marked.
     """
 
     records: Sequence[Record]
@@ -93,6 +94,7 @@ class Evaluation:
     beyond: Sequence[Record] = ()
     asked: int = 0
     seconds: float | None = None
+    makers: Makers = field(default_factory=Makers)
 
     @property
     def failed(self) -> Sequence[Record]:

@@ -15,7 +15,7 @@ from accgate.evaluation.ahead import Others, Places, Prefix
 from accgate.evaluation.assignment import Assignment, Evaluation, Observer, StopRule
 from accgate.evaluation.interruption import GRACE, Stop
 from accgate.evaluation.reading import Thoughts
-from accgate.evaluation.resume import Servers, SettingsFile
+from accgate.evaluation.resume import FaultOf, Servers, SettingsFile
 from accgate.evaluation.sample import ask, reread
 from accgate.evaluation.scoring import ByFunction, Scoring
 from accgate.records import (
@@ -42,6 +42,7 @@ async def evaluate(
     stop_rule: StopRule | None = None,
     others: Others | None = None,
     scoring: Scoring | None = None,
+    fault_of: FaultOf = lambda _: None,
     stop: Stop | None = None,
     grace: float = GRACE,
     clock: Callable[[], float] = time.perf_counter,
@@ -53,15 +54,18 @@ async def evaluate(
     says that the finished beginning of the order decides; answers still awaited are then dropped, since those that
     come first are no random subset. Of a part of the order that is the beginning of all parts, which `others` evaluate.
     Once a stop is requested, no further sample is asked, and requests in flight have `grace` seconds to finish.
+    `fault_of` says of who answers and marks why that may not be recorded, as soon as it shows.
 
     Raises
     ------
+    OtherJudge
+        For what `fault_of` says.
     CannotEvaluate
         When the engine or the disk fails for good; finished records are kept.
     """
     task = assignment.task
     scoring = scoring or ByFunction()
-    settings_file = _write_start(Servers.of(engine, scoring), assignment, paths, earlier)
+    settings_file = _write_start(SettingsFile(Servers.of(engine, scoring), assignment, paths, fault_of), paths, earlier)
     writer = RecordWriter(paths.records, earlier)
     records = _log(assignment, paths, earlier, writer.starts)
     failed, unread = 0, int(records.figures.unread.sum())
@@ -120,6 +124,7 @@ async def evaluate(
         beyond=() if used is None else finished[used:],
         asked=len(finished) - len(earlier),
         seconds=seconds,
+        makers=settings_file.makers,
     )
 
 
@@ -133,15 +138,12 @@ def _used(prefix: Prefix, records: RecordLog, assignment: Assignment) -> int:
     return beginning_of(records.places(), assignment.repeats)
 
 
-def _write_start(
-    servers: Servers, assignment: Assignment, paths: RecordPaths, earlier: Sequence[Record]
-) -> SettingsFile:
+def _write_start(settings_file: SettingsFile, paths: RecordPaths, earlier: Sequence[Record]) -> SettingsFile:
     """Write the settings that the records are made with."""
     with writing(paths.settings.parent, "name another folder with --out, or make room in this one"):
         if not earlier:  # records of an earlier run must never stand beside the settings of this one
             paths.records.unlink(missing_ok=True)
         paths.settings.parent.mkdir(parents=True, exist_ok=True)
-        settings_file = SettingsFile(servers, assignment, paths)
         settings_file.write()
     return settings_file
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from accgate.engines import Engine, Identity, identity_of
 from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
-from accgate.evaluation.scoring import ByJudge, Scoring
+from accgate.evaluation.scoring import ByJudge, OtherJudge, Scoring
 from accgate.records import (
     JUDGE_SERVED,
     MERGED,
@@ -30,6 +30,7 @@ from accgate.records import (
     settings_of_run,
     write_settings,
 )
+from accgate.references import Makers
 from accgate.tasks import Task
 from accgate.text import some_of
 
@@ -175,17 +176,28 @@ class Servers:
                 yield server, table
 
 
-class SettingsFile:
-    """The settings beside the records of an evaluation, with who answers and marks as far as replies say it."""
+FaultOf = Callable[[Makers], "str | None"]
 
-    def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths) -> None:
-        self._servers, self._assignment, self._paths = servers, assignment, paths
+
+class SettingsFile:
+    """The settings beside the records of an evaluation, with who answers and marks as far as replies say it.
+
+    `fault_of` says why nothing that these make may be recorded; None where it may.
+    """
+
+    def __init__(self, servers: Servers, assignment: Assignment, paths: RecordPaths, fault_of: FaultOf) -> None:
+        self._servers, self._assignment, self._paths, self._fault_of = servers, assignment, paths, fault_of
         self._served: dict[str, Any] = {}
         self._revision = -1
 
     def settings(self) -> dict[str, Any]:
         """The settings as they are now."""
         return {**settings_of(self._assignment), **self._servers.settings()}
+
+    @property
+    def makers(self) -> Makers:
+        """Who answers and who marks, as far as it shows now."""
+        return Makers.of_settings(self.settings())
 
     def write(self) -> None:
         """Write them."""
@@ -197,12 +209,16 @@ class SettingsFile:
 
         Raises
         ------
+        OtherJudge
+            When another judge marks than the one that marked the reference.
         CannotEvaluate
             When they cannot be written.
         """
         if self._servers.revision == self._revision:
             return
         if self._servers.settings() != self._served:
+            if (fault := self._fault_of(self.makers)) is not None:
+                raise OtherJudge(fault)
             with writing(self._paths.settings):
                 self.write()
         self._revision = self._servers.revision

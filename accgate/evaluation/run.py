@@ -22,7 +22,7 @@ from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
-from accgate.evaluation.scoring import JudgeFailed, Scorers, crowding, missing_ability
+from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, ModelKey, PlannedModel
 from accgate.records import (
@@ -36,6 +36,7 @@ from accgate.records import (
     sole_run,
     stamp_of,
 )
+from accgate.references import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
@@ -211,6 +212,9 @@ class _Run:
         servers = Servers.of(engine, scoring)
         if earlier:
             servers.expect_same(paths)
+        fault_of = partial(judge_fault, check)
+        if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
+            return EvaluatedCheck(check, problem=fault)
         watch = self.watches.get((check.model, check.task.name), Watch())
         answering = engine if self.cache is None else self.cache.before(engine, check, info)
         others = None
@@ -219,18 +223,22 @@ class _Run:
         stop_rule = first_samples(check, assignment.task) if self.first else watch.stop_rule
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
-        evaluation = await evaluate(
-            answering,
-            assignment,
-            paths,
-            earlier=earlier,
-            observer=self.observer,
-            stop_rule=stop_rule,
-            others=others,
-            scoring=scoring,
-            stop=self.stop,
-            grace=grace_of(os.environ),
-        )
+        try:
+            evaluation = await evaluate(
+                answering,
+                assignment,
+                paths,
+                earlier=earlier,
+                observer=self.observer,
+                stop_rule=stop_rule,
+                others=others,
+                scoring=scoring,
+                fault_of=fault_of,
+                stop=self.stop,
+                grace=grace_of(os.environ),
+            )
+        except OtherJudge as error:
+            return EvaluatedCheck(check, problem=str(error))
         self.written[paths.records] = stamp_of(paths.records)
         return EvaluatedCheck(check, evaluation)
 
@@ -246,7 +254,7 @@ class _Run:
         files = dict(self.content[check.planned_model.key])
         if check.judge is not None:
             marks = self.content[check.judge.key]
-            files |= {f"{name} of judge {check.judge.name}": digest for name, digest in marks.items()}
+            files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
 
 

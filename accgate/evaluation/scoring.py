@@ -12,6 +12,8 @@ from accgate.engines import Engine, Request, RequestFailed, recording_of, split_
 from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Sampling
 from accgate.planning import Check
+from accgate.records import Scores
+from accgate.references import Makers, other_judge
 from accgate.tasks import CannotRender, HarnessTask, JudgeTable, Sample, Task, by_regex
 
 if TYPE_CHECKING:
@@ -27,6 +29,10 @@ class JudgeFailed(CannotEvaluate):
 
     def __init__(self, judge: str, cause: CannotEvaluate) -> None:
         super().__init__(f"judge {judge}: {cause}")
+
+
+class OtherJudge(CannotEvaluate):
+    """Another judge marks than the one that marked the reference; checks with other references can go on."""
 
 
 class Scoring(Protocol):
@@ -215,6 +221,17 @@ class Scorers:
                 raise JudgeFailed(judge.name, error) from error
             self._made[key] = ByJudge(engine, Sampling(**asdict(judge.settings.sampling)), judge.name)
         return self._made[key]
+
+
+def judge_fault(check: Check, makers: Makers) -> str | None:
+    """That another judge marked a run than its check's reference, in words; None where nothing shows that."""
+    recorded = check.recorded
+    if check.judge is None or recorded is None:
+        return None
+    if not isinstance(check.reference, Scores) and check.reference != recorded.evidence:
+        return None  # the task's table has the mean or the target
+    change = recorded.about.makers.judge_change(makers, check.judge.settings.options)
+    return None if change is None else other_judge(recorded.path, f"judge {check.judge.name}", change)
 
 
 def crowding(engine: Engine, check: Check) -> str | None:

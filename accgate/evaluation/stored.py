@@ -10,28 +10,24 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Evaluation
+from accgate.evaluation.finished import Stops, finished_evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
 from accgate.planning import Check
 from accgate.records import (
     NOT_COMPARED,
-    Places,
-    Record,
-    RecordLog,
     RecordPaths,
-    beginning_of,
     paths_of,
     places_in,
     read_log,
     settings_of_run,
 )
-from accgate.references import PARTS, changed_parts, is_rescored
+from accgate.references import PARTS, Makers, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of
 
-StopRuleOf = Callable[[Check], Callable[[Sequence[Record]], bool] | None]
+StopRuleOf = Callable[[Check], Stops | None]
 ENGINE = ("name", "version", "hardware")
 
 
@@ -56,7 +52,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
         engines[planned.model] = _engine(settings, paths)
         check = _with_samples(planned, settings, paths)
         _refuse_other_settings(check, settings, engines[check.model], paths)
-        items.append(_check_of(check, engines[check.model], paths, stop_rule_of))
+        items.append(_check_of(check, settings, engines[check.model], paths, stop_rule_of))
     return EvaluatedRun(tuple(items), engines)
 
 
@@ -101,7 +97,9 @@ def _with_samples(check: Check, settings: dict[str, Any], paths: RecordPaths) ->
     return replace(check, task=replace(task.of(samples.in_order(seed)), fingerprint=fingerprint))
 
 
-def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf) -> EvaluatedCheck:
+def _check_of(
+    check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths, stop_rule_of: StopRuleOf
+) -> EvaluatedCheck:
     """The check with its records; where some are missing that it needs, with that reason instead."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
@@ -111,47 +109,14 @@ def _check_of(check: Check, info: EngineInfo, paths: RecordPaths, stop_rule_of: 
     assignment = assignment_of(check, info)
     order = np.argsort(places)
     present, places = records.take(order), places[order]
-    if assignment.is_beyond(present):
-        return EvaluatedCheck(check, Evaluation(present, complete=False))
-    if len(present) == assignment.total:
-        return EvaluatedCheck(check, Evaluation(present, complete=True))
-    return _early_check(check, paths, present, places, stop_rule_of(check))
-
-
-def _early_check(
-    check: Check,
-    paths: RecordPaths,
-    present: RecordLog,
-    places: Places,
-    stop: Callable[[Sequence[Record]], bool] | None,
-) -> EvaluatedCheck:
-    """A check that its rule ended early: decided by the finished beginning of the order."""
-    evaluation = stopped_evaluation(check, present, places, stop)
+    makers = Makers.of_settings(settings)
+    evaluation = finished_evaluation(assignment, present, places, stop_rule_of(check), makers)
     if evaluation is not None:
         return EvaluatedCheck(check, evaluation)
-    ids = check.task.samples.ids
-    total = len(ids) * check.repeats
-    lacking = np.delete(np.arange(total), places)
-    missing = ids.take(np.unique(lacking // check.repeats))
+    lacking = np.delete(np.arange(assignment.total), places)
+    missing = check.task.samples.ids.take(np.unique(lacking // check.repeats))
     problem = (
-        f"{paths.records}: {len(lacking)} of {total} records are missing ({some_of(missing)}), and "
+        f"{paths.records}: {len(lacking)} of {assignment.total} records are missing ({some_of(missing)}), and "
         "those that are there do not end the check early"
     )
     return EvaluatedCheck(check, problem=problem)
-
-
-def stopped_evaluation(
-    check: Check,
-    present: RecordLog,
-    places: Places,
-    stop: Callable[[Sequence[Record]], bool] | None,
-) -> Evaluation | None:
-    """The evaluation of a check of which later records are missing; None unless its beginning decides it by its rule.
-
-    `present` are records in the fixed order, at these places of it. What is missing cannot change the verdict: a
-    sequential test goes by the first sample after which it decides.
-    """
-    first = present[: beginning_of(places, check.repeats)]
-    if stop is None or not first or not stop(first):
-        return None
-    return Evaluation(first, complete=True, stopped=True, beyond=present[len(first) :])

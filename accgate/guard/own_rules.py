@@ -8,7 +8,7 @@ from dataclasses import replace
 from accgate.config import Config
 from accgate.decision import Decided, Evidence, decide, decide_overall, early_stop, evidence_of, with_readings
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation import EvaluatedCheck, EvaluatedRun, rescore
+from accgate.evaluation import EvaluatedCheck, EvaluatedRun, judge_fault, rescore
 from accgate.planning import Check, plan_checks, split_of_pairs
 from accgate.records import Record
 from accgate.tasks import WORDING
@@ -80,6 +80,8 @@ def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evid
     assert item.evaluation is not None
     if check.reference is None:
         raise BadInput(*check.notes)
+    if (fault := judge_fault(check, item.evaluation.makers)) is not None:
+        raise BadInput(fault)
     base, now = item.check.task.fingerprint, check.task.fingerprint
     if any(base.get(part) != now.get(part) for part in ("prompt", WORDING, "reply")):
         raise BadInput("not evaluated: the prompts or the settings of the reply differ from the base's")

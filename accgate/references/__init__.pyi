@@ -2,6 +2,7 @@ from .anchor import Anchor, Step, anchor_beside, drift_of, find_anchor
 from .columns import COST_COLUMNS
 from .commit import commit_of
 from .copies import copy_references
+from .judge import OF_JUDGE, Makers, other_judge, refuse_other_judge
 from .settings import answer_settings, batch_note, setting_changes
 from .store import (
     PARTS,
@@ -20,12 +21,14 @@ from .store import (
     variant_label,
     write_toml,
 )
-from .writer import add_runs, figures_of, has_runs, reference_to_extend, replaced_figures, write_reference
+from .writer import add_runs, figures_of, has_runs, makers_of, reference_to_extend, replaced_figures, write_reference
 
 __all__ = [
     "COST_COLUMNS",
+    "OF_JUDGE",
     "PARTS",
     "Anchor",
+    "Makers",
     "Reference",
     "ReferenceFile",
     "Step",
@@ -44,11 +47,14 @@ __all__ = [
     "folder_of",
     "has_runs",
     "is_rescored",
+    "makers_of",
     "mismatch",
     "missing_reference",
+    "other_judge",
     "read_reference",
     "reference_path",
     "reference_to_extend",
+    "refuse_other_judge",
     "replaced_figures",
     "scores_of",
     "setting_changes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -12,6 +13,7 @@ from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs import CLOSED, Number, Text, Whole, parse_table_of, read_toml
 from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
+from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -71,6 +73,13 @@ class AnchorFile:
     anchor: Text = ""
     fingerprint: dict[Text, Text] = field(default_factory=dict)
     history: tuple[Step, ...] = ()
+    judge_served: dict[Text, Any] = field(default_factory=dict)
+    judge_files: dict[Text, Text] = field(default_factory=dict)
+
+    @property
+    def makers(self) -> Makers:
+        """Who marked it; empty where the file does not say."""
+        return Makers.of_tables(vars(self))
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,8 @@ def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
         commit=old.commit,
         anchor=old.anchor,
         fingerprint=old.fingerprint,
+        judge_served=old.judge_served,
+        judge_files=old.judge_files,
     )
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
 
@@ -177,6 +188,8 @@ def _change(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
 
     More or fewer samples do not matter, as where a plan has changed: those that both have are compared.
     """
+    if anchor.about.makers.judge_change(about.makers) is not None:
+        return "the judge changed"
     lost, new = anchor.scores.ids.without(scores.ids), scores.ids.without(anchor.scores.ids)
     if not is_rescored(anchor.about.fingerprint, about.fingerprint) and not (lost and new):
         return None

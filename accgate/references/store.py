@@ -29,6 +29,7 @@ from accgate.records import (
     write_atomically,
 )
 from accgate.references.columns import stored_records
+from accgate.references.judge import SCORES, Makers
 from accgate.tasks import Task
 from accgate.text import nearest, some_of
 from accgate.verdict import Readings
@@ -53,7 +54,8 @@ class ReferenceFile:
     Of so many `replies`, no answer was found in the `unread` ones, `empty` ones among them; `cut` ones ended at
     max_tokens. They are not there where there was nothing to read, and in references of earlier versions.
     `anchor` says why drift is counted from this reference, where earlier ones cannot be compared with it. `settings`
-    are those of the model, its engine and sampling that can change an answer.
+    are those of the model, its engine and sampling that can change an answer. `served`, `judge_served` and
+    `judge_files` are the `Makers` of the scores; earlier versions kept none.
     """
 
     model: Text
@@ -84,6 +86,14 @@ class ReferenceFile:
     fingerprint: dict[Text, Text] = field(default_factory=dict)
     replaced: dict[Text, Any] = field(default_factory=dict)
     settings: dict[Text, Any] = field(default_factory=dict)
+    served: dict[Text, Any] = field(default_factory=dict)
+    judge_served: dict[Text, Any] = field(default_factory=dict)
+    judge_files: dict[Text, Text] = field(default_factory=dict)
+
+    @property
+    def makers(self) -> Makers:
+        """Who answered and who marked; empty where the file does not say."""
+        return Makers.of_tables(vars(self))
 
     @property
     def readings(self) -> Readings | None:
@@ -113,7 +123,7 @@ class Reference:
 
     def records(self) -> Iterator[Record]:
         """The stored part of each record: its score, and the columns that statistics need."""
-        return stored_records(self.path.with_suffix(".scores.csv"))
+        return stored_records(self.path.with_suffix(SCORES))
 
     def replies(self, ids: Container[str] | None = None) -> dict[tuple[str, int], str]:
         """Recorded replies to these samples (all where None) by (id, repeat); empty without a sidecar.
@@ -182,7 +192,7 @@ def read_reference(path: Path) -> Reference | None:
     source = read_toml(path, fix="record the reference again")
     about = parse_table_of(source, ReferenceFile)
     if about.scores_sha256 is None:
-        scores_path = path.with_suffix(".scores.csv")
+        scores_path = path.with_suffix(SCORES)
         if scores_path.exists():
             raise BadInput(f"{scores_path}: {path.name} does not name it; record the reference again")
         return Reference(path, about, None)
@@ -201,7 +211,7 @@ def stored_scores(file: Path, sha256: str, *, mean: float, n: int, otherwise: st
     BadInput
         When there are no scores, or others than the file was written with.
     """
-    path = file.with_suffix(".scores.csv")
+    path = file.with_suffix(SCORES)
     if not path.is_file():
         raise BadInput(f"{path}: is missing, but {file.name} was recorded with it; restore it from git")
     if digest(read_plain(path, MOST)) != sha256:

@@ -33,6 +33,7 @@ from accgate.records import (
 )
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
+from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
     ReferenceFile,
@@ -48,6 +49,11 @@ from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
 from accgate.text import some_of
 from accgate.verdict import Readings
+
+
+def makers_of(makers: Makers) -> dict[str, Any]:
+    """The keys of a reference's file that say who answered and who marked."""
+    return {f.name: dict(getattr(makers, f.name)) for f in fields(Makers)}
 
 
 def figures_of(scores: Scores) -> dict[str, Any]:
@@ -190,6 +196,7 @@ def add_runs(
         replaced=old.replaced,
         anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
+        **makers_of(old.makers.join(about.makers)),
     )
     said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
     earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,18 @@ def begun(folder: Path, judge: Server) -> list[str]:
 
 def settings(folder: Path) -> dict[str, Any]:
     return dict(json.loads(paths_of(folder, "m", "sums").settings.read_text()))
+
+
+def toml_of(folder: Path) -> Path:
+    return folder / "references" / "m" / "sums.toml"
+
+
+def forget_judge(folder: Path) -> None:
+    """Make the reference one of an earlier version, which does not say who marked it."""
+    path = toml_of(folder)
+    text = re.sub(r"\n\[(judge_)?(served|files)(\.listed)?\]\n([^\[].*\n|\n)*", "\n", path.read_text())
+    assert "judge_" not in text
+    path.write_text(text)
 
 
 def scored(folder: Path) -> int:
@@ -148,6 +161,7 @@ def test_a_shard_counts_no_marks_of_another_judge(
     config = tmp_path / "accuracy.toml"
     config.write_text(config.read_text().replace("target = 50.0", "theta = 40"))
     assert main(["record", str(config), "--quiet", "--out", str(tmp_path / "recorded")]) == 0
+    forget_judge(tmp_path)  # or the second shard would be held against a reference that another judge marked
     assert together("1/2") == 0
     assert together("2/2") == 0
     early = scored(tmp_path / "all" / "shard-2-of-2")

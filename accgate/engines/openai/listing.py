@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from accgate.engines.identity import difference
+from accgate.engines.identity import FINGERPRINT, LISTED, MODEL, difference, fingerprints_of
 from accgate.errors import Key
 from accgate.text import nearest
 
@@ -19,6 +19,8 @@ STABLE = (
     "meta",
 )  # of vLLM, SGLang and llama.cpp; times and permissions are new each time
 STRICT = frozenset({"vllm", "sglang"})  # they answer only to the names that they list; llama.cpp answers to any
+SERVER = "server"  # beside the models: the server's kind and version
+LONGEST, MOST = 1_000, 100  # characters of a word, and fingerprints, that a reference keeps
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Listing:
         """What it says of a model, or of all where it does not list that name; empty where it lists none."""
         listed = [model] if model in self.models else sorted(self.models)
         said = {name: self.details.get(name, "") for name in listed}
-        return {"server": self.label, **said} if said else {}
+        return {SERVER: self.label, **said} if said else {}
 
 
 def listing_of(body: Any) -> Listing:
@@ -81,3 +83,39 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
                 BASE_URL,
                 f"names servers of different models: {what}; start them with the same path and options",
             )
+
+
+def lasting(served: Mapping[str, Any]) -> dict[str, Any]:
+    """What settings beside records say of who answered that still holds weeks later, well formed and short.
+
+    A hosted API's list of models changes by itself, and so does the owner that it names first: of a list the model
+    asked for counts, or the only one there is, and the server's kind and version where it is one of `STRICT`. More
+    fingerprints than a reference keeps tell nothing.
+
+    >>> lasting({"model": "toy", "listed": {"server": "system", "toy": "{}"}})
+    {'model': 'toy', 'listed': {'toy': '{}'}}
+    >>> lasting({"listed": {"server": "acme", "gpt-4": "{}", "gpt-5": "{}"}, "system_fingerprint": ["a", "b"]})
+    {'system_fingerprint': ['a', 'b']}
+    """
+    listed = served.get(LISTED)
+    texts = (
+        {name: text for name, text in listed.items() if isinstance(text, str)} if isinstance(listed, Mapping) else {}
+    )
+    server = texts.pop(SERVER, "")
+    kept = {_short(name): _short(text) for name, text in texts.items()} if len(texts) == 1 else {}
+    if kept and server.partition(" ")[0] in STRICT:
+        kept[SERVER] = _short(server)
+    model, marks = served.get(MODEL), served.get(FINGERPRINT)
+    is_list = isinstance(marks, (list, tuple))
+    names = [_short(mark) for mark in sorted(fingerprints_of({FINGERPRINT: marks}))] if is_list else []
+    values = {
+        MODEL: _short(model) if isinstance(model, str) else None,
+        FINGERPRINT: _short(marks) if isinstance(marks, str) else names if len(names) <= MOST else None,
+        LISTED: kept,
+    }
+    return {key: value for key, value in values.items() if value}
+
+
+def _short(text: str) -> str:
+    """A server's word as a TOML file can hold it: not endless, and without halves of characters."""
+    return text[:LONGEST].encode("utf-8", "replace").decode()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
-from accgate.evaluation.assignment import Evaluation
+from accgate.evaluation.finished import finished_evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
 from accgate.evaluation.shards.pool import (
@@ -24,7 +24,7 @@ from accgate.evaluation.shards.pool import (
 )
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
-from accgate.evaluation.stored import StopRuleOf, stopped_evaluation
+from accgate.evaluation.stored import StopRuleOf
 from accgate.planning import Check
 from accgate.records import (
     MERGED,
@@ -132,15 +132,11 @@ def _refuse(faults: Iterable[str]) -> None:
 
 def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: StopRuleOf) -> EvaluatedCheck:
     """The check as a run of its own would have evaluated it."""
-    records, whole = pool.records, pool.whole
-    if whole.is_beyond(records):
-        return EvaluatedCheck(pool.check, Evaluation(records, complete=False))
-    if len(records) < whole.total:
-        stopped = stopped_evaluation(pool.check, records, pool.log.places(), stop_rule_of(pool.check))
-        if stopped is not None:
-            return EvaluatedCheck(pool.check, stopped)
+    places, stops = pool.log.places(), stop_rule_of(pool.check)
+    evaluation = finished_evaluation(pool.whole, pool.records, places, stops, pool.makers)
+    if evaluation is None:
         return EvaluatedCheck(pool.check, problem=_missing(pool, runs))
-    return EvaluatedCheck(pool.check, Evaluation(records, complete=True))
+    return EvaluatedCheck(pool.check, evaluation)
 
 
 def _missing(pool: Pool, runs: Mapping[Path, ShardRun]) -> str:

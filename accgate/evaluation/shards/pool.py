@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accgate.engines import FINGERPRINT, fingerprints_of, may_mix
+from accgate.engines import FINGERPRINT, fingerprints_of, may_mix, union_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
@@ -34,6 +34,7 @@ from accgate.records import (
     settings_of_run,
     to_line,
 )
+from accgate.references import Makers
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
 
@@ -114,22 +115,18 @@ class Pool:
     @property
     def served(self) -> dict[str, Any]:
         """Who answered and who marked, as the settings beside records keep it."""
-        tables = {key: self._served(key) for key in (SERVED, JUDGE_SERVED)}
+        tables = {key: union_of([source.table(key) for source in self.sources]) for key in (SERVED, JUDGE_SERVED)}
         return {key: table for key, table in tables.items() if table}
-
-    def _served(self, name: str) -> dict[str, Any]:
-        """As far as any shard's replies or servers said it; of several fingerprints all."""
-        tables = [source.table(name) for source in self.sources]
-        served = {key: value for table in reversed(tables) for key, value in table.items()}
-        if marks := sorted(frozenset().union(*map(fingerprints_of, tables))):
-            several = len(marks) > 1 or any(isinstance(table.get(FINGERPRINT), list) for table in tables)
-            served[FINGERPRINT] = marks if several else marks[0]
-        return served
 
     @property
     def files(self) -> dict[str, str]:
         """The digests of the files that answers depend on, as far as any shard's machine had them."""
         return {name: digest for source in self.sources for name, digest in source.table(FILES).items()}
+
+    @property
+    def makers(self) -> Makers:
+        """Who answered and who marked, as far as any shard tells it."""
+        return Makers.of_settings({**self.served, FILES: self.files})
 
     @property
     def whole(self) -> Assignment:

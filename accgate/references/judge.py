@@ -1,0 +1,106 @@
+"""Who made scores: who answered and who marked, kept with a reference; marks of two judges cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accgate.engines import FINGERPRINT, change_of, lasting, union_of
+from accgate.errors import BadInput
+from accgate.inputs import read_toml
+from accgate.records import ENDINGS, FILES, JUDGE_SERVED, SERVED, RecordPaths, settings_of_run
+from accgate.text import clip, some_of
+
+OF_JUDGE = " of judge "  # in the name of a file among those that records depend on
+JUDGE_FILES = "judge_files"  # in a reference's file
+SCORES = ".scores.csv"  # beside it
+CHANGE = 600  # characters of what changed
+
+
+@dataclass(frozen=True)
+class Makers:
+    """Who answered and who marked, as far as replies, lists of models and files tell.
+
+    `served` and `judge_served` are as `accgate.engines.lasting` gives them; `judge_files` has the digests of the files
+    that a judge was made of, by their names.
+    """
+
+    served: Mapping[str, Any] = field(default_factory=dict)
+    judge_served: Mapping[str, Any] = field(default_factory=dict)
+    judge_files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> Makers:
+        """As the settings beside records tell them."""
+        files = _table(settings, FILES)
+        of_judge = {name.rpartition(OF_JUDGE)[0]: digest for name, digest in files.items() if OF_JUDGE in name}
+        return cls.of_tables({**settings, JUDGE_FILES: of_judge})
+
+    @classmethod
+    def of_tables(cls, about: Mapping[str, Any]) -> Makers:
+        """As a reference's file tells them."""
+        files = {name: digest for name, digest in _table(about, JUDGE_FILES).items() if isinstance(digest, str)}
+        return cls(lasting(_table(about, SERVED)), lasting(_table(about, JUDGE_SERVED)), files)
+
+    def join(self, later: Makers) -> Makers:
+        """Those of two runs together, of which the later one goes before where a model may have only one word."""
+        both = (later, self)
+        return Makers(
+            union_of([each.served for each in both]),
+            union_of([each.judge_served for each in both]),
+            {**self.judge_files, **later.judge_files},
+        )
+
+    def judge_change(self, now: Makers, options: Mapping[str, Any] | None = None) -> str | None:
+        """Why another judge marked `now`, in words; None where nothing shows that, as where only one side tells.
+
+        `options` are the judge's, which may allow several fingerprints (`accgate.engines.change_of`).
+
+        >>> old, new = Makers(judge_files={"j.gguf": "1"}), Makers(judge_files={"j.gguf": "2"})
+        >>> old.judge_change(new), old.judge_change(Makers())
+        ('the content of j.gguf changed', None)
+        """
+        before, after = self.judge_files, now.judge_files
+        if changed := sorted(name for name in before.keys() & after.keys() if before[name] != after[name]):
+            return f"the content of {some_of(changed)} changed"
+        return change_of(self.judge_served, now.judge_served, options)
+
+
+def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return table if isinstance(table := about.get(key), Mapping) else {}
+
+
+def other_judge(path: Path, judge: str, change: str) -> str:
+    """That a reference was marked by another judge, because of a change (`Makers.judge_change`), and what to do."""
+    hint = "; where both are one model, name them in the judge's options.fingerprints" if FINGERPRINT in change else ""
+    return (
+        f"{path}: {judge} is not the one that marked this reference: {clip(change, CHANGE, ' …')}. Marks of two "
+        f"judges cannot be compared: serve that one again, or record the reference again (`accgate record --reason "
+        f"...`){hint}"
+    )
+
+
+def makers_beside(path: Path) -> Makers:
+    """Who made the scores of a reference's CSV, or of a run's records; empty for other files, which do not say it."""
+    base = path.with_name(path.name.removesuffix(SCORES if path.name.endswith(SCORES) else ".jsonl"))
+    try:
+        if path.name.endswith(SCORES):
+            return Makers.of_tables(read_toml(base.with_name(f"{base.name}.toml"), fix="record it again").data)
+        return Makers.of_settings(settings_of_run(RecordPaths(*(base.with_name(base.name + end) for end in ENDINGS))))
+    except BadInput:  # another file happens to have such a name
+        return Makers()
+
+
+def refuse_other_judge(reference: Path, candidate: Path) -> None:
+    """Refuse two files of scores that different judges marked, where the files beside both say who did.
+
+    Raises
+    ------
+    BadInput
+        What shows it.
+    """
+    change = makers_beside(reference).judge_change(makers_beside(candidate))
+    if change is not None:
+        raise BadInput(other_judge(reference, "the judge", change))

@@ -1,0 +1,247 @@
+"""Who marked the reference: scores that another judge gave are never held against it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.inputs.toml import read_toml
+from accgate.records.file import paths_of
+from accgate.references.store import find_reference
+from tests.evaluation import test_judge_served
+from tests.evaluation.test_judge_served import FIRST, JUDGES, N, configure, forget_judge, merge, run, serve, toml_of
+from tests.gates import said
+from tests.servers import Fault, Server
+
+model, judge = test_judge_served.model, test_judge_served.judge
+OTHER = r"sums.toml: judge j is not the one that marked this reference: "
+WORDS = {
+    "system_fingerprint": "system_fingerprint was 'a', and now is 'b'",
+    "model": "model was 'toy-1', and now is 'toy-2'",
+}
+FIX = "serve that one again, or record the reference again (`accgate record --reason ...`)"
+
+
+@pytest.fixture
+def gate(tmp_path: Path, judge: Server) -> Path:
+    """A folder with a reference that the first judge marked."""
+    pair(tmp_path)
+    assert record(tmp_path) == 0
+    judge.seen.clear()
+    return tmp_path
+
+
+def pair(folder: Path) -> None:
+    """Have the check compared with its reference, on all samples."""
+    config = folder / "accuracy.toml"
+    text = config.read_text().replace("target = 50.0", f"num_samples = {N}")
+    config.write_text(text.replace("[gate]", "[gate]\nearly_stopping = false"))
+
+
+def record(folder: Path, *arguments: str) -> int:
+    out = folder / f"recorded-{len(list(folder.glob('recorded-*')))}"
+    return main(["record", str(folder / "accuracy.toml"), "--quiet", "--out", str(out), *arguments])
+
+
+def gated(folder: Path, *arguments: str) -> int:
+    return run(folder, "--out", str(folder / "out"), *arguments)
+
+
+def verify(folder: Path) -> int:
+    return main(["verify", str(folder / "out"), "--config", str(folder / "accuracy.toml")])
+
+
+def check_of(folder: Path) -> dict[str, Any]:
+    (check,) = json.loads((folder / "accgate.json").read_text())["checks"]
+    return check
+
+
+def edit_judge(folder: Path, **served: Any) -> None:
+    """Say in the settings beside a run's records that another judge marked them."""
+    path = paths_of(folder, "m", "sums").settings
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"judge_served": served}))
+
+
+def test_a_reference_says_who_answered_and_who_marked(gate: Path) -> None:
+    about = read_toml(toml_of(gate), fix="").data
+    assert about["judge_served"] == {**FIRST, "listed": {"server": "vllm", "toy": '{"root": "org/first-70b"}'}}
+    assert about["served"] == {"listed": {"toy": "{}"}}  # its kind is no server's that can be told apart by it
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_marks_of_another_judge_than_the_references_are_an_error_and_no_time_is_spent_on_them(
+    gate: Path, judge: Server, says: dict[str, Any], root: str | None, key: str
+) -> None:
+    serve(judge, says, root)
+    assert gated(gate) == 3
+    assert len(judge.seen) == (0 if root else 1)
+    check = check_of(gate / "out")
+    assert (check["verdict"], check["candidate"]["mean"]) == ("error", None)
+    (reason,) = check["reasons"]
+    assert OTHER + WORDS.get(key, "list of models was 'toy ") in reason
+    assert FIX in reason
+    assert ("options.fingerprints" in reason) == (key == "system_fingerprint")
+    serve(judge, FIRST, None)
+    assert gated(gate, "--resume") == 0
+    assert verify(gate) == 0
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_where_one_side_does_not_say_who_marked_nothing_is_refused(
+    gate: Path, judge: Server, says: dict[str, Any], root: str | None, key: str
+) -> None:
+    judge.says, judge.models = {}, {"data": []}
+    assert gated(gate) == 0
+    serve(judge, says, root)
+    forget_judge(gate)
+    assert gated(gate) == 0
+    assert check_of(gate / "out")["verdict"] == "pass"
+
+
+@pytest.mark.parametrize(("recorded", "options"), [(["a", "b"], []), (["a", "c"], ["b", "c", "a"]), (["a"], ["*"])])
+def test_fingerprints_that_overlap_or_that_the_judges_options_name_are_no_other_judge(
+    gate: Path, judge: Server, model: Server, recorded: list[str], options: list[str]
+) -> None:
+    text, marks = toml_of(gate).read_text(), json.dumps(recorded)
+    toml_of(gate).write_text(text.replace('system_fingerprint = "a"', f"system_fingerprint = {marks}"))
+    configure(gate, model, judge, **({"fingerprints": options} if options else {}))
+    pair(gate)
+    serve(judge, {**FIRST, "system_fingerprint": "b"}, None)
+    assert gated(gate) == 0
+
+
+def test_lists_of_a_hosted_api_that_change_by_themselves_are_no_other_judge(gate: Path, judge: Server) -> None:
+    def lists(*names: str) -> None:
+        judge.models = {"data": [{"id": name, "owned_by": name} for name in names]}
+
+    lists("toy", "gpt-4")
+    assert record(gate, "--reason", "hosted") == 0
+    lists("gpt-5", "toy")
+    assert gated(gate) == 0
+    lists("gpt-5", "gpt-6")
+    assert gated(gate) == 0
+    assert record(gate, "--reason", "by an alias") == 0
+    assert "listed" not in read_toml(toml_of(gate), fix="").data["judge_served"]
+
+
+def test_verify_refuses_a_pass_on_marks_of_another_judge(gate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gated(gate) == 0
+    edit_judge(gate / "out", system_fingerprint="b")
+    assert verify(gate) == 2
+    told = said(capsys)
+    assert "verdict: is 'pass', but the records give 'error'" in told
+    assert OTHER in told
+    edit_judge(gate / "out", system_fingerprint=5, model=["toy"], listed="no")  # what nobody wrote says nothing
+    assert verify(gate) == 0
+
+
+def test_merged_shards_that_another_judge_marked_are_an_error(gate: Path, judge: Server) -> None:
+    whole = toml_of(gate).read_text()
+    forget_judge(gate)
+    serve(judge, {**FIRST, "model": "toy-2"}, None)
+    parts = [gate / "one", gate / "two"]
+    for i, part in enumerate(parts, 1):
+        assert run(gate, "--shard", f"{i}/2", "--out", str(part)) == 0
+    assert merge(gate, parts) == 0
+    toml_of(gate).write_text(whole)
+    assert merge(gate, parts) == 3
+    check = check_of(gate / "merged")
+    assert check["verdict"] == "error"
+    assert OTHER + WORDS["model"] in check["reasons"][0]
+
+
+def test_a_shard_ends_where_another_judge_marks(gate: Path, judge: Server) -> None:
+    serve(judge, FIRST, "org/other-70b")
+    assert run(gate, "--shard", "1/2", "--out", str(gate / "one")) == 3
+    (share,) = json.loads((gate / "one" / "shard.json").read_text())["checks"]
+    assert OTHER in share["problem"]
+    assert judge.seen == []
+
+
+def test_a_run_that_broke_off_goes_on_with_the_references_judge_only(gate: Path, judge: Server) -> None:
+    judge.fault_of = lambda _: Fault(400) if len(judge.seen) == 10 else None
+    assert gated(gate) == 3
+    judge.fault_of = None
+    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))  # the reference is another one now
+    assert gated(gate, "--resume") == 3
+    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in check_of(gate / "out")["reasons"][0]
+    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-0", "toy-1"))
+    assert gated(gate, "--resume") == 0
+
+
+@pytest.mark.parametrize(("says", "root", "key"), JUDGES)
+def test_no_run_is_added_to_a_reference_that_another_judge_marked(
+    gate: Path, judge: Server, says: dict[str, Any], root: str | None, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = toml_of(gate).read_text()
+    serve(judge, says, root)
+    assert record(gate, "--add") == 3
+    assert OTHER in said(capsys)
+    assert toml_of(gate).read_text() == before
+    serve(judge, FIRST, None)
+    assert record(gate, "--add") == 0
+    assert read_toml(toml_of(gate), fix="").data["judge_served"]["system_fingerprint"] == "a"
+
+
+def test_drift_is_counted_afresh_from_the_first_reference_of_another_judge(gate: Path, judge: Server) -> None:
+    def anchor() -> str:
+        reference = find_reference(gate / "references", "m", "sums")
+        assert reference is not None
+        return reference.about.anchor
+
+    anchored = toml_of(gate).with_suffix(".anchor.toml")
+    assert record(gate, "--reason", "again") == 0
+    assert (anchor(), anchored.exists()) == ("", True)
+    serve(judge, {**FIRST, "model": "toy-2"}, None)
+    assert record(gate, "--reason", "another judge") == 0
+    assert anchor().startswith("drift is counted from here: the judge changed since the anchor of ")
+    assert not anchored.exists()
+    assert gated(gate) == 0
+
+
+def test_a_file_of_the_judge_with_another_content_is_another_judge(gate: Path, judge: Server) -> None:
+    template, config = gate / "judge.jinja", gate / "accuracy.toml"
+    template.write_text("one")
+    extra = 'sampling = { extra = { chat_template = "judge.jinja" } }\n[tasks.sums]'
+    config.write_text(config.read_text().replace("[tasks.sums]", extra))
+    assert record(gate, "--reason", "with a template") == 0
+    assert list(read_toml(toml_of(gate), fix="").data["judge_files"]) == ["judge.jinja"]
+    assert gated(gate) == 0
+    judge.seen.clear()
+    template.write_text("two")
+    assert gated(gate) == 3
+    assert OTHER + "the content of judge.jinja changed" in check_of(gate / "out")["reasons"][0]
+    assert judge.seen == []
+
+
+def test_compare_refuses_files_whose_sidecars_name_two_judges(
+    gate: Path, judge: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores, records = toml_of(gate).with_suffix(".scores.csv"), paths_of(gate / "out", "m", "sums").records
+    assert gated(gate) == 0
+    assert main(["compare", str(scores), str(records)]) == 0
+    edit_judge(gate / "out", system_fingerprint="b")
+    assert main(["compare", str(scores), str(records)]) == 2
+    assert "sums.scores.csv: the judge is not the one that marked this reference: system_fingerprint" in said(capsys)
+    assert main(["compare", str(records), str(records)]) == 0
+    edit_judge(gate / "out", system_fingerprint=["b"])  # options allowed more than one
+    assert main(["compare", str(scores), str(records)]) == 0
+    edit_judge(gate / "out", system_fingerprint="b")
+    alone = Path(shutil.copy(records, gate / "alone.jsonl"))
+    assert main(["compare", str(scores), str(alone)]) == 0
+
+
+def test_a_pull_requests_own_reference_of_another_judge_decides_nothing_beside(
+    gate: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    base = Path(shutil.copytree(gate, tmp_path_factory.mktemp("base") / "tree")) / "accuracy.toml"
+    toml_of(gate).write_text(toml_of(gate).read_text().replace("toy-1", "toy-0"))
+    assert gated(gate, "--base", str(base)) == 0
+    (beside,) = json.loads((gate / "out" / "accgate.json").read_text())["beside"]
+    assert beside["verdict"] == "inconclusive"
+    assert OTHER + "model was 'toy-0', and now is 'toy-1'" in beside["reasons"][0]
