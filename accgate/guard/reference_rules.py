@@ -19,7 +19,7 @@ from accgate.references import COST_COLUMNS, Reference, ReferenceFile, changed_p
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",
-    "prompt_tokens", "completion_tokens", "samples_per_second", "settings",
+    "prompt_tokens", "completion_tokens", "samples_per_second", "settings", "served",
 )  # fmt: skip
 OF_SCORES = ("mean", "sigma", "discordance", "scores_sha256", "runs_sha256")  # these follow from the scores
 OF_MEAN = ("mean", "n")

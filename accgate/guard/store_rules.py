@@ -173,6 +173,8 @@ SAME = (
     "repeats",
     "scores_sha256",
     "fingerprint",
+    "judge_served",
+    "judge_files",
 )  # two anchors that agree in these are one
 
 

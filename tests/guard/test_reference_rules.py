@@ -410,3 +410,13 @@ def test_an_anchor_that_an_incomparable_reference_ends_is_a_loosening(anchored: 
     write_task(anchored.head.folder, prompt="Please: {{ q }}")
     assert anchored.head.record(right_but(1), args=["--reason", "prompt"]) == 0
     assert effects(anchored.changes()) == {"tasks.sums: prompt": "loosening", SUMS: "loosening", ANCHOR: "loosening"}
+
+
+def test_who_marked_a_reference_is_a_rule_and_who_answered_is_information(pair: Trees) -> None:
+    path = pair.head.store / "m/sums.toml"
+    before = path.read_text()
+    path.write_text(before + '\n[served]\nmodel = "toy"\n')
+    assert pair.changes() == ()
+    path.write_text(before + '\n[judge_served]\nmodel = "toy"\n')
+    change = only(pair)
+    assert (change.rule, change.effect, change.why) == (SUMS, "loosening", "judge_served changed")
