@@ -6,6 +6,7 @@ from .base import (
     Request,
     RequestFailed,
     Scorer,
+    ServerEngine,
     all_replies,
     cpu_name,
     useful_in_flight,
@@ -16,7 +17,7 @@ from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
 from .recording import recording_of
-from .table import check_options, create, determinism, model_file, probe, split_options
+from .table import check_options, create, determinism, model_file, server_engine, split_options
 
 __all__ = [
     "FINGERPRINT",
@@ -28,6 +29,7 @@ __all__ = [
     "Request",
     "RequestFailed",
     "Scorer",
+    "ServerEngine",
     "all_replies",
     "ask_server",
     "change_of",
@@ -42,8 +44,8 @@ __all__ = [
     "may_mix",
     "model_file",
     "opened_by",
-    "probe",
     "recording_of",
+    "server_engine",
     "split_options",
     "split_reasoning",
     "union_of",

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from accgate.engines.base import Engine, ModelTable
+from accgate.engines.base import Engine, ModelTable, ServerEngine
 
 
 class Kind(NamedTuple):
@@ -15,15 +15,15 @@ class Kind(NamedTuple):
 
     `make` returns the engine of a table, not yet started. `operational` names the options that can change no answer.
     `file` finds the file that `model` names, for kinds that always read one. `determinism` says of options whether a
-    reply then depends on its request alone, and in which way, for kinds that know it. `probe` asks a table's servers
-    once, for kinds that have some.
+    reply then depends on its request alone, and in which way, for kinds that know it. `of_server` makes the engine too,
+    for kinds that ask servers.
     """
 
     make: Callable[[ModelTable], Engine]
     operational: frozenset[str]
     file: Callable[[str, Path], Path] | None = None
     determinism: Callable[[Mapping[str, Any]], bool | str] | None = None
-    probe: Callable[[ModelTable], tuple[str, ...]] | None = None
+    of_server: Callable[[ModelTable], ServerEngine] | None = None
 
 
 def _llamacpp() -> Kind:
@@ -35,7 +35,7 @@ def _llamacpp() -> Kind:
 def _openai() -> Kind:
     from accgate.engines.openai import OPERATIONAL, OpenAIEngine
 
-    return Kind(OpenAIEngine.of_table, OPERATIONAL, probe=lambda table: OpenAIEngine.of_table(table).probe())
+    return Kind(OpenAIEngine.of_table, OPERATIONAL, of_server=OpenAIEngine.of_table)
 
 
 def _ray() -> Kind:
@@ -96,18 +96,16 @@ def check_options(engine: str, table: ModelTable) -> None:
         raise unchecked
 
 
-def probe(engine: str, table: ModelTable) -> tuple[str, ...]:
-    """Ask the servers of a model once whether they have it; what they answered, nothing for an engine without a server.
+def server_engine(engine: str, table: ModelTable) -> ServerEngine | None:
+    """The engine of a model's table where it asks servers, not yet started; None for engines that load the model.
 
     Raises
     ------
     KeyFaults
-        When a URL lacks `/v1`, or no server has the model; keys are relative to the table.
-    CannotEvaluate
-        When a server does not answer.
+        When options of the model cannot be used; keys are relative to the table.
     """
-    ask = KINDS[engine]().probe
-    return () if ask is None else ask(table)
+    make = KINDS[engine]().of_server
+    return None if make is None else make(table)
 
 
 def model_file(engine: str, model: str, folder: Path) -> Path | None:

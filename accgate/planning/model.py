@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.config import Model
-from accgate.engines import Engine, ModelTable, check_options, create, probe
+from accgate.engines import Engine, ModelTable, ServerEngine, check_options, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs import TomlFile
 
@@ -72,6 +72,17 @@ class PlannedModel:
             return str(error)
         return None
 
+    def server(self) -> ServerEngine | None:
+        """The engine where it asks servers, not yet started; None where it loads the model.
+
+        Raises
+        ------
+        BadInput
+            When its options cannot be used.
+        """
+        with self.locating():
+            return server_engine(self.settings.engine, self._engine_table())
+
     def probe(self) -> tuple[str, ...]:
         """Ask the servers of the model once whether they have it; what each answered, if there are any.
 
@@ -82,8 +93,25 @@ class PlannedModel:
         CannotEvaluate
             When a server does not answer.
         """
+        server = self.server()
+        if server is None:
+            return ()
         with self.locating():
-            return probe(self.settings.engine, self._engine_table())
+            return server.probe()
+
+    async def reach(self) -> None:
+        """Ask the servers of the model once, long before its turn in a run, whether they have it.
+
+        Raises
+        ------
+        BadInput
+            When one does not have it.
+        CannotEvaluate
+            When one does not answer, which may come right until then.
+        """
+        if (server := self.server()) is not None:
+            with self.locating():
+                await server.reach()
 
     def _engine_table(self) -> ModelTable:
         of = self.settings

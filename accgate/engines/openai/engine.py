@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
@@ -16,8 +17,8 @@ from accgate.engines.openai.asking import Asker, Rescue
 from accgate.engines.openai.client import Client, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
 from accgate.engines.openai.listing import Listing
-from accgate.engines.openai.options import PORT, Options, faults_of
-from accgate.engines.openai.probe import probe
+from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
+from accgate.engines.openai.probe import probe, reach
 from accgate.engines.openai.server import CannotStart, Server, free_port
 from accgate.engines.silence import Stalled
 from accgate.engines.wire import MalformedReply, body_of, reply_of
@@ -78,6 +79,28 @@ class OpenAIEngine:
             When it does not answer.
         """
         return probe(self._model, self._options)
+
+    @property
+    def starts_server(self) -> bool:
+        """Whether the server is started here, by the command of `serve`."""
+        return bool(self._options.serve)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether a server is on this machine."""
+        return any(is_this_machine(urlsplit(url).hostname or "") for url in self._options.urls)
+
+    async def reach(self) -> None:
+        """Ask each server once, long before `start`, whether it has the model.
+
+        Raises
+        ------
+        KeyFaults
+            When it does not.
+        CannotEvaluate
+            When it does not answer, which may come right until `start`.
+        """
+        await reach(self._model, self._options)
 
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""

@@ -69,16 +69,17 @@ def ask_server(url: str, api_key_env: str | None = None) -> Answer:
     CannotEvaluate
         When the URL cannot be used.
     """
-    return asyncio.run(_ask(url.rstrip("/"), "" if api_key_env is None else key_of(api_key_env)))
+    return asyncio.run(_ask(url.rstrip("/"), api_key_env))
 
 
-async def _ask(url: str, key: str) -> Answer:
+async def _ask(url: str, api_key_env: str | None, *, strict: bool = True) -> Answer:
+    key = "" if api_key_env is None else key_of(api_key_env)
     client = Client(connections=2, timeout=SECONDS, key=key)
     try:
-        answer = await _listing(client, url)
+        answer = await _listing(client, url, strict=strict)
         if answer.models or url.endswith(VERSION):
             return answer
-        other = await _listing(client, url + VERSION)
+        other = await _listing(client, url + VERSION, strict=strict)
         if not other.models:
             return answer
         return Answer(url, other.listing, answer.fault or "it lists no models", other.url)
@@ -86,10 +87,10 @@ async def _ask(url: str, key: str) -> Answer:
         await client.close()
 
 
-async def _listing(client: Client, url: str) -> Answer:
+async def _listing(client: Client, url: str, *, strict: bool) -> Answer:
     try:
         async with timeout(SECONDS):
-            listing = await client.listing(url, strict=True)
+            listing = await client.listing(url, strict=strict)
     except asyncio.TimeoutError:
         return Answer(url, fault=f"it said nothing for {SECONDS:g} s")
     return Answer(url, fault=client.without_key(listing.text)) if isinstance(listing, Fault) else Answer(url, listing)
@@ -120,3 +121,22 @@ def probe(model: str, options: Options) -> tuple[str, ...]:
     if faults:
         raise KeyFaults(*faults)
     return tuple(answer.about(model) for answer in answers)
+
+
+async def reach(model: str, options: Options) -> None:
+    """Ask every server of a model once, before a run comes to it; a refused key is none: the list alone may have one.
+
+    Raises
+    ------
+    KeyFaults
+        When one that answers does not have the model, or another than the others; keys are relative to the model's
+        table.
+    CannotEvaluate
+        When one does not answer, or only with `/v1`: what may come right until the run asks it again.
+    """
+    answers = [await _ask(url, options.api_key_env, strict=False) for url in options.urls]
+    listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
+    if faults := list(faults_of(model, listings)) if listings else []:
+        raise KeyFaults(*faults)
+    if silent := [answer.text() for answer in answers if answer.fault is not None]:
+        raise CannotEvaluate("; ".join(silent))
