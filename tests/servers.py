@@ -110,6 +110,7 @@ class Server:
         self.fault_of: Callable[[Body], Fault | None] | None = None  # for a prompt, whenever it comes
         self.loading = 0  # so many times the list of models is answered with 503
         self.models: Any = {"data": [{"id": "toy", "owned_by": "toyserver"}]}
+        self.listings = 0  # so often the list was asked for
         self.version: str | None = None  # as vLLM says it
         self.health = 200  # the status of GET /health
         self.continues = True  # whether it goes on with a last message of the assistant, as vLLM does
@@ -177,6 +178,7 @@ class Server:
         await runner.cleanup()
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
+        self.listings += 1
         if self.loading > 0:
             self.loading -= 1
             return web.Response(status=503)

@@ -1,7 +1,7 @@
 from .assignment import Comparison, Evaluation, Limits, Observer, Watch
 from .cache.engine import Cache
 from .cache.store import contents, prune
-from .pair import evaluate_pair
+from .pair import evaluate_pair, refuse_absent_judges
 from .reading import shorten, unread_problem
 from .run import (
     EvaluatedCheck,
@@ -50,6 +50,7 @@ __all__ = [
     "prune",
     "read_evaluation",
     "read_shard",
+    "refuse_absent_judges",
     "refuse_own_output",
     "refuse_unknown_ids",
     "rescore",

@@ -12,6 +12,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Evaluation, Observer
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.presence import refuse_absent, running_servers
 from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
 from accgate.evaluation.scoring import Scorers, missing_ability
 from accgate.planning import Check
@@ -73,6 +74,18 @@ class _SideBySide:
             if self._decides(self._finished[0][:common], self._finished[1][:common]):
                 self.used = common
         return self.used is not None
+
+
+def refuse_absent_judges(pairs: Sequence[Pair]) -> None:
+    """Ask the judges of later tasks whether their servers have them, before the first task is evaluated.
+
+    Raises
+    ------
+    BadInput
+        For every server that lacks its model.
+    """
+    running = running_servers([check for pair in pairs for check in pair])
+    asyncio.run(refuse_absent([check for check, _ in pairs], running))  # both models begin with the first task
 
 
 def evaluate_pair(

@@ -6,12 +6,13 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
@@ -19,7 +20,9 @@ from accgate.evaluation.ahead import first_samples
 from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
+from accgate.evaluation.finished import earlier_evaluation, engine_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
@@ -33,6 +36,7 @@ from accgate.records import (
     changed_fault,
     paths_of,
     refuse_unwritable,
+    settings_of_run,
     sole_run,
     stamp_of,
 )
@@ -126,6 +130,8 @@ def evaluate_checks(
     return EvaluatedRun(evaluated, run.infos, began.isoformat(timespec="seconds"), seconds)
 
 
+NO_ENGINE = EngineInfo("", "", "")
+KEPT = "the samples that were finished before are kept; correct that, then go on with --resume"
 Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and judge
 
 
@@ -147,26 +153,36 @@ class _Run:
     infos: dict[str, EngineInfo] = field(default_factory=dict)
     content: Content = field(default_factory=dict)
     written: dict[Path, tuple[int, int, int] | None] = field(default_factory=dict)
+    earlier: dict[tuple[str, str], Evaluation] = field(default_factory=dict)  # finished before this run
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
+        running = running_servers(checks)
+        for check in checks if self.resume else ():
+            if (evaluation := self._earlier(check)) is not None:
+                self.earlier[_pair(check)] = evaluation
+        unfinished = [check for check in checks if _pair(check) not in self.earlier]
+        await self._until_stopped(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
-            await self._all_models(engines, checks, scorers)
+            await self._all_models(engines, checks, running, scorers)
 
-    async def _all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check], scorers: Scorers) -> None:
+    async def _all_models(
+        self,
+        engines: Mapping[str, Engine],
+        checks: Sequence[Check],
+        running: Collection[ModelKey],
+        scorers: Scorers,
+    ) -> None:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
+            is_left = waiting[0].planned_model.key in running and all(_pair(check) in self.earlier for check in waiting)
             try:
-                with waiting[0].planned_model.locating():
-                    content = await self._start(engine, waiting)
-                if content is None:
+                if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
-                self.content.update(content)
-                self.infos[name] = engine.describe()
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
                     judge = None if waiting[0].judge is None else waiting[0].judge.key
                     try:
-                        if judge in failed:
+                        if judge in failed and _pair(waiting[0]) not in self.earlier:
                             raise failed[judge]
                         self.evaluated.append(await self.check(engine, waiting[0], scorers))
                     except JudgeFailed as error:
@@ -179,27 +195,63 @@ class _Run:
             finally:
                 await engine.close()
 
-    async def _start(self, engine: Engine, checks: Sequence[Check]) -> Content | None:
-        """Start an engine while its files are read, and its judges'; None where a stop was requested before the end."""
-        models = [checks[0].planned_model, *(check.judge for check in checks if check.judge is not None)]
-        new = {key: model for model in models if (key := model.key) not in self.content}
+    async def _begin(self, engine: Engine | None, checks: Sequence[Check]) -> bool:
+        """Start a model's engine while its files are read, and its judges'; False where a stop was requested meanwhile.
+
+        No engine: the records of an earlier run say what answered, and nothing is left to ask.
+        """
+        model = checks[0].planned_model
+        new = {key: each for key, each in models_and_judges(checks).items() if key not in self.content}
         is_over = threading.Event()
         digest_of = partial(self.digests, is_over=is_over.is_set)
 
         def read() -> Content:
-            return {key: content_of(model, digest_of) for key, model in new.items()}
+            return {key: content_of(each, digest_of) for key, each in new.items()}
 
-        both: asyncio.Future[tuple[Content, None]] = asyncio.gather(asyncio.to_thread(read), engine.start())
-        stopping: asyncio.Future[None] = asyncio.ensure_future(self.stop.wait())
+        async def both() -> None:
+            starting = asyncio.sleep(0) if engine is None else engine.start()
+            content, _ = await asyncio.gather(asyncio.to_thread(read), starting)
+            self.content.update(content)
+
         try:
-            await asyncio.wait((both, stopping), return_when=asyncio.FIRST_COMPLETED)
-            content = (await both)[0] if both.done() else None
+            with self._naming_what_is_kept(), model.locating():
+                await self._until_stopped(both())
         finally:
             is_over.set()
-            for task in (both, stopping):
+        if self.stop.requested:
+            return False
+        paths = paths_of(self.out, model.name, checks[0].task.name)
+        self.infos[model.name] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
+        return True
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work until it is done, or until a stop is requested; then it is broken off."""
+        both = [asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())]
+        try:
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if both[0].done():
+                await both[0]
+        finally:
+            for task in both:
                 task.cancel()
-            await asyncio.gather(both, stopping, return_exceptions=True)
-        return None if self.stop.requested else content
+            await asyncio.gather(*both, return_exceptions=True)
+
+    @contextmanager
+    def _naming_what_is_kept(self) -> Iterator[None]:
+        """Say, where a run ends without a result, that what it evaluated until then is kept."""
+        try:
+            yield
+        except BadInput as error:
+            if not any(item.evaluation for item in self.evaluated):
+                raise
+            raise BadInput(*error.messages, f"{self.out}: {KEPT}") from error
+
+    def _earlier(self, check: Check) -> Evaluation | None:
+        """What an earlier run left of a check, where nothing is left to ask."""
+        assignment = assignment_of(check, NO_ENGINE, self.shard)
+        watch = self.watches.get(_pair(check), Watch())
+        stops = watch.stop_rule if self.shard is None else None
+        return earlier_evaluation(assignment, paths_of(self.out, *_pair(check)), stops)
 
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck:
         info = self.infos[check.model]
@@ -208,21 +260,28 @@ class _Run:
             return EvaluatedCheck(check, problem=missing_ability)
         paths = paths_of(self.out, check.model, check.task.name)
         earlier = resumable_records(assignment, paths, resume=self.resume)
-        scoring = await scorers.of(check)
+        watch = self.watches.get(_pair(check), Watch())
+        if isinstance(self.observer, ComparingObserver):
+            self.observer.compares(watch.comparison)
+        if (evaluation := self.earlier.get(_pair(check))) is not None:
+            Servers.of(engine).expect_same(paths)
+            self.observer.started(check.model, check.task.name, assignment.total, evaluation.records)
+            self.observer.ended()
+            self.written[paths.records] = stamp_of(paths.records)
+            return EvaluatedCheck(check, evaluation)
+        with self._naming_what_is_kept():
+            scoring = await scorers.of(check)
         servers = Servers.of(engine, scoring)
         if earlier:
             servers.expect_same(paths)
         fault_of = partial(judge_fault, check)
         if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
             return EvaluatedCheck(check, problem=fault)
-        watch = self.watches.get((check.model, check.task.name), Watch())
         answering = engine if self.cache is None else self.cache.before(engine, check, info)
         others = None
         if self.shard is not None and self.together is not None:
             others = Siblings(self.together, self.shard, check.task, assignment, servers)
         stop_rule = first_samples(check, assignment.task) if self.first else watch.stop_rule
-        if isinstance(self.observer, ComparingObserver):
-            self.observer.compares(watch.comparison)
         try:
             evaluation = await evaluate(
                 answering,
@@ -256,6 +315,10 @@ class _Run:
             marks = self.content[check.judge.key]
             files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
+
+
+def _pair(check: Check) -> tuple[str, str]:
+    return check.model, check.task.name
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:

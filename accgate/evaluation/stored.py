@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
-from accgate.evaluation.finished import Stops, finished_evaluation
+from accgate.evaluation.finished import Stops, engine_of, finished_evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
 from accgate.planning import Check
@@ -28,7 +28,6 @@ from accgate.tasks import recorded_samples
 from accgate.text import some_of
 
 StopRuleOf = Callable[[Check], Stops | None]
-ENGINE = ("name", "version", "hardware")
 
 
 def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf) -> EvaluatedRun:
@@ -49,18 +48,11 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
             items.append(EvaluatedCheck(planned, problem="the run's folder has no records of it"))
             continue
         settings = settings_of_run(paths)
-        engines[planned.model] = _engine(settings, paths)
+        engines[planned.model] = engine_of(settings, paths)
         check = _with_samples(planned, settings, paths)
         _refuse_other_settings(check, settings, engines[check.model], paths)
         items.append(_check_of(check, settings, engines[check.model], paths, stop_rule_of))
     return EvaluatedRun(tuple(items), engines)
-
-
-def _engine(settings: dict[str, Any], paths: RecordPaths) -> EngineInfo:
-    engine = settings.get("engine")
-    if not isinstance(engine, dict) or any(not isinstance(engine.get(key), str) for key in ENGINE):
-        raise BadInput(f"{paths.settings}: names no engine; run the gate again")
-    return EngineInfo(*(engine[key] for key in ENGINE))
 
 
 def _refuse_other_settings(check: Check, settings: dict[str, Any], info: EngineInfo, paths: RecordPaths) -> None:

@@ -11,7 +11,7 @@ from accgate.config import Config, load_config, select
 from accgate.decision import Evidence, decide, evidence_of, is_decided
 from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation import Observer, Silent, evaluate_pair
+from accgate.evaluation import Observer, Silent, evaluate_pair, refuse_absent_judges
 from accgate.planning import Check, plan_checks, planned_model
 from accgate.records import Record, Scores
 from accgate.references import scores_of
@@ -86,13 +86,14 @@ def ab(
     checks = plan_checks(select(config, (first,)), recording=True)
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
-    FOLDER.begin(out)
-    compared = []
     for check in checks:
         if check.task.aggregate is not None:
             raise BadInput(f"{check.task.name}: is decided on {check.task.aggregate}, which `ab` cannot compare yet")
-        pair = (check, replace(check, model=name, planned_model=model))
-        compared.append(_Task(config, pair, len(checks), two_sided).compare(out, observer or Silent()))
+    pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
+    refuse_absent_judges(pairs)
+    FOLDER.begin(out)
+    tasks = [_Task(config, pair, len(checks), two_sided) for pair in pairs]
+    compared = [task.compare(out, observer or Silent()) for task in tasks]
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))

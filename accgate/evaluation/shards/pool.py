@@ -15,7 +15,7 @@ from accgate.engines import FINGERPRINT, fingerprints_of, may_mix, union_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
-from accgate.evaluation.run import assignment_of
+from accgate.evaluation.run import NO_ENGINE, assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
 from accgate.planning import Check, ModelKey, PlannedModel
@@ -40,7 +40,6 @@ from accgate.text import mismatches, some_of
 
 # Settings that each shard has to itself; a model has one engine.
 OWN = {"engine", "records", "shard", *NOT_COMPARED} - {PLAN}
-NO_ENGINE = EngineInfo("", "", "")
 HERE = "this merge"  # its accuracy.toml, and its version of accgate
 
 

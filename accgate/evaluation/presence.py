@@ -1,0 +1,56 @@
+"""Servers whose turn comes later in a run: asked before it begins whether they have their models."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+
+from accgate.errors import BadInput, CannotEvaluate
+from accgate.planning import Check, ModelKey, PlannedModel
+from accgate.text import with_stop
+
+
+def models_and_judges(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
+    """The models of the checks and their judges, each once."""
+    both = (each for check in checks for each in (check.planned_model, check.judge) if each is not None)
+    return {each.key: each for each in both}
+
+
+def running_servers(checks: Sequence[Check]) -> dict[ModelKey, PlannedModel]:
+    """The models and judges whose servers run before the checks are evaluated.
+
+    Where one of these servers is started then, others on this machine may be the same, or be started with it.
+    """
+    each = [(model, server) for model in models_and_judges(checks).values() if (server := model.server()) is not None]
+    starts = any(server.starts_server for _, server in each)
+    return {model.key: model for model, server in each if not server.starts_server and not (starts and server.is_here)}
+
+
+async def refuse_absent(checks: Sequence[Check], running: Mapping[ModelKey, PlannedModel]) -> None:
+    """Ask the servers that run already whether they have their models, before any of these checks is evaluated.
+
+    The first model's is left out where it starts by asking its server anyway, and its first judge's. A server that
+    does not answer ends nothing: that is told, and it is asked again in its turn.
+
+    Raises
+    ------
+    BadInput
+        For every server that lacks its model.
+    """
+    if not checks:
+        return
+    soon = models_and_judges(checks[:1]) if checks[0].planned_model.key in running else {}
+    later = [model for key, model in models_and_judges(checks).items() if key in running and key not in soon]
+    outcomes = await asyncio.gather(*(model.reach() for model in later), return_exceptions=True)
+    faults = [message for outcome in outcomes if isinstance(outcome, BadInput) for message in outcome.messages]
+    if faults:
+        raise BadInput(*dict.fromkeys(faults))
+    for model, outcome in zip(later, outcomes, strict=True):
+        if isinstance(outcome, CannotEvaluate):
+            what = "model" if model.table == "models" else "judge"
+            logging.getLogger(__name__).warning(
+                f"{what} {model.name}: {with_stop(str(outcome))} It is asked again in its turn"
+            )
+        elif isinstance(outcome, BaseException):
+            raise outcome

@@ -1,0 +1,261 @@
+"""Servers are asked for their models before anything is evaluated; those of finished models are asked no more."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.config import Model
+from accgate.evaluation.presence import running_servers
+from accgate.inputs.toml import TomlFile
+from accgate.planning import PlannedModel
+from accgate.records.file import paths_of
+from tests.gates import said, table, write_task
+from tests.servers import Fault, Server
+
+N = 20
+AWAY = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def first() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+@pytest.fixture
+def second() -> Iterator[Server]:
+    with Server() as made:
+        yield made
+
+
+def asked_of(url: str, model: str = "toy", **keys: Any) -> dict[str, Any]:
+    return {
+        "engine": "openai",
+        "model": model,
+        "options": {"base_url": url, "max_retries": 0, "concurrency": 1},
+        **keys,
+    }
+
+
+def configure(folder: Path, **models: dict[str, Any]) -> None:
+    text = table("gate", {"max_failed": 0.0})
+    text += "".join(table(f"models.{name}", values) for name, values in models.items())
+    text += table("tasks.arithmetic", {"num_samples": N, "options": {"high": 20}, "target": 1.0})
+    (folder / "accuracy.toml").write_text(text)
+
+
+def judged(folder: Path, model: str, **judges: str) -> None:
+    """A model on tasks that each have a judge of their own, by these URLs."""
+    rubric = {"rubric": "1 + 4 {{ reply }}"}
+    text = table("gate", {"max_failed": 0.0}) + table("models.a", asked_of(model))
+    for name, url in judges.items():
+        rows = [{"q": f"What is {i} + 1?", "a": name} for i in range(N)]
+        write_task(folder, f"of_{name}", rows, metric="judge", judge=rubric)
+        text += table(f"judges.{name}", asked_of(url))
+        text += table(f"tasks.of_{name}", {"file": f"of_{name}.toml", "judge": name, "target": 1.0})
+    (folder / "accuracy.toml").write_text(text)
+
+
+def run(folder: Path, *arguments: str, command: str = "run") -> int:
+    return main([command, str(folder / "accuracy.toml"), "--out", str(folder / "out"), "--quiet", *arguments])
+
+
+def checks(folder: Path) -> list[dict[str, Any]]:
+    return list(json.loads((folder / "out" / "accgate.json").read_text())["checks"])
+
+
+def serves(server: Server, *names: str) -> None:
+    server.models = {"data": [{"id": name, "owned_by": "vllm"} for name in names]}
+
+
+@pytest.mark.parametrize(("command", "more"), [("run", []), ("record", []), ("run", ["--shard", "1/2"])])
+def test_a_model_that_its_server_lacks_ends_the_run_before_the_first_model_is_asked(
+    tmp_path: Path, first: Server, second: Server, command: str, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    serves(second, "toy-8b")
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url, "toy-8"), c=asked_of(second.url, "toi-8b"))
+    assert run(tmp_path, *more, command=command) == 2
+    told = said(capsys)
+    for name, model in (("b", "toy-8"), ("c", "toi-8b")):  # all that is wrong at once
+        assert f"models.{name}.model: is '{model}', which {second.url} does not serve; did you mean 'toy-8b'?" in told
+    assert (first.seen, second.seen) == ([], [])
+    assert not (tmp_path / "out" / "accgate.json").exists()
+
+
+def test_a_judge_of_a_later_task_is_looked_for_first(
+    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(tmp_path, first.url, one=second.url, other=second.url)
+    config = tmp_path / "accuracy.toml"
+    serves(second, "toy")
+    before, _, after = config.read_text().partition("[judges.other]")
+    config.write_text(f"{before}[judges.other]{after.replace('toy', 'toi', 1)}")
+    assert run(tmp_path) == 2
+    assert "judges.other.model: is 'toi', which" in said(capsys)
+    assert (first.seen, second.seen) == ([], [])
+
+
+def test_in_ab_a_judge_of_a_later_task_is_looked_for_first(
+    tmp_path: Path, first: Server, second: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged(tmp_path, first.url, one=second.url, other=second.url)
+    config = tmp_path / "accuracy.toml"
+    before, _, after = config.read_text().partition("[judges.other]")
+    text = f"{before}[judges.other]{after.replace('toy', 'toi', 1)}"
+    config.write_text(text + table("models.b", asked_of(first.url)))
+    serves(second, "toy")
+    assert main(["ab", "a", "b", "--config", str(config), "--out", str(tmp_path / "ab"), "--quiet"]) == 2
+    assert "judges.other.model: is 'toi', which" in said(capsys)
+    assert (first.seen, second.seen) == ([], [])
+
+
+def test_each_server_is_asked_once_before_and_once_in_its_turn(tmp_path: Path, first: Server, second: Server) -> None:
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    assert run(tmp_path) in {0, 4}
+    assert (first.listings, second.listings) == (1, 2)  # the first one's turn comes at once
+    judged(tmp_path, first.url, one=second.url)
+    second.answer, first.listings, second.listings = (lambda _: "5"), 0, 0
+    assert run(tmp_path, "--tasks", "of_one") in {0, 4}
+    assert (first.listings, second.listings) == (1, 1)
+
+
+def test_a_server_that_does_not_answer_is_told_at_once_and_leaves_the_others_decided(
+    tmp_path: Path, first: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(AWAY))
+    told: list[str] = []
+
+    def answer(_: str) -> str:
+        told.extend(record.getMessage() for record in caplog.records)
+        return "1"
+
+    first.answer = answer
+    with caplog.at_level(logging.WARNING):
+        assert run(tmp_path) == 3
+    assert told[0].startswith(f"model b: {AWAY}: ")
+    assert told[0].endswith("is the server up, and options.base_url right? It is asked again in its turn")
+    good, away = checks(tmp_path)
+    assert (good["candidate"]["mean"] is not None, away["verdict"]) == (True, "error")
+
+
+def test_resume_asks_no_server_of_a_finished_model(tmp_path: Path, second: Server) -> None:
+    with Server() as first:
+        configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+        second.fault_of = lambda _: Fault(401) if len(second.seen) > N // 2 else None
+        assert run(tmp_path) == 3
+        (done, _), kept = checks(tmp_path), paths_of(tmp_path / "out", "a", "arithmetic").records.read_bytes()
+    second.fault_of = None
+    assert run(tmp_path, "--resume") in {0, 4}  # the first server is gone
+    again, other = checks(tmp_path)
+    assert again | {"costs": []} == done | {"costs": []}
+    assert other["candidate"]["mean"] is not None
+    assert paths_of(tmp_path / "out", "a", "arithmetic").records.read_bytes() == kept
+    engines = json.loads((tmp_path / "out" / "accgate.json").read_text())["engines"]
+    assert engines["a"] == {"name": "openai", "version": "toyserver", "hardware": "server"}
+    second.listings = 0
+    assert run(tmp_path, "--resume") in {0, 4}
+    assert second.listings == 0
+
+
+def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path) -> None:
+    with Server() as first:
+        configure(tmp_path, a=asked_of(first.url))
+        config = tmp_path / "accuracy.toml"
+        config.write_text(config.read_text().replace("target = 1.0", "theta = 60.0"))
+        assert run(tmp_path, command="record") == 0
+        assert run(tmp_path) == 0
+    (done,) = checks(tmp_path)
+    assert done["n"] < N
+    assert run(tmp_path, "--resume") == 0
+    assert [check | {"costs": []} for check in checks(tmp_path)] == [done | {"costs": []}]
+    assert main(["verify", str(tmp_path / "out"), "--config", str(config)]) == 0
+    config.write_text(config.read_text().replace("theta = 60.0", "theta = 5.0"))
+    assert run(tmp_path, "--resume") == 3  # more samples are needed now, and the server is gone
+
+
+def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    config = tmp_path / "accuracy.toml"
+    config.write_text(config.read_text().replace("max_failed = 0.0", "max_failed = 0.5"))
+    first.faults.append(Fault(400))
+    run(tmp_path)
+    first.seen.clear()
+    second.listings = 0
+    run(tmp_path, "--resume")
+    assert (len(first.seen), second.listings) == (1, 0)
+
+
+def test_resume_asks_no_judge_of_a_finished_task(tmp_path: Path, first: Server, second: Server) -> None:
+    with Server(answer=lambda _: "5") as judge:
+        judged(tmp_path, first.url, one=judge.url, other=second.url)
+        second.answer = lambda _: "5"
+        second.fault_of = lambda _: Fault(401) if len(second.seen) > N // 2 else None
+        assert run(tmp_path) == 3
+    second.fault_of = None
+    assert run(tmp_path, "--resume") in {0, 4}
+    assert [check["candidate"]["mean"] for check in checks(tmp_path)] == [100.0, 100.0]
+
+
+@pytest.mark.parametrize("command", ["run", "record"])
+def test_a_server_that_has_its_model_no_more_ends_the_run_and_what_was_evaluated_is_kept(
+    tmp_path: Path, first: Server, second: Server, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+
+    def answer(_: str) -> str:
+        serves(second, "other")
+        return "1"
+
+    first.answer = answer
+    assert run(tmp_path, command=command) == 2
+    told = said(capsys)
+    assert f"models.b.model: is 'toy', which {second.url} does not serve" in told
+    assert "the samples that were finished before are kept; correct that, then go on with --resume" in told
+    serves(second, "toy")
+    first.seen.clear()
+    assert run(tmp_path, "--resume", command=command) in {0, 4}
+    assert first.seen == []
+
+
+def test_a_server_that_is_gone_in_its_turn_is_an_error_of_its_model_and_the_rest_is_kept(
+    tmp_path: Path, first: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Server() as second:
+        configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+
+        def answer(_: str) -> str:
+            second.loading = 99
+            return "1"
+
+        first.answer = answer
+        assert run(tmp_path) == 3
+        assert "accgate run --resume" in " ".join(capsys.readouterr().out.split())
+        assert checks(tmp_path)[1]["reasons"][0].startswith(f"cannot reach {second.url}: HTTP 503")
+        first.seen.clear()
+        second.loading = 0
+        assert run(tmp_path, "--resume") in {0, 4}
+        assert first.seen == []
+
+
+def test_servers_that_the_run_may_start_itself_are_not_looked_for(tmp_path: Path) -> None:
+    def planned(name: str, **options: Any) -> PlannedModel:
+        settings = Model(engine="openai", model="m", options=options)
+        return PlannedModel(name, settings, TomlFile(tmp_path / "accuracy.toml", "", {}), "models")
+
+    def running(*models: PlannedModel) -> list[str]:
+        pairs: Any = [SimpleNamespace(planned_model=model, judge=None) for model in models]
+        return [name for _, name, _ in running_servers(pairs)]
+
+    here, there = planned("here", base_url="http://localhost:8000/v1"), planned("there", base_url="http://gpu:8000/v1")
+    started = planned("started", serve=["serve", "{port}"])
+    loaded = PlannedModel("loaded", Model(engine="recorded", model="m.jsonl"), here.source)
+    assert running(here, there, loaded) == ["here", "there"]
+    assert running(here, there, started) == ["there"]
