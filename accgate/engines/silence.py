@@ -108,6 +108,9 @@ class Silence:
         self._enter(waiting)
         try:
             outcome = await answer
+            if (kind := sign(outcome)) == "none" and self._count() >= self.limit:  # given up at the limit itself
+                waiting.task = None
+                self._cut()
         except asyncio.CancelledError:
             if waiting.cut is None or waiting.is_cancelled_too():
                 raise
@@ -117,7 +120,9 @@ class Silence:
             raise
         finally:
             self._waiting.discard(waiting)
-        if (kind := sign(outcome)) == "none":
+        if waiting.cut is not None:
+            raise waiting.cut
+        if kind == "none":
             return outcome
         self.heard()
         if kind == "life":
@@ -145,17 +150,21 @@ class Silence:
         self._timer = None
         if not self._waiting:
             return
-        now = self._clock()
-        self._silent += min(now - self._looked, 2 * self._tick)
-        self._looked = now
         limit = self.limit
-        if self._silent >= limit:
+        if self._count() >= limit:
             self._cut()
             return
         if self._silent >= TOLD * limit and not self._told:
             self._told = True
             self._tell(f"{self._words()}; it counts as stalled after {limit:.4g} s")
         self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
+
+    def _count(self) -> float:
+        """Seconds of silence until now."""
+        now = self._clock()
+        self._silent += min(now - self._looked, 2 * self._tick)
+        self._looked = now
+        return self._silent
 
     def _words(self) -> str:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
@@ -168,6 +177,9 @@ class Silence:
     def _cut(self) -> None:
         advice = f"{RESUME}. Where replies may take longer, raise {self._option}"
         words, self._told = self._words(), False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         for waiting in self._waiting:
             waiting.cut = Stalled(f"{words}: it is stalled", advice)
             if waiting.task is not None:

@@ -75,6 +75,23 @@ def test_all_that_wait_are_cut_and_others_who_cancel_are_not_mistaken_for_it() -
     assert told[0].endswith("; it counts as stalled after 0.3 s")
 
 
+def test_attempts_that_are_given_up_at_the_limit_itself_are_a_stall() -> None:
+    """`options.timeout` and `max_silence` are the same time unless set, and whichever came first won."""
+
+    async def given_up(after: float) -> str:
+        await asyncio.sleep(after)
+        return "no answer in time"
+
+    async def work(after: float) -> list[Any]:
+        silence = Silence(lambda: "it", 0.2, tell=lambda _: None)
+        outcomes = (silence.reply(given_up(after), sign=lambda _: "none") for _ in range(3))
+        return await asyncio.gather(*outcomes, return_exceptions=True)
+
+    for _ in range(5):
+        assert [type(outcome) for outcome in asyncio.run(work(0.2))] == [Stalled] * 3
+    assert asyncio.run(work(0.1)) == ["no answer in time"] * 3
+
+
 def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
     """The time since the last reply counts, not that since the clock was last looked at."""
     told: list[str] = []
