@@ -311,6 +311,15 @@ def test_as_many_requests_as_the_option_says_are_in_flight_and_never_more(server
     assert server.most_in_flight == 5
 
 
+def test_requests_that_wait_until_others_end_do_not_use_up_their_time(server: Server) -> None:
+    """A judge with a small concurrency is asked by all requests of a model with a large one."""
+    server.delay = 0.2
+    requests = [Request(str(i), 0, str(i), mode="completion") for i in range(15)]
+    replies = outcomes(server.url, *requests, concurrency=1, timeout=2.0, max_retries=0)
+    assert [reply.text for reply in replies] == [f"answer to {i}" for i in range(15)]
+    assert len(server.seen) == 15
+
+
 @given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=40))
 @example(None, "Wed, 21 Oct 99999999999999999999 07:28:00 GMT")
 @example("nan", "-5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,17 +42,22 @@ class Endpoint:
 
 
 class Endpoints:
-    """The servers of one model."""
+    """The servers of one model, which take at most `most` requests at once together.
+
+    More wait here: one that waited for a connection would use up its time-out.
+    """
 
     def __init__(
         self,
         urls: Sequence[str],
         silence: float = 600.0,
         *,
+        most: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self.all = tuple(Endpoint(url, silence_of(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
+        self._most = most
         self._clock = clock
         self._jitter = jitter
         self._barren_since: float | None = None
@@ -89,11 +95,12 @@ class Endpoints:
         now = self._clock()
         best: tuple[float, int, int] | None = None
         chosen = None
+        is_full = sum(endpoint.in_flight for endpoint in self.all) >= self._most
         for endpoint in self.all:
             if endpoint.gone or endpoint.rests_until > now or endpoint in tried:
                 continue
             tests = endpoint.refusals > 0 and endpoint.in_flight >= PROBES
-            delay = None if tests else endpoint.pace.delay(endpoint.in_flight)
+            delay = None if tests or is_full else endpoint.pace.delay(endpoint.in_flight)
             key = (float("inf") if delay is None else delay, endpoint.in_flight, endpoint.requests)
             if best is None or key < best:
                 best, chosen = key, endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -44,7 +44,7 @@ class OpenAIEngine:
         self._folder = folder
         self._served: Server | None = None
         self._urls = options.urls
-        self._endpoints = Endpoints(self._urls, options.silence)
+        self._endpoints = self._endpoints_at(self._urls)
         self._client: Client | None = None
         self._asker: Asker | None = None
         self.identity = Identity(options.fingerprints)
@@ -120,11 +120,14 @@ class OpenAIEngine:
         place = {"model": self._model, "version": self._kind.version}
         self._asker = Asker(self._client, self._endpoints, self._options, self.identity, rescue, **place)
 
+    def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
+        return Endpoints(urls, self._options.silence, most=self.concurrency)
+
     async def _serve(self, client: Client) -> None:
         """Start the server, and wait until it answers."""
         port = str(free_port())
         url = self._urls[0].replace(PORT, port)
-        self._urls, self._endpoints = (url,), Endpoints((url,), self._options.silence)
+        self._urls, self._endpoints = (url,), self._endpoints_at((url,))
         if await client.is_up(url):
             fault = f"something answers at {url} already; end it, or name it in base_url"
             raise KeyFaults((("options", "serve"), fault))
