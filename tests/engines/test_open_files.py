@@ -9,20 +9,22 @@ import pytest
 
 CODE = """
 import resource, sys
-from accgate.engines.openai.open_files import SPARE, allow
+from accgate.engines.openai.open_files import SPARE, allow, release
 from accgate.errors import CannotEvaluate
-soft, hard, connections = map(int, sys.argv[1:])
+soft, hard, *engines = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 try:
-    allow(connections)
+    for connections in engines:
+        allow(connections) if connections > 0 else release(-connections)
 except CannotEvaluate as error:
     print(error)
 print(*resource.getrlimit(resource.RLIMIT_NOFILE), SPARE)
 """
 
 
-def outcome(soft: int, hard: int, connections: int) -> list[str]:
-    arguments = [sys.executable, "-c", CODE, *map(str, (soft, hard, connections))]
+def outcome(soft: int, hard: int, *engines: int) -> list[str]:
+    """What is printed once engines have taken so many connections, or given them back: numbers below 0."""
+    arguments = [sys.executable, "-c", CODE, *map(str, (soft, hard, *engines))]
     return subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
@@ -38,3 +40,11 @@ def test_a_limit_that_cannot_be_raised_so_far_is_said_with_the_mends() -> None:
         "(`ulimit -n 5128`, or docker's `--ulimit nofile=5128`), or lower options.concurrency"
     )
     assert limits == "256 1024 128"
+
+
+def test_engines_that_are_open_at_once_count_together() -> None:
+    assert outcome(256, 1024, 100, 200) == ["428 1024 128"]
+    assert outcome(256, 1024, 100, -100, 200) == ["328 1024 128"]
+    assert outcome(256, 1024, 600, 400)[0].startswith(
+        "options.concurrency is 400, beside 600 of other models or judges, but this process may open 1,024 files"
+    )

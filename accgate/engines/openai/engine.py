@@ -249,6 +249,7 @@ class OpenAIEngine:
         client, self._client = self._client, None
         try:
             if client is not None:
+                open_files.release(self.concurrency)
                 await client.close()
         finally:
             if self._served is not None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from accgate.errors import CannotEvaluate
 
 SPARE = 128  # records, logs, libraries; beside the connections
+_allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
+
+
+def release(connections: int) -> None:
+    """Need so many connections no more, which were allowed."""
+    _allowed.remove(connections)
 
 
 def allow(connections: int) -> None:
-    """Raise this process's limit of open files as far as so many connections need.
+    """Raise this process's limit of open files as far as so many connections need, beside those allowed already.
 
     Raises
     ------
@@ -18,14 +24,19 @@ def allow(connections: int) -> None:
     try:
         import resource
     except ImportError:  # not a POSIX system
+        _allowed.append(connections)
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = connections + SPARE
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
-    if hard != resource.RLIM_INFINITY and hard < needed:
+    others = sum(_allowed)
+    needed = connections + others + SPARE
+    is_enough = soft == resource.RLIM_INFINITY or soft >= needed
+    if not is_enough and hard != resource.RLIM_INFINITY and hard < needed:
+        beside = f", beside {others:,} of other models or judges" if others else ""
         raise CannotEvaluate(
-            f"options.concurrency is {connections:,}, but this process may open {hard:,} files, a connection each; "
-            f"raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower options.concurrency"
+            f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files, a connection "
+            f"each; raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower "
+            "options.concurrency"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    if not is_enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    _allowed.append(connections)
