@@ -6,10 +6,13 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from types import FrameType
+from typing import TypeVar
 
 from accgate.signals import SIGNALS, Ending
+
+T = TypeVar("T")
 
 GRACE = 10.0  # seconds for what is in flight when an evaluation is asked to stop
 SHORTER = "ACCGATE_GRACE"  # variable with a shorter time, where whoever stops the run kills it soon
@@ -48,6 +51,17 @@ class Stop:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
         if not self.requested:
             await self._event.wait()
+
+    async def unless_requested(self, work: Awaitable[T]) -> T | None:
+        """What the work gives; None where a stop is requested before its end, which then cancels it."""
+        working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(self.wait())
+        try:
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return await working if working.done() else None
+        finally:
+            for task in (working, stopping):
+                task.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.presence import refuse_absent, running_servers
 from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
-from accgate.evaluation.scoring import Scorers, missing_ability
+from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
 from accgate.planning import Check
 from accgate.records import Record, paths_of, sole_run
 from accgate.result import EngineInfo
@@ -23,19 +23,20 @@ Decides = Callable[[Sequence[Record], Sequence[Record]], bool]
 Pair = tuple[Check, Check]
 
 
-async def _evaluate(pair: Pair, engines: Sequence[Engine], out: Path, side_by_side: _SideBySide) -> list[Evaluation]:
+async def _evaluate(
+    pair: Pair, engines: Sequence[Engine], scorings: Sequence[Scoring], out: Path, side_by_side: _SideBySide
+) -> list[Evaluation]:
     infos = [engine.describe() for engine in engines]
-    async with Scorers() as scorers:
-        tasks = [
-            asyncio.create_task(side_by_side.evaluate(side, check, engine, info, out, scorers))
-            for side, (check, engine, info) in enumerate(zip(pair, engines, infos, strict=True))
-        ]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+    tasks = [
+        asyncio.create_task(side_by_side.evaluate(side, check, engine, info, out, scoring))
+        for side, (check, engine, info, scoring) in enumerate(zip(pair, engines, infos, scorings, strict=True))
+    ]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _SideBySide:
@@ -48,7 +49,7 @@ class _SideBySide:
         self.used: int | None = None
 
     async def evaluate(
-        self, side: int, check: Check, engine: Engine, info: EngineInfo, out: Path, scorers: Scorers
+        self, side: int, check: Check, engine: Engine, info: EngineInfo, out: Path, scoring: Scoring
     ) -> Evaluation:
         assignment = assignment_of(check, info)
         if problem := missing_records(engine, assignment.task):
@@ -59,7 +60,7 @@ class _SideBySide:
             paths_of(out, check.model, check.task.name),
             observer=self._observer if side else Silent(),
             stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
-            scoring=await scorers.of(check),
+            scoring=scoring,
             stop=self._stop,
             grace=grace_of(os.environ),
         )
@@ -111,9 +112,9 @@ def evaluate_pair(
         raise BadInput(*dict.fromkeys(unable))
     with sole_run(out), interruptible() as stop:
         side_by_side = _SideBySide(decides, observer, stop)
-        evaluations = asyncio.run(_both(pair, engines, out, side_by_side))
+        evaluations = asyncio.run(_both(pair, engines, out, side_by_side, stop))
     if stop.requested:
-        raise Interrupted(pair, [EvaluatedCheck(c, e) for c, e in zip(pair, evaluations, strict=True)])
+        raise Interrupted(pair, [EvaluatedCheck(c, e) for c, e in zip(pair, evaluations, strict=False)])
     for check, evaluation in zip(pair, evaluations, strict=True):
         if side_by_side.used is None and not evaluation.complete:
             why = "\n".join(why_incomplete(EvaluatedCheck(check, evaluation))).replace(", then go on with --resume", "")
@@ -122,12 +123,21 @@ def evaluate_pair(
     return (first, second), side_by_side.used is not None
 
 
-async def _both(pair: Pair, engines: Sequence[Engine], out: Path, side_by_side: _SideBySide) -> list[Evaluation]:
-    try:
-        for check, engine in zip(pair, engines, strict=True):
-            with check.planned_model.locating():
-                await engine.start()
-        return await _evaluate(pair, engines, out, side_by_side)
-    finally:
-        for engine in engines:
-            await engine.close()
+async def _both(
+    pair: Pair, engines: Sequence[Engine], out: Path, side_by_side: _SideBySide, stop: Stop
+) -> list[Evaluation]:
+    """The evaluations of both; none where a stop was requested before all had started."""
+    async with Scorers() as scorers:
+        try:
+            scorings = await stop.unless_requested(_start(pair, engines, scorers))
+            return [] if scorings is None else await _evaluate(pair, engines, scorings, out, side_by_side)
+        finally:
+            for engine in engines:
+                await engine.close()
+
+
+async def _start(pair: Pair, engines: Sequence[Engine], scorers: Scorers) -> list[Scoring]:
+    for check, engine in zip(pair, engines, strict=True):
+        with check.planned_model.locating():
+            await engine.start()
+    return [await scorers.of(check) for check in pair]

@@ -6,13 +6,13 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
@@ -161,7 +161,7 @@ class _Run:
             if (evaluation := self._earlier(check)) is not None:
                 self.earlier[_pair(check)] = evaluation
         unfinished = [check for check in checks if _pair(check) not in self.earlier]
-        await self._until_stopped(refuse_absent(unfinished, running))
+        await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
             await self._all_models(engines, checks, running, scorers)
 
@@ -184,7 +184,10 @@ class _Run:
                     try:
                         if judge in failed and _pair(waiting[0]) not in self.earlier:
                             raise failed[judge]
-                        self.evaluated.append(await self.check(engine, waiting[0], scorers))
+                        item = await self.check(engine, waiting[0], scorers)
+                        if item is None:
+                            return
+                        self.evaluated.append(item)
                     except JudgeFailed as error:
                         assert judge is not None
                         failed[judge] = error
@@ -215,7 +218,7 @@ class _Run:
 
         try:
             with self._naming_what_is_kept(), model.locating():
-                await self._until_stopped(both())
+                await self.stop.unless_requested(both())
         finally:
             is_over.set()
         if self.stop.requested:
@@ -223,18 +226,6 @@ class _Run:
         paths = paths_of(self.out, model.name, checks[0].task.name)
         self.infos[model.name] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
         return True
-
-    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work until it is done, or until a stop is requested; then it is broken off."""
-        both = [asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())]
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if both[0].done():
-                await both[0]
-        finally:
-            for task in both:
-                task.cancel()
-            await asyncio.gather(*both, return_exceptions=True)
 
     @contextmanager
     def _naming_what_is_kept(self) -> Iterator[None]:
@@ -253,7 +244,8 @@ class _Run:
         stops = watch.stop_rule if self.shard is None else None
         return earlier_evaluation(assignment, paths_of(self.out, *_pair(check)), stops)
 
-    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck:
+    async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck | None:
+        """The check evaluated; None where a stop was requested before its judge had started."""
         info = self.infos[check.model]
         assignment = assignment_of(check, info, self.shard, self._files_of(check))
         if missing_ability := missing_records(engine, assignment.task):
@@ -270,7 +262,9 @@ class _Run:
             self.written[paths.records] = stamp_of(paths.records)
             return EvaluatedCheck(check, evaluation)
         with self._naming_what_is_kept():
-            scoring = await scorers.of(check)
+            scoring = await self.stop.unless_requested(scorers.of(check))
+        if scoring is None:
+            return None
         servers = Servers.of(engine, scoring)
         if earlier:
             servers.expect_same(paths)
