@@ -13,6 +13,7 @@ from accgate.text import clip
 
 # Finish reasons of vLLM, SGLang, OpenRouter and DeepSeek for a reply that the server did not finish.
 BROKEN_OFF = frozenset({"abort", "aborted", "cancelled", "canceled", "error", "insufficient_system_resource"})
+MOST_TOKENS = 2**31  # a larger count is none: a server that says so does not know
 QUOTED = 120  # characters of a body that holds no reply
 
 
@@ -105,7 +106,7 @@ def _finish_reason(value: Any) -> str | None:
 
 
 def _count(value: Any) -> int | None:
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < MOST_TOKENS else None
 
 
 def _tool_calls(calls: Any) -> tuple[tuple[str, str], ...]:
