@@ -346,6 +346,17 @@ def test_the_proxy_of_the_environment_is_used_but_for_exempt_hosts(monkeypatch: 
     assert proxy_of("nonsense") is None
 
 
+def test_a_proxy_without_a_scheme_is_an_http_proxy_and_what_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("http_proxy", "me:secret@proxy:3128")
+    assert proxy_of("http://models.example/v1") == "http://me:secret@proxy:3128"
+    for wrong in ("socks5://me:secret@proxy:1080", "http://me:secret@proxy:99999", "http://me:secret@[proxy"):
+        monkeypatch.setenv("http_proxy", wrong)
+        with pytest.raises(CannotEvaluate, match=r"^the environment variable http_proxy names no HTTP proxy") as caught:
+            proxy_of("http://models.example/v1")
+        assert "secret" not in str(caught.value)
+
+
 def test_requests_go_through_the_proxy_of_the_environment(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
     monkeypatch.delenv("no_proxy", raising=False)

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from accgate.engines.base import RequestFailed
 from accgate.engines.openai.listing import Listing, listing_of
-from accgate.engines.openai.options import is_this_machine
+from accgate.engines.openai.options import is_this_machine, url_fault
 from accgate.engines.wire import MalformedReply, error_text, json_bytes, json_value
 from accgate.errors import BadInput, CannotEvaluate
 
@@ -335,7 +335,13 @@ def key_of(variable: str) -> str:
 def proxy_of(url: str) -> str | None:
     """The proxy that the environment names for a URL (HTTP_PROXY, HTTPS_PROXY, NO_PROXY), looked up once.
 
-    aiohttp's own `trust_env` looks it up in a thread for each request, which halves the request rate.
+    One without a scheme is an HTTP proxy, as for curl and pip. aiohttp's own `trust_env` looks it up in a thread for
+    each request, which halves the request rate.
+
+    Raises
+    ------
+    CannotEvaluate
+        When what it names is no URL of an HTTP proxy; it is not shown, since it may hold a password.
     """
     import urllib.request
 
@@ -347,7 +353,16 @@ def proxy_of(url: str) -> str | None:
         return None  # no proxy reaches this machine's own servers
     if urllib.request.proxy_bypass(parts.hostname):
         return None
-    return urllib.request.getproxies().get(parts.scheme)
+    proxy = urllib.request.getproxies().get(parts.scheme)
+    if not proxy:
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if not proxy.lower().startswith(("http://", "https://")) or url_fault(proxy):
+        raise CannotEvaluate(
+            f"the environment variable {parts.scheme}_proxy names no HTTP proxy; write it as http://HOST:PORT, or name "
+            f"{parts.hostname} in no_proxy"
+        )
+    return proxy
 
 
 def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:
