@@ -20,6 +20,7 @@ RUN, BARREN, SHARE, ENOUGH = (
     0.02,
     50,
 )  # so many refusals in a row, or such a share of so many requests, mean overload
+LN2 = math.log(2.0)
 CATCH_UP = 0.05  # seconds by which a timer that was late may be made good
 
 
@@ -72,7 +73,7 @@ class Pace:
         now = self._clock()
         self._since = now if self._since is None else self._since
         if not math.isinf(self._rate):
-            self._next = max(self._next, now - CATCH_UP) + 1.0 / max(SLOWEST, self._rate * self._growth(now))
+            self._next = max(self._next, now - CATCH_UP) + self._interval(now)
 
     def taken(self, sent: float) -> None:
         """Note that a request sent at this time was answered."""
@@ -142,6 +143,15 @@ class Pace:
         in_a_row = max(RUN, math.ceil(math.log(1e-4) / math.log(noise))) if 0.0 < noise < 1.0 else RUN
         share = self._refusals / self._outcomes
         return self._run >= in_a_row or (self._outcomes >= ENOUGH and share > max(SHARE, 2 * noise))
+
+    def _interval(self, now: float) -> float:
+        """Seconds in which the rate, which grows meanwhile, comes to one request more."""
+        rate = max(SLOWEST, self._rate * self._growth(now))
+        even = max(0.0, self._grows - now)
+        left = 1.0 - rate * even
+        return (
+            1.0 / rate if left <= 0.0 else even + self._doubling * math.log2(1.0 + left * LN2 / (rate * self._doubling))
+        )
 
     def _growth(self, now: float) -> float:
         return BACK * math.pow(2.0, min(64.0, max(0.0, now - self._grows) / self._doubling))
