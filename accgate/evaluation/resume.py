@@ -52,6 +52,25 @@ def refuse_unfinished(paths: RecordPaths) -> None:
         )
 
 
+def begin_anew(places: Sequence[RecordPaths]) -> None:
+    """Remove what finished runs left, before anything is asked: an engine may never come to some of these checks.
+
+    Else `--resume` would take an older run's records for those of this one.
+
+    Raises
+    ------
+    BadInput
+        When one of them has records of an unfinished run; nothing is removed then.
+    CannotEvaluate
+        When they cannot be removed.
+    """
+    for paths in places:
+        refuse_unfinished(paths)
+    for paths in places:
+        with writing(paths.records, "name another folder with --out, or make this one writable"):
+            paths.records.unlink(missing_ok=True)
+
+
 def _scored_records(paths: RecordPaths) -> Sequence[Record]:
     if not paths.records.exists():
         return []

@@ -24,7 +24,7 @@ from accgate.evaluation.finished import earlier_evaluation, engine_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.resume import Servers, refuse_unfinished, resumable_records
+from accgate.evaluation.resume import Servers, begin_anew, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, ModelKey, PlannedModel
@@ -114,8 +114,7 @@ def evaluate_checks(
         raise BadInput(*dict.fromkeys(unable))
     with sole_run(out), interruptible() as stop:
         if not resume:
-            for check in checks:
-                refuse_unfinished(paths_of(out, check.model, check.task.name))
+            begin_anew([paths_of(out, check.model, check.task.name) for check in checks])
         digests = FileDigests() if cache is None else cache.digests
         run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, digests, stop)
         try:

@@ -327,3 +327,20 @@ def test_without_resume_the_finished_tasks_of_an_unfinished_run_are_kept(folder:
     seen = len(server.seen)
     assert ended(folder, "run")[0] == 2
     assert len(server.seen) == seen
+
+
+def test_an_older_runs_records_are_never_resumed_as_those_of_a_run_that_did_not_come_to_them(
+    folder: Path, server: Server
+) -> None:
+    config = folder / "accuracy.toml"
+    config.write_text(config.read_text() + "target = 50\n" + TWO_TASKS)
+    assert ended(folder, "run")[0] == 0
+    server.fault_of = lambda _: Fault(status=401)  # a newer model, whose server is not ready yet
+    assert ended(folder, "run")[0] == 3
+    server.fault_of, before = None, server.answer
+    server.answer = sums(wrong=0.9)
+    try:
+        assert ended(folder, "run", "--resume")[0] == 1
+    finally:
+        server.answer = before
+    assert [check["verdict"] for check in checks(folder)] == ["regression", "regression"]

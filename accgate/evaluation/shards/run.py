@@ -10,7 +10,7 @@ from typing import Any
 
 from accgate.config import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
-from accgate.evaluation.resume import refuse_unfinished
+from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import Shard, parse_shard
 from accgate.planning import Check
@@ -106,10 +106,7 @@ def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], 
     refuse_unwritable(out)
     with sole_run(out):
         if not resume:
-            for each in paths:
-                refuse_unfinished(each)
-            for each in paths:  # an engine that does not start must not leave another run's records for this one's
-                each.records.unlink(missing_ok=True)
+            begin_anew(paths)
         write_shard(ShardRun((str(shard),), plan), out)
 
 
