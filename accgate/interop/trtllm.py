@@ -12,14 +12,15 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.inputs import read_plain
+from accgate.records import replacing
 from accgate.references import (
     ReferenceFile,
     reference_path,
     replaced_figures,
+    toml_of,
     variant_label,
-    write_toml,
 )
 
 LARGEST = 1_000_000  # bytes; the suite's largest file has 20,000
@@ -274,10 +275,11 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
         )
         rows.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
     for path, row in rows:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".scores.csv").unlink(missing_ok=True)
-        path.with_suffix(".replies.jsonl.gz").unlink(missing_ok=True)
-        write_toml(path, row)
+        with writing(path, "correct that, then import again"), replacing() as files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.remove(path.with_suffix(".scores.csv"))
+            files.remove(path.with_suffix(".replies.jsonl.gz"))
+            files.write(path, toml_of(row))
     return [path for path, _ in rows]
 
 

@@ -275,7 +275,7 @@ class RecordWriter:
     def _replaced(self, records: Iterable[Record]) -> FileIO:
         with writing(self._path):
             starts = array("q")
-            with _replacement(self._path) as file:
+            with replacing() as files, files.file(self._path) as file:
                 for record in records:
                     starts.append(file.tell())
                     file.write(to_line(record))
@@ -367,33 +367,78 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
 
 
-def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Replace a file in one step, by parts if need be: readers see the old content or the new, never a part."""
-    with _replacement(path) as file:
-        file.writelines([content] if isinstance(content, bytes) else content)
+class Replacements:
+    """Files that take the places of others together: none does before all are whole and on the disk."""
 
+    def __init__(self) -> None:
+        self._written: list[Path] = []
+        self._unwanted: list[Path] = []
 
-@contextlib.contextmanager
-def _replacement(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of another once it is whole and on the disk."""
-    temporary = path.with_name(path.name + ".part")
-    try:
-        with temporary.open("wb") as file:
+    @contextlib.contextmanager
+    def file(self, path: Path) -> Iterator[BinaryIO]:
+        """A file to write, which shall stand at this path."""
+        self._written.append(path)
+        with _part(path).open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+
+    def write(self, path: Path, content: bytes | Iterable[bytes]) -> None:
+        """Write a file, by parts if need be."""
+        with self.file(path) as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
+
+    def write_gzip_lines(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows as compressed JSON lines; the same rows give the same bytes."""
+        with self.file(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+            for block in _blocks(map(json_line, rows)):
+                packed.write(block)
+
+    def remove(self, path: Path) -> None:
+        """Have no file at this path."""
+        self._unwanted.append(path)
+
+    def take_places(self) -> None:
+        """Put the files in their places, in the order in which they were written."""
+        for path in self._unwanted:
+            path.unlink(missing_ok=True)
+        for path in self._written:
+            _part(path).replace(path)
+
+    def discard(self) -> None:
+        """Remove what did not take a place."""
+        for path in self._written:
+            with contextlib.suppress(OSError):
+                _part(path).unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+@contextlib.contextmanager
+def replacing() -> Iterator[Replacements]:
+    """Files to write, which take their places at the end; after an error there are only the old ones."""
+    files = Replacements()
+    try:
+        yield files
+        files.take_places()
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        files.discard()
         raise
 
 
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Replace a file in one step, by parts if need be: readers see the old content or the new, never a part."""
+    with replacing() as files:
+        files.write(path, content)
+
+
 def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Rows as compressed JSON lines; the same rows give the same bytes."""
+    """Rows as compressed JSON lines in place of a file, in one step; the same rows give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _replacement(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-        for block in _blocks(map(json_line, rows)):
-            packed.write(block)
+    with replacing() as files:
+        files.write_gzip_lines(path, rows)
 
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:

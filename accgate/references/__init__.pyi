@@ -18,8 +18,8 @@ from .store import (
     read_reference,
     reference_path,
     scores_of,
+    toml_of,
     variant_label,
-    write_toml,
 )
 from .writer import add_runs, figures_of, has_runs, makers_of, reference_to_extend, replaced_figures, write_reference
 
@@ -58,7 +58,7 @@ __all__ = [
     "replaced_figures",
     "scores_of",
     "setting_changes",
+    "toml_of",
     "variant_label",
     "write_reference",
-    "write_toml",
 ]

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from accgate.design import oriented
 from accgate.errors import BadInput
 from accgate.inputs import CLOSED, Number, Text, Whole, parse_table_of, read_toml
-from accgate.records import Codes, Floats, Scores, clusters_of, file_name, write_atomically
+from accgate.records import Codes, Floats, Replacements, Scores, clusters_of, file_name
 from accgate.references.judge import Makers
 from accgate.references.store import (
     Reference,
@@ -24,7 +24,7 @@ from accgate.references.store import (
     is_rescored,
     reference_path,
     stored_scores,
-    write_toml,
+    toml_of,
 )
 from accgate.stats import anchor_tails, difference_to_anchor, drift_test, normal_tails
 from accgate.verdict import Drift
@@ -119,8 +119,8 @@ def anchor_beside(reference: Path) -> Anchor | None:
     return Anchor(path, about, scores)
 
 
-def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
-    """Keep the anchor, and the new reference's difference from it, before the new one replaces the old.
+def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replacements) -> str:
+    """Keep the anchor, and the new reference's difference from it, among the `files` that replace the old reference.
 
     The anchor is the first reference, whatever replaced it, until one comes that cannot be compared with it. It is then
     removed, and drift is counted from the new reference: the text says so, for the new reference's file.
@@ -140,17 +140,17 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores) -> str:
             return "drift is counted from here: the scores of the reference before are not there"
         anchor = _new_anchor(old, old.scores)
     if changed := _change(anchor, about, scores):
-        anchor.path.unlink(missing_ok=True)
-        anchor.path.with_suffix(".scores.csv").unlink(missing_ok=True)
+        files.remove(anchor.path)
+        files.remove(anchor.path.with_suffix(".scores.csv"))
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
     pairs = _pairs(anchor, scores, clusters_of(None, scores))
     step = pairs.step(about.date, about.commit)
     if not anchor.path.is_file():
-        write_atomically(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
+        files.write(anchor.path.with_suffix(".scores.csv"), path.with_suffix(".scores.csv").read_bytes())
     history = tuple(
         {k: v for k, v in asdict(past).items() if v not in ("", None)} for past in (*anchor.about.history, step)
     )
-    write_toml(anchor.path, {**asdict(anchor.about), "history": history, "replaced": len(history)})
+    files.write(anchor.path, toml_of({**asdict(anchor.about), "history": history, "replaced": len(history)}))
     return ""
 
 

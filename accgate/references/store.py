@@ -26,7 +26,6 @@ from accgate.records import (
     moved_groups,
     read_gzip_lines,
     read_scores,
-    write_atomically,
 )
 from accgate.references.columns import stored_records
 from accgate.references.judge import SCORES, Makers
@@ -365,10 +364,9 @@ def _ordered_scores(records: Sequence[Record], task: Task) -> Scores | None:
     return Scores(ids, np.array(figures.columns["score"]).reshape(len(ids), repeats), names)
 
 
-def write_toml(path: Path, row: Mapping[str, Any]) -> None:
-    """Write a TOML file of the store, without empty values."""
-    filled = {key: value for key, value in row.items() if value not in (None, "", {}, ())}
-    write_atomically(path, tomli_w.dumps(filled).encode())
+def toml_of(row: Mapping[str, Any]) -> bytes:
+    """The content of a TOML file of the store, without empty values."""
+    return tomli_w.dumps({key: value for key, value in row.items() if value not in (None, "", {}, ())}).encode()
 
 
 def digest(content: bytes) -> str:

@@ -19,6 +19,7 @@ from accgate.records import (
     Figures,
     Places,
     Record,
+    Replacements,
     Scores,
     fills,
     json_line,
@@ -26,10 +27,9 @@ from accgate.records import (
     read_gzip_lines,
     readings_of,
     records_at,
+    replacing,
     scores_of_rows,
     split_readings,
-    write_atomically,
-    write_gzip_lines,
 )
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
@@ -43,7 +43,7 @@ from accgate.references.store import (
     find_reference,
     is_rescored,
     reference_path,
-    write_toml,
+    toml_of,
 )
 from accgate.stats import discordance_of_repeats
 from accgate.tasks import Task
@@ -96,11 +96,12 @@ def write_reference(
     replaced = replaced_figures(path, reason)
     scores = _scores(records, "the run")
     about = replace(about, **_readings(_read(path, records)))
-    with writing(path.with_suffix(".anchor.toml")):
-        anchor = keep_anchor(store, about, scores)
     digests = _run_digests(records, runs)
-    about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs=runs, runs_sha256=digests)
-    _store(path, about, records, records if replies else (), answers=answers)
+    with writing(path), replacing() as files:
+        with writing(path.with_suffix(".anchor.toml")):
+            anchor = keep_anchor(store, about, scores, files)
+        about = replace(about, reason=reason or "", replaced=replaced, anchor=anchor, runs=runs, runs_sha256=digests)
+        _store(path, about, records, records if replies else (), files, answers=answers)
     return path
 
 
@@ -200,7 +201,8 @@ def add_runs(
     )
     said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
     earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]
-    _store(path, about, pooled, [*earlier, *(added if replies else ())], answers=answers)
+    with writing(path), replacing() as files:
+        _store(path, about, pooled, [*earlier, *(added if replies else ())], files, answers=answers)
     return path
 
 
@@ -254,7 +256,13 @@ def _scores(records: Sequence[Record], side: str) -> Scores:
 
 
 def _store(
-    path: Path, about: ReferenceFile, records: Sequence[Record], replies: Sequence[Record], *, answers: bool
+    path: Path,
+    about: ReferenceFile,
+    records: Sequence[Record],
+    replies: Sequence[Record],
+    files: Replacements,
+    *,
+    answers: bool,
 ) -> None:
     """Write a reference's scores, the sidecar with these records' replies, and last the TOML that vouches for them."""
     content = _csv(records, answers=answers)
@@ -262,15 +270,15 @@ def _store(
     csv_path, sidecar = path.with_suffix(".scores.csv"), path.with_suffix(".replies.jsonl.gz")
     with writing(csv_path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(csv_path, content)
+        files.write(csv_path, content)
     with writing(sidecar):
         if len(replies):
             each = records_at(replies, _by_key(replies))
-            write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
+            files.write_gzip_lines(sidecar, ({"id": r.id, "repeat": r.repeat, "reply": r.reply} for r in each))
         else:
-            sidecar.unlink(missing_ok=True)
+            files.remove(sidecar)
     with writing(path):
-        write_toml(path, row)
+        files.write(path, toml_of(row))
 
 
 def replaced_figures(path: Path, reason: str | None) -> dict[str, Any]:

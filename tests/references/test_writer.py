@@ -1,8 +1,10 @@
 """Runs pooled into one reference: every run counts, numbered on, and only runs of the same samples."""
 
 import csv
+import errno
 import gzip
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from accgate.records.file import Record
 from accgate.references.store import Reference, find_reference
 from accgate.references.writer import add_runs
 from accgate.stats.mcnemar import mcnemar_power
-from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
+from tests.gates import Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 40
 
@@ -384,3 +386,28 @@ def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(
     for refused in (["--add"], ["--runs", "2"]):
         assert twice.record(args=["--check", *refused]) == 2
         assert "--check evaluates every sample twice" in said(capsys)
+
+
+@pytest.mark.parametrize("args", [["--add"], ["--reason", "again"]])
+def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_be_written(
+    project: Project, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real, calls = contents(project.store), os.fsync, 0
+
+    def failing_in_the_store(file: int) -> None:
+        nonlocal calls
+        if any(path.stat().st_ino == os.fstat(file).st_ino for path in project.store.rglob("*.part")):
+            calls += 1
+            if calls == until:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(file)
+
+    until = 0
+    monkeypatch.setattr(os, "fsync", failing_in_the_store)
+    for until in range(1, 10):  # noqa: B007 (read by the function)
+        calls = 0
+        if project.record(right_but(4, N), args=args) == 0:
+            break
+        assert contents(project.store) == before
+    assert until > 2
+    assert reference_of(project).scores is not None
