@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +16,7 @@ from accgate.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import (
     RECORDING,
+    EvaluatedCheck,
     EvaluatedRun,
     Evaluation,
     Observer,
@@ -35,7 +36,7 @@ from accgate.evaluation import (
     write_union,
 )
 from accgate.planning import Check, plan_checks
-from accgate.records import Figures, records_at, refuse_unwritable
+from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -44,6 +45,7 @@ from accgate.references import (
     figures_of,
     has_runs,
     makers_of,
+    read_reference,
     reference_path,
     reference_to_extend,
     replaced_figures,
@@ -80,7 +82,7 @@ def record(
     With `add` the scores become further repeats of the reference that is there, whatever they are. Several `runs` are
     evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
     With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed.
+    share of 0/100 scores that the second changed. With `resume` references that hold the run already stay as they are.
 
     Raises
     ------
@@ -92,14 +94,17 @@ def record(
     """
     checks = _checks(load_config(config), 2 if twice else runs)
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
+    how = _How(commit, replies, runs, twice, reason)
+    done = {_pair(check) for check in checks if resume and not add and _is_reference(check, out, how)}
     if add:  # one judge marks all runs of a reference
         checks = [_held_against(check, added[_pair(check)]) for check in checks]
     else:
-        _refuse_replaced(checks, reason)
+        _refuse_replaced([check for check in checks if _pair(check) not in done], reason)
     _refuse_unwritable(checks)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
-    how = _How(commit, replies, runs, twice, reason)
-    return _write(evaluated, how, added, resume=resume)
+    if resume:
+        done |= {_pair(item.check) for item in evaluated.checks if _is_added(item, added, how)}
+    return _write(evaluated, how, added, done)
 
 
 def record_shard(
@@ -153,7 +158,7 @@ def record_merged(
     _refuse_unwritable(checks)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
-    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {})
+    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {}, ())
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -203,13 +208,43 @@ class _How:
     reason: str | None
 
 
+def _is_reference(check: Check, out: Path, how: _How) -> bool:
+    """Whether a check's reference is the finished run whose records lie in a folder."""
+    records = paths_of(out, *_pair(check)).records
+    path = reference_path(*_place(check)[:-1], check.task.name)
+    if not records.exists() or not path.is_file():
+        return False
+    log = read_log(records)
+    if len(log) != len(check.task.samples) * check.repeats:
+        return False
+    try:
+        reference = read_reference(path)
+    except BadInput:  # a damaged one is replaced
+        return False
+    first = _first_run(check, log, twice=how.twice)
+    return reference is not None and reference.about.runs == how.runs and has_runs(reference, first, how.runs)
+
+
+def _is_added(item: EvaluatedCheck, added: Mapping[tuple[str, str], Reference], how: _How) -> bool:
+    """Whether a run is in the reference already that it is to be added to."""
+    reference, evaluation = added.get(_pair(item.check)), item.evaluation
+    if reference is None or evaluation is None or not evaluation.complete:
+        return False
+    return has_runs(reference, evaluation.records, how.runs)
+
+
 def _write(
-    evaluated: EvaluatedRun, how: _How, added: Mapping[tuple[str, str], Reference], *, resume: bool = False
+    evaluated: EvaluatedRun,
+    how: _How,
+    added: Mapping[tuple[str, str], Reference],
+    done: Container[tuple[str, str]],
 ) -> list[Path]:
-    """Write the reference of every check, or add to those that are `added` to."""
+    """Write the reference of every check that is not `done`, or add to those that are `added` to."""
     written, problems = [], []
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
+        if _pair(check) in done:
+            continue
         problem = item.problem
         if problem is None and evaluation is not None:
             problem = judge_fault(check, evaluation.makers)
@@ -220,12 +255,13 @@ def _write(
         if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
             problems.append(_unread_text(check, unread))
             continue
-        both, evaluation = evaluation, _first_run(check, evaluation, twice=how.twice)
+        both, first = evaluation, _first_run(check, evaluation.records, twice=how.twice)
+        evaluation = replace(evaluation, records=first)
         about = _about(check, evaluation, evaluated.engines[check.model], how.commit, both)
         columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
         if (extended := added.get(_pair(check))) is None:
             written.append(write_reference(check.references, about, evaluation.records, reason=how.reason, **columns))
-        elif not (resume and has_runs(extended, evaluation.records, how.runs)):
+        else:
             written.append(add_runs(extended, about, evaluation.records, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
@@ -240,12 +276,11 @@ def _checks(config: Config, times: int) -> list[Check]:
     return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
 
 
-def _first_run(check: Check, evaluation: Evaluation, *, twice: bool) -> Evaluation:
-    """The first of two runs; of one all."""
+def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Sequence[Record]:
+    """The records of the first of two runs; of one all."""
     if not twice:
-        return evaluation
-    is_first = Figures.of(evaluation.records).columns["repeat"] < check.repeats // 2
-    return replace(evaluation, records=records_at(evaluation.records, np.flatnonzero(is_first)))
+        return records
+    return records_at(records, np.flatnonzero(Figures.of(records).columns["repeat"] < check.repeats // 2))
 
 
 def _unread_text(check: Check, problem: Sequence[str]) -> str:

@@ -411,3 +411,34 @@ def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_be_written(
         assert contents(project.store) == before
     assert until > 2
     assert reference_of(project).scores is not None
+
+
+@pytest.mark.parametrize("args", [[], ["--reason", "again"], ["--check"]])
+def test_a_recording_of_which_some_references_were_written_goes_on(
+    tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"), n=N)
+    if "--reason" in args:
+        project.recorded(right_but(8, N), right_but(8, N))
+    rows = [
+        {"id": id_, "repeat": repeat, "score": score}
+        for task in project.tasks
+        for id_, score in zip(project.ids(task), right_but(4, N), strict=True)
+        for repeat in range(1 + ("--check" in args))
+    ]
+    write_lines(project.scores, rows[:-1])  # the last sample of the second task has no score
+    out = str(project.folder / "again")
+    command = ["record", str(project.config), "--out", out, "--quiet", *args]
+    assert main(command) == 3
+    written = contents(project.store / "m")
+    write_lines(project.scores, rows)
+    assert main([*command, "--resume"]) == 0
+    for task in project.tasks:
+        reference = find_reference(project.store, "m", task)
+        assert reference is not None
+        assert reference.about.mean == pytest.approx(100 * (1 - 4 / N))
+    now = contents(project.store / "m")
+    assert all(now[path] == content for path, content in written.items() if path.name.startswith("sums."))
+    assert main([*command, "--resume"]) == 2
+    assert "every run is in its reference already" in said(capsys)
+    assert contents(project.store / "m") == now
