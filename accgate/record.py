@@ -158,7 +158,7 @@ def record_merged(
     _refuse_unwritable(checks)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
-    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), {}, ())
+    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), (), ())
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -236,7 +236,7 @@ def _is_added(item: EvaluatedCheck, added: Mapping[tuple[str, str], Reference], 
 def _write(
     evaluated: EvaluatedRun,
     how: _How,
-    added: Mapping[tuple[str, str], Reference],
+    added: Container[tuple[str, str]],
     done: Container[tuple[str, str]],
 ) -> list[Path]:
     """Write the reference of every check that is not `done`, or add to those that are `added` to."""
@@ -259,10 +259,11 @@ def _write(
         evaluation = replace(evaluation, records=first)
         about = _about(check, evaluation, evaluated.engines[check.model], how.commit, both)
         columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
-        if (extended := added.get(_pair(check))) is None:
+        if _pair(check) not in added:
             written.append(write_reference(check.references, about, evaluation.records, reason=how.reason, **columns))
         else:
-            written.append(add_runs(extended, about, evaluation.records, **columns))
+            now = reference_to_extend(*_place(check))  # another run may have been added while this one went on
+            written.append(add_runs(now, about, evaluation.records, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accgate import record as recording
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
@@ -442,3 +443,18 @@ def test_a_recording_of_which_some_references_were_written_goes_on(
     assert main([*command, "--resume"]) == 2
     assert "every run is in its reference already" in said(capsys)
     assert contents(project.store / "m") == now
+
+
+def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate_checks, others = recording.evaluate_checks, [right_but(6, N)]
+
+    def beside_another(*args: Any, **keys: Any) -> Any:
+        evaluated = evaluate_checks(*args, **keys)
+        if others:
+            assert project.record(others.pop(), args=["--add"]) == 0
+        return evaluated
+
+    monkeypatch.setattr(recording, "evaluate_checks", beside_another)
+    assert project.record(right_but(4, N), args=["--add"]) == 0
+    assert reference_of(project).about.runs == 3
+    assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
