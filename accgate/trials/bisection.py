@@ -12,10 +12,10 @@ from pathlib import Path
 
 from accgate.config import Model, load_config, select
 from accgate.decision import Bisection, Commit, Culprit
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.evaluation import Observer, Silent
 from accgate.planning import Check, PlannedModel, plan_checks, planned_model
-from accgate.records import Scores
+from accgate.records import Scores, write_atomically
 from accgate.report import read_result
 from accgate.result import NAME
 from accgate.stats import Asked, Floats, culprit_posterior, next_place
@@ -82,8 +82,8 @@ def bisect(
         When the bad commit itself cannot be asked.
     """
     history = History(config, good, bad)
-    FOLDER.begin(out, resume=resume)
     with ExitStack() as stack:
+        stack.enter_context(FOLDER.held(out, resume=resume))
         rules = stack.enter_context(history.tree(history.commits[0], out / "good"))
         check = _check_of(rules, model, task)
         search = _Search(history, check, out, serve, observer or Silent(), shows)
@@ -133,18 +133,38 @@ class _Search:
     visits: int = 0
     of_run: tuple[str, ...] = ()  # lost answers that only a run of the bad commit tells of
 
+    @property
+    def search(self) -> dict[str, str | None]:
+        """What was asked, and by whose rules: answers to anything else are never mixed in."""
+        good = self.history.commits[0].sha
+        return {"good": good, "model": self.check.model, "task": self.check.task.name, "serve": self.serve}
+
     def read_answers(self) -> None:
-        """Those of a search that goes on; a torn last line is dropped."""
+        """Those of a search that goes on; a torn last line is dropped.
+
+        Raises
+        ------
+        BadInput
+            When they are of another search.
+        """
         path = self.out / ANSWERS
         if not path.exists():
             return
+        with writing(path), path.open("r+b") as file:
+            content = file.read()
+            file.truncate(content.rfind(b"\n") + 1)  # a new line must not follow a torn one
         place = {commit.sha: number for number, commit in enumerate(self.history.commits)}
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in content.decode("utf-8", "replace").splitlines():
             try:
                 row = json.loads(line)
                 number = place[row["commit"]]
             except (ValueError, KeyError, TypeError):
                 continue
+            if row.get("search") != self.search:
+                raise BadInput(
+                    f"{path}: holds answers of a search with another --good, --model, --task or --serve; leave "
+                    "--resume out, or name another --out"
+                )
             self.visits, self.questions = row["visit"], row["questions"]
             if row["skipped"] is not None:
                 self.skipped[number] = row["skipped"]
@@ -270,13 +290,14 @@ class _Search:
             self.skipped[place] = "no sample had a score"
         self.visits = number
         row = {
+            "search": self.search,
             "visit": number,
             "commit": commit.sha,
             "right": right,
             "skipped": self.skipped.get(place),
             "questions": self.questions,
         }
-        with (self.out / ANSWERS).open("a", encoding="utf-8") as file:
+        with writing(path := self.out / ANSWERS), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
 
     def _model_at(self, path: Path) -> PlannedModel:
@@ -309,7 +330,8 @@ class _Search:
                 f"git bisect {word} {commits[place].sha}",
             ]
         lines += [f"# first bad commit: [{each.commit.sha}] {each.commit.subject}" for each in culprits]
-        (self.out / LOG).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with writing(path := self.out / LOG):
+            write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
 def _lost_in(run: Path, check: Check) -> list[str]:

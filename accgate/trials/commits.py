@@ -11,6 +11,7 @@ from pathlib import Path
 from accgate.decision import Commit
 from accgate.errors import BadInput
 
+MARK = ".git"  # of a working tree: a file that names the repository
 LONGEST = 600.0  # seconds that git may take
 
 
@@ -55,13 +56,18 @@ class History:
         if folder.is_symlink() or (folder.exists() and not _is_working_tree(folder)):
             raise BadInput(f"{folder}: is no working tree that bisect made; move it away, or name another --out")
         if folder.exists():
+            for path in folder.iterdir():  # the mark that bisect made it goes last, in case this is killed
+                if path.name != MARK:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
             shutil.rmtree(folder)
         _git(self._root, "worktree", "prune")
 
 
 def _is_working_tree(folder: Path) -> bool:
-    """Whether `git worktree add` made a folder."""
-    file = folder / ".git"
+    """Whether `git worktree add` made a folder, or began to."""
+    file = folder / MARK
+    if not file.exists():
+        return folder.is_dir() and not any(folder.iterdir())
     return file.is_file() and "/worktrees/" in file.read_text(encoding="utf-8", errors="replace")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.errors import BadInput, writing
-from accgate.records import ENDINGS, LOCK, SETTINGS, refuse_unwritable, sole_run
+from accgate.records import ENDINGS, LOCK, SETTINGS, refuse_unwritable, sole_run, write_atomically
 
 MARK = ".accgate"  # in a folder that was empty when a trial began in it: the command's name
 
@@ -25,27 +25,38 @@ class TrialFolder:
     files: tuple[str, ...] = ()
 
     def begin(self, out: Path, *, resume: bool = False) -> None:
-        """Make the folder; unless the trial goes on, remove the records of an earlier one.
+        """Make the folder; unless the trial goes on, remove the records of an earlier one; raises as `held`."""
+        with self.held(out, resume=resume):
+            pass
+
+    @contextlib.contextmanager
+    def held(self, out: Path, *, resume: bool = False) -> Iterator[None]:
+        """Begin in the folder, and refuse another trial in it until this one has ended.
 
         Raises
         ------
         BadInput
-            When the folder cannot be written, or has files and no earlier trial of this command.
+            When the folder cannot be written, has another trial, or has files and no earlier trial of this command.
         CannotEvaluate
             When those records cannot be removed.
         """
         refuse_unwritable(out)
-        with sole_run(out), writing(out, "name another folder, or correct that"):
-            if not self._is_own(out):
-                names = sorted(path.name for path in out.iterdir() if path.name != LOCK)
-                if names:
-                    raise BadInput(
-                        f"{out}: holds {names[0]!r} and no earlier `accgate {self.command}`, which would replace what "
-                        "is there; name a new or empty folder, or move that away"
-                    )
-                (out / MARK).write_text(f"{self.command}\n", encoding="utf-8")
-            elif not resume:
-                self._remove(out)
+        with sole_run(out):
+            with writing(out, "name another folder, or correct that"):
+                self._begin(out, resume=resume)
+            yield
+
+    def _begin(self, out: Path, *, resume: bool) -> None:
+        if not self._is_own(out):
+            names = sorted(path.name for path in out.iterdir() if path.name != LOCK)
+            if names:
+                raise BadInput(
+                    f"{out}: holds {names[0]!r} and no earlier `accgate {self.command}`, which would replace what "
+                    "is there; name a new or empty folder, or move that away"
+                )
+            write_atomically(out / MARK, f"{self.command}\n".encode())
+        elif not resume:
+            self._remove(out)
 
     def _is_own(self, out: Path) -> bool:
         mark = out / MARK

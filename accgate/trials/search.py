@@ -89,9 +89,9 @@ def blame(
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
     folder = (run if out is None else out) / FOLDER
-    OWN_FOLDER.begin(folder, resume=resume)
     budget = _Budget(samples, minutes, ends_at, clock)
-    return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
+    with OWN_FOLDER.held(folder, resume=resume):
+        return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
 
 
 def _usable(check: Check, settings: Settings) -> Settings:

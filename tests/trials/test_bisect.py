@@ -16,6 +16,7 @@ import pytest
 from accgate.cli.main import main
 from benchmarks.culprit import Case, search
 from tests.gates import table, write_task
+from tests.launcher import Launched
 from tests.servers import Fault, Server
 
 Loses = Callable[[int, int], bool]
@@ -69,9 +70,12 @@ class Repository:
         message = {"role": "assistant", "content": str(2 * number + self.loses(number, body["step"]))}
         return Fault(body={"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": {}})
 
+    def command(self, *args: str) -> list[str]:
+        return ["bisect", "--good", self.shas[0], "--config", str(self.folder / "accuracy.toml"), "--out",
+                str(self.folder / "out"), "--quiet", *args]  # fmt: skip
+
     def bisect(self, *args: str) -> int:
-        return main(["bisect", "--good", self.shas[0], "--config", str(self.folder / "accuracy.toml"), "--out",
-                     str(self.folder / "out"), "--quiet", *args])  # fmt: skip
+        return main(self.command(*args))
 
 
 def result(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -194,3 +198,40 @@ def test_the_right_commit_is_named_in_at_least_95_of_100_histories() -> None:
         done = [search(dice, case) for _ in range(runs)]
         assert sum(right for right, _, _ in done) >= 0.95 * runs
         assert sum(questions for _, _, questions in done) / runs < most
+
+
+def test_a_search_whose_last_line_was_torn_loses_no_line_after_it(tmp_path: Path, server: Server) -> None:
+    repository = Repository(tmp_path, server, 9, lambda i, step: step >= 4 and luck(i) < 0.15)
+    assert repository.bisect() == 0
+    answers = tmp_path / "out" / "answers.jsonl"
+    whole = answers.read_bytes().splitlines(keepends=True)
+    answers.write_bytes(whole[0] + whole[1][:40])
+    assert repository.bisect("--resume") == 0
+    assert [json.loads(line)["visit"] for line in answers.read_bytes().splitlines()] == [
+        number + 1 for number in range(len(whole))
+    ]
+
+
+def test_answers_of_another_search_are_never_taken_for_those_of_this_one(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = Repository(tmp_path, server, 9, lambda i, step: step >= 4 and luck(i) < 0.15)
+    assert repository.bisect() == 0
+    before = (tmp_path / "out" / "answers.jsonl").read_bytes()
+    capsys.readouterr()
+    assert repository.bisect("--resume", "--serve", "another {port}") == 2
+    assert "holds answers of a search with another --good, --model, --task or --serve" in capsys.readouterr().err
+    assert (tmp_path / "out" / "answers.jsonl").read_bytes() == before
+
+
+def test_a_second_search_in_a_folder_is_refused_while_one_goes_on(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository = Repository(tmp_path, server, 9, lambda i, step: step >= 4 and luck(i) < 0.15)
+    server.hold_after, command = len(server.seen) + 8, repository.command()
+    with Launched(*command) as first:
+        first.wait_until(lambda: len(server.seen) > 8 and any((tmp_path / "out").glob("0001-*/*/*.jsonl")))
+        assert main(command) == 2
+        assert "another run writes into it" in capsys.readouterr().err
+        server.hold_after = None
+        assert first.wait(timeout=120) == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,14 +82,39 @@ def test_a_file_that_is_no_lock_of_accgates_stays(tmp_path: Path) -> None:
     assert (tmp_path / LOCK).read_text() == "precious\n"
 
 
-def test_a_folder_where_a_working_tree_belongs_is_not_removed(tmp_path: Path) -> None:
-    project, folder = tmp_path / "project", tmp_path / "out/tree"
-    write(project / "accuracy.toml")
+def history_in(project: Path) -> History:
+    """Two commits of accuracy.toml and some other files."""
+    write(project / "accuracy.toml", *(project / f"{number}.txt" for number in range(9)))
     git(project, "init", "--quiet")
     for subject in ("one", "two"):
         git(project, "add", "-A")
         git(project, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "--allow-empty", "-m", subject)
-    history = History(project / "accuracy.toml", "HEAD~1", "HEAD")
+    return History(project / "accuracy.toml", "HEAD~1", "HEAD")
+
+
+def test_a_working_tree_whose_removal_was_broken_off_anywhere_is_removed_by_the_next_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history, folder = history_in(tmp_path / "project"), tmp_path / "out/tree"
+    unlink, left = os.unlink, 0
+
+    def breaking_off(*args: Any, **keys: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        unlink(*args, **keys)
+
+    for count in range(12):
+        broken_off = pytest.raises(KeyboardInterrupt) if count < 11 else nullcontext()
+        with monkeypatch.context() as patched, broken_off, history.tree(history.commits[0], folder) as path:
+            assert path.read_text() == "precious\n"
+            left = count
+            patched.setattr(os, "unlink", breaking_off)
+
+
+def test_a_folder_where_a_working_tree_belongs_is_not_removed(tmp_path: Path) -> None:
+    history, folder = history_in(tmp_path / "project"), tmp_path / "out/tree"
     with history.tree(history.commits[0], folder) as path:
         assert path.read_text() == "precious\n"
     assert not folder.exists()
