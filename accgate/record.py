@@ -52,6 +52,7 @@ from accgate.references import (
     scores_of,
     write_reference,
 )
+from accgate.report import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 
@@ -101,6 +102,8 @@ def record(
     else:
         _refuse_replaced([check for check in checks if _pair(check) not in done], reason)
     _refuse_unwritable(checks)
+    if not resume:
+        forget_result(out)  # the records of the run that it is of are replaced
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     if resume:
         done |= {_pair(item.check) for item in evaluated.checks if _is_added(item, added, how)}
@@ -124,6 +127,8 @@ def record_shard(
     config = load_config(config)
     checks = _checks(config, 2 if twice else runs)
     plan = _shard_plan(config, checks, runs, twice=twice)
+    if not resume:
+        forget_result(out)
     begin_shard(shard, plan, checks, out, resume=resume)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent(), shard=shard)
     done = ended_shard(shard, plan, evaluated)

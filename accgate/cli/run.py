@@ -125,7 +125,8 @@ def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate.evaluation import parse_shard, place_in
     from accgate.report import forget_result
 
-    forget_result(arguments.out)
+    if arguments.together is None:
+        forget_result(arguments.out)
     shard = parse_shard(arguments.shard)
     if arguments.together is not None:
         if arguments.first:
@@ -135,6 +136,7 @@ def _run_shard(arguments: argparse.Namespace) -> int:
                 "--out and --together name a folder each; --together makes one for each shard, leave out --out"
             )
         arguments.out = place_in(arguments.together, shard)
+        forget_result(arguments.out)
     config, rules, _ = rules_of(arguments)
     with _reporting_interruption(arguments.out):
         done = gate.run_shard(

@@ -185,3 +185,16 @@ def test_together_is_for_shards_and_instead_of_out(
     assert "give --shard i/N too" in said(capsys)
     assert together(tmp_path, "1/2", "--first") == 2
     assert "leave it out with --together" in said(capsys)
+
+
+def test_a_shard_beside_others_leaves_the_folder_of_whole_runs_alone(
+    tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, old = tmp_path / "accgate-out" / "accgate.json", tmp_path / "all" / "shard-1-of-2" / "shard.json"
+    for path in (result, old):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+    assert main(["run", "no such file", "--shard", "1/2", "--together", "all"]) == 2
+    assert result.exists()
+    assert not old.exists()

@@ -458,3 +458,14 @@ def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, m
     assert project.record(right_but(4, N), args=["--add"]) == 0
     assert reference_of(project).about.runs == 3
     assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
+
+
+def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records(project: Project) -> None:
+    assert project.run(right_but(10, N)) == 0
+    command = ["record", str(project.config), "--out", str(project.out), "--quiet"]
+    project.answer(right_but(20, N))
+    assert main(command) == 2  # nothing is asked without a reason
+    assert project.check["verdict"] == "pass"
+    assert main([*command, "--reason", "again"]) == 0
+    assert not (project.out / "accgate.json").exists()
+    assert not (project.out / "report.md").exists()
