@@ -274,8 +274,8 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
             variant=dict(one.variant),
         )
         rows.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
-    for path, row in rows:
-        with writing(path, "correct that, then import again"), replacing() as files:
+    with writing(store, "correct that, then import again"), replacing() as files:
+        for path, row in rows:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.remove(path.with_suffix(".scores.csv"))
             files.remove(path.with_suffix(".replies.jsonl.gz"))

@@ -48,7 +48,8 @@ class TrialFolder:
 
     def _begin(self, out: Path, *, resume: bool) -> None:
         if not self._is_own(out):
-            names = sorted(path.name for path in out.iterdir() if path.name != LOCK)
+            begun = (LOCK, f"{MARK}.part")  # by one that was killed
+            names = sorted(path.name for path in out.iterdir() if path.name not in begun)
             if names:
                 raise BadInput(
                     f"{out}: holds {names[0]!r} and no earlier `accgate {self.command}`, which would replace what "

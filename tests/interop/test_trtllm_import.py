@@ -201,3 +201,15 @@ def test_the_printed_tables_are_toml_and_say_what_differs(tmp_path: Path) -> Non
     assert "# gpt2@extra_acc_spec=beam_width=8;beam_width_array=[2;3;4;5]: num_samples = 32" in text
     assert "# the suite scores HumanEval by ROUGE" in text
     assert text.count("# lower is better") == 1
+
+
+def test_means_are_all_imported_or_none(tmp_path: Path) -> None:
+    names = ("a", "b")
+    rows = [SuiteReference(tmp_path, "m", name, {}, 60.0, 100, 50.0, 0.05, 0.2, True) for name in names]
+    in_the_way = tmp_path / "store" / "m" / "b.toml.part"
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(CannotEvaluate, match="store: cannot be written"):
+        keep_means(tmp_path / "store", rows, reason=None, date="2026-11-21")
+    assert not (tmp_path / "store" / "m" / "a.toml").exists()
+    in_the_way.rmdir()
+    assert len(keep_means(tmp_path / "store", rows, reason=None, date="2026-11-21")) == 2

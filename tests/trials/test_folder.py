@@ -47,6 +47,12 @@ def test_the_folder_of_another_command_is_refused(tmp_path: Path) -> None:
         BISECT.begin(tmp_path)
 
 
+def test_a_trial_that_was_killed_as_it_began_is_begun_again(tmp_path: Path) -> None:
+    write(tmp_path / ".accgate.part", tmp_path / LOCK)
+    AB.begin(tmp_path)
+    assert (tmp_path / ".accgate").read_text() == "ab\n"
+
+
 def test_only_the_records_of_an_earlier_trial_are_removed(tmp_path: Path) -> None:
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     BISECT.begin(out)
