@@ -250,6 +250,9 @@ def _write(
         check, evaluation = item.check, item.evaluation
         if _pair(check) in done:
             continue
+        extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
+        if extended is not None:  # not as it was before this run: another one may have been added meanwhile
+            check = _held_against(check, extended)
         problem = item.problem
         if problem is None and evaluation is not None:
             problem = judge_fault(check, evaluation.makers)
@@ -264,11 +267,10 @@ def _write(
         evaluation = replace(evaluation, records=first)
         about = _about(check, evaluation, evaluated.engines[check.model], how.commit, both)
         columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
-        if _pair(check) not in added:
+        if extended is None:
             written.append(write_reference(check.references, about, evaluation.records, reason=how.reason, **columns))
         else:
-            now = reference_to_extend(*_place(check))  # another run may have been added while this one went on
-            written.append(add_runs(now, about, evaluation.records, **columns))
+            written.append(add_runs(extended, about, evaluation.records, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:
