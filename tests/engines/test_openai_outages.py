@@ -89,6 +89,13 @@ def test_a_gateway_that_stays_away_ends_the_run_and_fails_no_sample(server: Serv
         replies(server, 20, max_outage=0.3)
 
 
+def test_requests_that_are_refused_wait_for_those_that_may_yet_be_answered(server: Server) -> None:
+    """The last of those in flight ends the run: a sample alone failed before, though no server had answered any."""
+    server.fault_of = lambda _: Fault(503, b"away", hang=0.8 if len(server.seen) == 3 else 0.0)
+    with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for [\d.]+ s; start it again"):
+        replies(server, 20, max_outage=0.3, max_retries=0)
+
+
 @pytest.mark.parametrize("headers", [{}, {"retry-after": "1"}])
 def test_a_server_that_only_limits_ends_the_run_and_is_told(
     server: Server,

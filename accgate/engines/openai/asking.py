@@ -200,8 +200,11 @@ class Asker:
             raise CannotEvaluate(f"{fault.text}; the server asks to wait {wait:.7g} s: go on with --resume then")
         now, limit = time.monotonic(), self._options.max_outage
         barren = min(self._endpoints.barren, now - effort.began)
-        if barren >= limit and self._endpoints.idle:
-            raise CannotEvaluate(f"{fault.text}; no server has answered for {barren:.3g} s; {RESUME}")
+        if barren >= limit:
+            await self._endpoints.until_idle()  # what is in flight may yet be answered
+            if (barren := self._endpoints.barren) >= limit:
+                raise CannotEvaluate(f"{fault.text}; no server has answered for {barren:.3g} s; {RESUME}")
+            return fault
         if fault.kind == "busy" and barren + self._endpoints.rest >= LIMITED:
             self._tell_away(fault)
         effort.since = now if effort.since is None else effort.since

@@ -153,10 +153,11 @@ class Endpoints:
     def _note_barren(self, now: float) -> None:
         self._barren_since = now if self._barren_since is None else self._barren_since
 
-    @property
-    def idle(self) -> bool:
-        """Whether no request is in flight, which a server may yet answer."""
-        return not any(endpoint.in_flight for endpoint in self.all if not endpoint.gone)
+    async def until_idle(self) -> None:
+        """Wait while a request is in flight, which a server may yet answer."""
+        while any(endpoint.in_flight for endpoint in self.all if not endpoint.gone):
+            self._changed.clear()
+            await self._changed.wait()
 
     @property
     def barren(self) -> float:
