@@ -12,7 +12,7 @@ import numpy as np
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.decision.fixed import fixed_test
 from accgate.decision.reach import NO_BOUNDS, Reach, no_outcome_fails, reach_of, too_few, worst_outcomes
-from accgate.decision.sequential import difference_of, order_by_cluster, sequential_check
+from accgate.decision.sequential import decisive_part, difference_of, order_by_cluster, sequential_check
 from accgate.design import Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import VerdictName
 from accgate.records import Floats, Scores, pair_scores
@@ -32,7 +32,7 @@ from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     """The verdict of one check at one alpha; where no outcome could have failed it, that is no pass."""
-    evidence = order_by_cluster(evidence)
+    evidence = decisive_part(order_by_cluster(evidence), alpha)
     reach = reach_of(evidence)
     verdict = _decide(evidence, alpha, reach)
     if verdict.verdict in ("pass", "inconclusive") and (unable := _why_unable(evidence, verdict, alpha)) is not None:

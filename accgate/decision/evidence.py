@@ -73,6 +73,12 @@ class Evidence:
             return self
         return replace(self, candidate=self.candidate.fill(math.nan if score is None else score))
 
+    def first(self, n: int) -> Evidence:
+        """The evidence of the first n of its paired samples, of the same run."""
+        assert isinstance(self.reference, Scores)
+        ids, clusters = self.candidate.ids[:n], None if self.clusters is None else self.clusters[:n]
+        return replace(self, candidate=self.candidate.take(ids), reference=self.reference.take(ids), clusters=clusters)
+
 
 def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = False) -> Evidence:
     """The evidence of a check; of a run that was stopped, that of its whole clusters.

@@ -95,11 +95,48 @@ def sequential_check(evidence: Evidence, alpha: float) -> SequentialCheck | None
     BadInput
         When the test needs bounds of the scores, and these have none.
     """
-    design, codes = evidence.design, evidence.clusters
-    test = sequential_test(design, evidence.reference)
-    is_whole = evidence.n_max is None or evidence.candidate.n >= evidence.n_max
-    if test is None or (codes is not None and is_whole and len(np.unique(codes)) < FEWEST_CLUSTERS):
+    test = _test_of(evidence)
+    return None if test is None else _check_by(test, decisive_part(evidence, alpha), alpha)
+
+
+def decisive_part(evidence: Evidence, alpha: float) -> Evidence:
+    """The evidence, which is in the order of its clusters, or the beginning of it that decides before another test.
+
+    Where the reference has no score between 0 and 100, one of the candidate changes the test. It must not do so for a
+    run that was decided before it: whether it had finished by then is chance.
+    """
+    test, beginning = _test_of(evidence), _binary_beginning(evidence)
+    if test is None or beginning is None:
+        return evidence
+    return beginning if are_decided([_check_by(test, beginning, alpha)]) else evidence
+
+
+def _test_of(evidence: Evidence) -> TestName | None:
+    """The sequential test that the design asks for; None for one at a fixed n, as of too few clusters."""
+    codes, is_whole = evidence.clusters, evidence.n_max is None or evidence.candidate.n >= evidence.n_max
+    is_few = codes is not None and is_whole and len(np.unique(codes)) < FEWEST_CLUSTERS
+    return None if is_few else sequential_test(evidence.design, evidence.reference)
+
+
+def _binary_beginning(evidence: Evidence) -> Evidence | None:
+    """The units of a run before the first with a score between 0 and 100; None where its reference has such scores too.
+
+    None as well where there is no such unit, or nothing before it.
+    """
+    reference, candidate, codes = evidence.reference, evidence.candidate, evidence.clusters
+    if not isinstance(reference, Scores) or not reference.is_binary or evidence.n_max is None:
         return None
+    if candidate.is_binary or candidate.failed:
+        return None
+    first = int(np.argmax((~np.isin(candidate.values, (0.0, 100.0))).any(axis=1)))
+    if codes is not None:
+        first = int(np.argmax(codes == codes[first]))
+    return evidence.first(first) if first else None
+
+
+def _check_by(test: TestName, evidence: Evidence, alpha: float) -> SequentialCheck | None:
+    """The check by this test, or by the one that its scores ask for in its place."""
+    design, codes = evidence.design, evidence.clusters
     repeats = repeats_in(evidence)
     if repeats is not None and test == "gsprt":
         return _repeats_check(repeats, design, alpha)

@@ -373,6 +373,32 @@ def test_the_beginning_of_a_run_is_decided_where_its_failed_samples_cannot_unset
     assert open_.reasons == (f"only {n - 1:,} of 1,192 samples were evaluated: too few to decide",)
 
 
+@pytest.mark.parametrize(
+    ("design", "repeats"),
+    [({}, 1), ({}, 4), ({"test": "group-sequential"}, 1), ({"test": "e-process"}, 1), ({"allowed_drop": 0.5}, 1)],
+)
+@pytest.mark.parametrize("drop", [0.0, 10.0])
+def test_a_score_between_0_and_100_past_the_stop_changes_nothing(
+    design: dict[str, Any], repeats: int, drop: float
+) -> None:
+    """It is another test that such scores ask for; whether one had finished when the run stopped is chance."""
+    whole = evidence(14, drop=drop, **design)
+    assert isinstance(whole.reference, Scores)
+    reference = replace(whole.reference, values=np.repeat(whole.reference.values, repeats, axis=1))
+    whole = replace(whole, reference=reference, n_max=1192)
+    (plain,) = decide([whole])
+    assert plain.n < 1192 - 30
+    values = whole.candidate.values.copy()
+    values[plain.n :: 3] = 50.0
+    partly = replace(whole, candidate=replace(whole.candidate, values=values))
+    for more in (0, 1, 30, 1192 - plain.n):
+        beginning = partly.first(plain.n + more)
+        assert is_decided(beginning, 0.05)
+        (found,) = decide([beginning])
+        assert (found.verdict, found.test, found.n) == (plain.verdict, plain.test, plain.n)
+        assert (found.p_value, found.gamma, found.flips) == (plain.p_value, plain.gamma, plain.flips)
+
+
 def part_of(whole: Evidence, k: int) -> Scores:
     assert isinstance(whole.reference, Scores)
     return whole.reference.take(whole.candidate.ids[:k])
