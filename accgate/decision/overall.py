@@ -80,11 +80,12 @@ def _decide_model(
         reason = f"{len(missing)} of its {len(pooled)} checks could not be decided: {some_of(missing)}"
         return replace(blank, reasons=(reason, *notes))
     parts = [(evidences[_pair(check)], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
-    failed = sum(evidence.candidate.failed for evidence, _ in parts)
-    at_worst = _decide_parts(blank, [(e.fill(e.worst), alpha) for e, alpha in parts], notes)
+    worst, best = ([_used(e.fill(getattr(e, end)), alpha) for e, alpha in parts] for end in ("worst", "best"))
+    failed = sum(_failed(e, max(w.n, b.n)) for (e, _), w, b in zip(parts, worst, best, strict=True))
+    at_worst = _decide_parts(blank, worst, notes)
     if not failed:
         return at_worst
-    at_best = _decide_parts(blank, [(e.fill(e.best), alpha) for e, alpha in parts], notes)
+    at_best = _decide_parts(blank, best, notes)
     summary = replace(at_worst.candidate, errors=failed)
     if at_worst.verdict == at_best.verdict:
         return replace(at_worst, candidate=summary)
@@ -94,6 +95,30 @@ def _decide_model(
 
 def _pair(check: Check) -> tuple[str, str]:
     return check.model, check.task.name
+
+
+@dataclass(frozen=True)
+class _Used:
+    """The evidence of the samples that the decision of a check used; `stops` says that an early stop was possible."""
+
+    evidence: Evidence
+    stops: bool
+
+    @property
+    def n(self) -> int:
+        """How many samples."""
+        return self.evidence.candidate.n
+
+
+def _used(evidence: Evidence, alpha: float) -> _Used:
+    evidence = order_by_cluster(evidence)
+    check = sequential_check(evidence, alpha)
+    return _Used(evidence, stops=False) if check is None else _Used(evidence.first(check.standing.n), stops=True)
+
+
+def _failed(evidence: Evidence, n: int) -> int:
+    """How many of the first samples failed: past the stop of a check they may or may not have finished."""
+    return order_by_cluster(evidence).first(n).candidate.failed
 
 
 @dataclass(frozen=True)
@@ -107,23 +132,19 @@ class _Part:
     is_clustered: bool
 
 
-def _part(evidence: Evidence, alpha: float) -> _Part:
-    evidence = order_by_cluster(evidence)
-    check, answers = sequential_check(evidence, alpha), answers_in(evidence)
-    if check is not None:
-        answers = answers.first(int(np.searchsorted(answers.samples, check.result().n)) + 1)
-    n = int(answers.sizes.sum())
+def _part(used: _Used) -> _Part:
+    evidence = used.evidence
     assert isinstance(evidence.reference, Scores)
-    before, after = pair_scores(evidence.reference, evidence.candidate).means()[:n], evidence.candidate.means()[:n]
-    series = Series(answers, stops=check is not None)
+    before, after = pair_scores(evidence.reference, evidence.candidate).means(), evidence.candidate.means()
+    series = Series(answers_in(evidence), stops=used.stops)
     return _Part(series, before, after, evidence.design.higher_is_better, evidence.clusters is not None)
 
 
-def _decide_parts(blank: Verdict, evidences: Sequence[tuple[Evidence, float]], notes: tuple[str, ...]) -> Verdict:
-    if not all(evidence.candidate.is_binary for evidence, _ in evidences):
+def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[str, ...]) -> Verdict:
+    if not all(each.evidence.candidate.is_binary for each in used):
         reason = "not decided: the run has scores other than 0 and 100 where the reference has none"
         return replace(blank, reasons=(reason, *notes))
-    parts = [_part(evidence, alpha) for evidence, alpha in evidences]
+    parts = [_part(each) for each in used]
     directions = {part.higher_is_better for part in parts}
     higher = directions != {False}
     before, after = (

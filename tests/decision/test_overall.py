@@ -1,13 +1,17 @@
 """The overall check of a model, in whole runs: what it pools, at which alpha, and what its verdict does."""
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from accgate.cli.main import main
+from accgate.engines import Reply, Request
+from accgate.engines.recording import RecordedEngine
 from accgate.report import junit_xml, read_result, render_comment, render_markdown
 from accgate.report.comment import About
 from tests.gates import RIGHT, WRONG, N, Project, right_but, write_lines
@@ -167,6 +171,43 @@ def test_checks_that_stopped_early_are_pooled_up_to_their_stop(tmp_path: Path) -
     assert (overall["gamma"], overall["interval"]) == (None, None)
     naive = binomtest(overall["lost"], overall["lost"], alternative="greater").pvalue
     assert naive < overall["p_value"] <= 1.0  # a fixed-n reading would be too bold
+
+
+@pytest.mark.parametrize("score", [None, 50.0])
+def test_what_ends_after_a_check_stopped_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float | None
+) -> None:
+    """Of many requests in flight some end after the decision: without a score, or with one that no test pools."""
+    project = Project(tmp_path, tasks=("one", "two"), n=400, theta=6.0)
+    project.write(early_stopping=True, max_failed=0.5)
+    assert project.record(*[[RIGHT] * 400] * 2) == 0
+    assert project.run(*[[RIGHT] * 400] * 2) == 0
+    before = project.result
+    complete = RecordedEngine.complete
+
+    async def later(self: RecordedEngine, request: Request) -> Reply:
+        await asyncio.sleep(0)
+        return await complete(self, request)
+
+    monkeypatch.setattr(RecordedEngine, "complete", later)
+    monkeypatch.setattr(RecordedEngine, "concurrency", 200)
+    n = before["checks"][0]["n"]
+    lines = [json.loads(line) for line in project.scores.read_text().splitlines()]
+    for task in ("one", "two"):
+        past = set(project.ids(task)[n:])
+        lines = [line | {"score": score, "error": "lost"} if line["id"] in past else line for line in lines]
+    write_lines(project.scores, lines)
+    assert project.run() == 0
+    assert project.result["samples"] > before["samples"]
+    for key in ("checks", "overall"):
+        assert _verdicts(project.result[key]) == _verdicts(before[key])
+
+
+def _verdicts(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Verdicts without what is counted of all records."""
+    return [{key: value for key, value in check.items() if key not in ("costs", "candidate")} for check in checks] + [
+        {key: value for key, value in check["candidate"].items() if key != "readings"} for check in checks
+    ]
 
 
 def test_no_task_has_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
