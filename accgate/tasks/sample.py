@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -136,7 +137,7 @@ def _sample(name: str, content: DefinitionFile, row: Row, examples: Sequence[Row
     rubric = None
     if content.judge is not None:
         rubric = rubric_of(content.judge.rubric, row, {"prompt": text, "target": target})
-    columns = {key: str(_cell(row, column)) for key, column in _columns(content)}
+    columns = {key: _name(row, column, key) for key, column in _columns(content)}
     images = _images(row, content.images, folder)
     if images and messages:
         last_user(messages)  # where they go
@@ -250,6 +251,14 @@ def _columns(content: DefinitionFile) -> list[tuple[str, str]]:
     columns = content.columns
     named = {"cluster": columns.cluster, "group": columns.group, "label": columns.label}
     return [(key, column) for key, column in named.items() if column is not None]
+
+
+def _name(row: Row, column: str, key: str) -> str:
+    """The cluster, group or label of a row; rows without a cluster would be one together, whatever they are of."""
+    value = _cell(row, column)
+    if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
+        raise CannotRender(f"has no cluster: column {column!r} is empty; give every row its own, or none")
+    return str(value)
 
 
 def _cell(row: Row, column: str) -> Any:

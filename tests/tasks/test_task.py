@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -304,6 +305,13 @@ def test_a_gsm8k_task_file_loads_every_question_with_the_number_after_the_hashes
 )  # fmt: skip
 def test_what_cannot_be_loaded_names_file_and_row_or_line(tmp_path: Path, keys: dict[str, Any], message: str) -> None:
     assert refusal(file=own(tmp_path, **keys)).startswith(f"{tmp_path}/{message}")
+
+
+@pytest.mark.parametrize("cell", [None, "", math.nan])
+def test_a_row_without_a_cluster_where_others_have_one_is_refused(tmp_path: Path, cell: object) -> None:
+    """Such rows would all be one cluster."""
+    message = refusal(file=own(tmp_path, [*ROWS, {"q": "x", "a": 1, "page": cell}], columns__cluster="page"))
+    assert message.startswith(f"{tmp_path}/task.toml: row 5 of the dataset: has no cluster: column 'page' is empty")
 
 
 @pytest.mark.parametrize(
