@@ -257,7 +257,7 @@ def _name(row: Row, column: str, key: str) -> str:
     """The cluster, group or label of a row; rows without a cluster would be one together, whatever they are of."""
     value = _cell(row, column)
     if key == "cluster" and (value is None or value == "" or (isinstance(value, float) and math.isnan(value))):
-        raise CannotRender(f"has no cluster: column {column!r} is empty; give every row its own, or none")
+        raise CannotRender(f"has no cluster: column {column!r} is empty; fill it in every row, or leave `cluster` out")
     return str(value)
 
 
