@@ -175,9 +175,9 @@ def rerun(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(done))
     else:
-        print_asked_again(
-            console(), f"{done.model} / {done.task}", done.times, done.back, done.scored, arguments.folder
-        )
+        counts = (done.back, done.scored, done.unread)
+        name = f"{done.model} / {done.task}"
+        print_asked_again(console(), name, done.times, *counts, done.failure, arguments.folder)
     return PASSED
 
 

@@ -19,23 +19,38 @@ from accgate.verdict import Verdict
 
 
 def print_asked_again(
-    console: Console, name: str, times: int, back: Mapping[str, int], scored: Mapping[str, int], run: Path
+    console: Console,
+    name: str,
+    times: int,
+    back: Mapping[str, int],
+    scored: Mapping[str, int],
+    unread: Mapping[str, int],
+    failure: str | None,
+    run: Path,
 ) -> None:
     """Print how many lost answers are lost for good, and how often each came back.
 
-    `back` and `scored` count, of each sample, how often it came back and how often it had a score.
+    `back`, `scored` and `unread` count, of each sample, how often it came back, had a score, and held no answer;
+    `failure` says why the first request without a score failed.
     """
     flickering = sum(map(bool, back.values()))
     gone = sum(1 for id_, count in back.items() if not count and scored[id_])
     each = "once" if times == 1 else f"{times} times"
-    text = (
-        f"{name}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good and {flickering} flicker."
-    )
+    silent = len(back) - gone - flickering
+    text = f"{name}: of {len(back)} lost answers, asked again {each}, {gone} are lost for good and {flickering} flicker"
+    text += f"; {silent} never got a score." if silent else "."
     print_paragraph(console, Text(terminal_text(text), style="bold"))
-    if silent := len(back) - gone - flickering:
-        print_paragraph(console, Text(f"{silent} had no score this time."))
-    rows = [[id_, f"{count} of {scored[id_]}"] for id_, count in sorted(back.items(), key=lambda item: item[1])]
-    print_table(console, ("Sample", "Came back"), rows, left=(0,))
+    if failed := times * len(back) - sum(scored.values()):
+        text = f"{failed} of {times * len(back)} answers failed and are not counted; the first: {failure}"
+        print_paragraph(console, Text(terminal_text(text)))
+    if without := sum(unread.values()):
+        text = f"{without} of {sum(scored.values())} replies held no answer: they count as lost."
+        print_paragraph(console, Text(text))
+    rows = [
+        [id_, f"{count} of {scored[id_]}", *([str(unread[id_])] if without else [])]
+        for id_, count in sorted(back.items(), key=lambda item: item[1])
+    ]
+    print_table(console, ("Sample", "Came back", *(["No answer"] if without else [])), rows, left=(0,))
     print_paragraph(console, Text(terminal_text(f"One of them: accgate rerun {run} --sample ID")))
 
 

@@ -24,6 +24,15 @@ class Arm:
     model: PlannedModel
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What an arm answered: the records of its samples, their scores, and how many replies were asked for."""
+
+    records: Sequence[Record]
+    scores: Scored
+    questions: int
+
+
 def ask(
     check: Check,
     arm: Arm,
@@ -32,8 +41,8 @@ def ask(
     *,
     observer: Observer,
     ends: Callable[[Scored], bool] | None = None,
-) -> tuple[Scored, int]:
-    """The score of each sample, points turned so that higher is better, and how many replies were asked for.
+) -> Answers:
+    """The answer to each sample, its score in points turned so that higher is better.
 
     The records lie in `out`, from where an arm that was broken off goes on. `ends` says of the finished beginning of
     `ids` whether no more is needed.
@@ -61,7 +70,8 @@ def ask(
     if item.evaluation is None or not item.evaluation.complete:
         raise CannotEvaluate(f"{arm.name}: {item.problem or failures(item, 'a trial needs their scores')}")
     evaluation = item.evaluation
-    return mean_scores(check, evaluation.records), len(evaluation.records) + len(evaluation.beyond)
+    questions = len(evaluation.records) + len(evaluation.beyond)
+    return Answers(evaluation.records, mean_scores(check, evaluation.records), questions)
 
 
 def mean_scores(check: Check, records: Sequence[Record]) -> Scored:

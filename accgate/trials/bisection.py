@@ -278,8 +278,9 @@ class _Search:
         try:
             with self.history.tree(commit, self.out / "tree") as path:
                 arm = Arm(f"{self.check.model} at {commit.sha[:9]}", self._model_at(path))
-                scores, questions = ask(self.check, arm, ids, folder, observer=self.observer, ends=ends)
-                self.questions += questions
+                answers = ask(self.check, arm, ids, folder, observer=self.observer, ends=ends)
+                scores = answers.scores
+                self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:
             self.skipped[place] = str(error).splitlines()[0]
         before = reference_scores(self.check)

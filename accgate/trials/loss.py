@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from accgate.config import Config, load_config
 from accgate.design import oriented
 from accgate.engines import split_options
-from accgate.errors import BadInput
+from accgate.errors import BadInput, CannotEvaluate
 from accgate.guard import RuleSets
 from accgate.planning import Check
-from accgate.records import Scores, paths_of, settings_of_run
+from accgate.records import Record, Scores, paths_of, settings_of_run, split_readings
 from accgate.report import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
@@ -55,6 +55,28 @@ def reference_scores(check: Check) -> Mapping[str, float]:
     assert isinstance(check.reference, Scores)
     means = oriented(check.reference.means(), check.design.higher_is_better)
     return dict(zip(check.reference.ids, map(float, means), strict=True))
+
+
+def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
+    """Refuse replies to the lost samples of which none holds an answer, where those in the run did.
+
+    The same model was asked with the same settings, so whatever gave such replies, they tell nothing of the loss.
+
+    Raises
+    ------
+    CannotEvaluate
+        When none holds an answer.
+    """
+    readings, _ = split_readings(records)
+    before = loss.verdict.lost_unread
+    if readings is None or before is None or before == len(loss.ids) or readings.unread < readings.replies:
+        return
+    did = f"{len(loss.ids) - before:,} of {len(loss.ids):,}"
+    raise CannotEvaluate(
+        f"{loss.check.model}, asked again: none of {readings.replies:,} replies holds an answer "
+        f"({readings.empty:,} are empty); in the run {did} did. "
+        "See that its server still serves this model, then run it again without --resume"
+    )
 
 
 def _verdict_of(result: Result, run: Path, model: str | None, task: str | None) -> Verdict:

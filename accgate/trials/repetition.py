@@ -8,9 +8,10 @@ from pathlib import Path
 
 from accgate.config import Config
 from accgate.evaluation import Observer, Silent
+from accgate.records import Record, failed_of
 from accgate.trials.arm import Arm, ask
 from accgate.trials.folder import TrialFolder
-from accgate.trials.loss import loss_of, reference_scores
+from accgate.trials.loss import loss_of, reference_scores, refuse_unread
 
 FOLDER = "rerun"
 OWN_FOLDER = TrialFolder("rerun", models="*")
@@ -20,7 +21,9 @@ OWN_FOLDER = TrialFolder("rerun", models="*")
 class AskedAgain:
     """The lost answers of a check, asked again `times` times.
 
-    `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all.
+    `back` has of each how often it was at least as good as in the reference; `scored` how often it had a score at all;
+    `unread` how often the reply held no answer, which is scored as wrong. `failure` says why the first request without
+    a score failed.
     """
 
     model: str
@@ -28,6 +31,8 @@ class AskedAgain:
     times: int
     back: dict[str, int]
     scored: dict[str, int]
+    unread: dict[str, int]
+    failure: str | None = None
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -57,7 +62,8 @@ def rerun(
     BadInput
         When the run lost nothing, or the config is not that of the run.
     CannotEvaluate
-        When the engine fails for good. Records are kept: `resume` goes on.
+        When the engine fails for good; records are kept, and `resume` goes on. When no reply holds an answer, and
+        those in the run did.
     """
     loss = loss_of(config, run, model, task)
     out = run / FOLDER
@@ -65,10 +71,17 @@ def rerun(
     before = reference_scores(loss.check)
     back: Counter[str] = Counter()
     scored: Counter[str] = Counter()
+    unread: Counter[str] = Counter()
+    records: list[Record] = []
     for number in range(1, times + 1):
         arm = Arm(f"{loss.check.model}, time {number} of {times}", loss.check.planned_model)
-        scores, _ = ask(loss.check, arm, loss.ids, out, observer=observer or Silent())
+        answers = ask(loss.check, arm, loss.ids, out, observer=observer or Silent())
+        scores = answers.scores
         scored.update(id_ for id_, score in scores.items() if score is not None)
         back.update(id_ for id_, score in scores.items() if score is not None and score >= before[id_])
-    counts = ({id_: counter[id_] for id_ in loss.ids} for counter in (back, scored))
-    return AskedAgain(loss.check.model, loss.check.task.name, times, *counts)
+        unread.update({record.id for record in answers.records if record.is_unread})
+        records.extend(answers.records)
+    refuse_unread(loss, records)
+    failure = next((record.error for record in failed_of(records)), None)
+    counts = [{id_: counter[id_] for id_ in loss.ids} for counter in (back, scored, unread)]
+    return AskedAgain(loss.check.model, loss.check.task.name, times, counts[0], counts[1], counts[2], failure)

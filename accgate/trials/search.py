@@ -25,9 +25,9 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation import Observer, Silent
 from accgate.guard import RuleSets
 from accgate.planning import Check
-from accgate.trials.arm import Arm, Scored, ask
+from accgate.trials.arm import Answers, Arm, Scored, ask
 from accgate.trials.folder import TrialFolder
-from accgate.trials.loss import loss_of, reference_scores
+from accgate.trials.loss import Loss, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
 
 FOLDER = "blame"
@@ -91,7 +91,7 @@ def blame(
     folder = (run if out is None else out) / FOLDER
     budget = _Budget(samples, minutes, ends_at, clock)
     with OWN_FOLDER.held(folder, resume=resume):
-        return _Search(loss.check, settings, loss.ids, folder, alpha, budget, observer or Silent(), saves).blame()
+        return _Search(loss, settings, folder, alpha, budget, observer or Silent(), saves).blame()
 
 
 def _usable(check: Check, settings: Settings) -> Settings:
@@ -175,9 +175,8 @@ class _Arm:
 class _Search:
     """The trials of a check: first on the lost answers, then, where these cannot tell, on further samples."""
 
-    check: Check
+    loss: Loss
     settings: Settings
-    lost: tuple[str, ...]
     out: Path
     alpha: float
     budget: _Budget
@@ -186,6 +185,16 @@ class _Search:
     questions: int = 0
     now: dict[str, float | None] = field(default_factory=dict)
     arms: dict[tuple[Kind, tuple[str, ...]], _Arm] = field(default_factory=dict)
+
+    @property
+    def check(self) -> Check:
+        """The check that lost answers."""
+        return self.loss.check
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The lost answers, in the fixed order."""
+        return self.loss.ids
 
     def blame(self) -> Blame:
         """All trials, as far as the budget goes."""
@@ -227,7 +236,10 @@ class _Search:
 
     def _part(self, out: Path, ids: Sequence[str]) -> None:
         names = tuple(self.settings.values)
-        self.now.update(self._ask(out, "asked again", self.settings.candidate, ids, None))
+        again = self._ask(out, "asked again", self.settings.candidate, ids, None)
+        if ids[0] in self.lost:
+            refuse_unread(self.loss, again.records)
+        self.now.update(again.scores)
         kind: Kind = "put back" if len(names) == 1 else "all back"
         self._trial(out, _Arm(kind, names, self.alpha, self.settings.put_back(names)), ids, whole=True)
         if len(names) > 1 and (self._finding(kind, names) == "cause" or self.arms[kind, names].problem):
@@ -279,7 +291,7 @@ class _Search:
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
         try:
-            arm.scores.update(self._ask(out, name, arm.model, ids, None if whole else ends))
+            arm.scores.update(self._ask(out, name, arm.model, ids, None if whole else ends).scores)
         except (BadInput, CannotEvaluate) as error:
             arm.problem = str(error).splitlines()[0]
         arm.is_done = not whole and ends(arm.scores)
@@ -299,7 +311,7 @@ class _Search:
 
     def _ask(
         self, out: Path, name: str, model: Model, ids: Sequence[str], ends: Callable[[Scored], bool] | None
-    ) -> Scored:
+    ) -> Answers:
         ids = ids[: self.budget.left(self.questions, self.check.repeats)]
 
         def is_enough(scores: Scored) -> bool:
@@ -307,9 +319,9 @@ class _Search:
 
         watched = is_enough if ends is not None or self.budget.ends_at is not None else None
         arm = Arm(f"{self.check.model}, {name}", replace(self.check.planned_model, settings=model))
-        scores, questions = ask(self.check, arm, ids, out, observer=self.observer, ends=watched)
-        self.questions += questions
-        return scores
+        answers = ask(self.check, arm, ids, out, observer=self.observer, ends=watched)
+        self.questions += answers.questions
+        return answers
 
 
 def _name(arm: _Arm) -> str:

@@ -306,3 +306,51 @@ def test_what_is_lost_for_good_is_told_from_what_flickers(
     assert "Reply, score 0.00" in shown
     assert main([*rerun, "--sample", "none"]) == 2
     assert "no check has a record of sample 'none'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def lost(tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> Project:
+    """A run that lost answers, about to be asked again."""
+    project = Project(tmp_path, server, lambda i, body: "gamma_mode" in body and luck(i, "g") < 0.3)
+    assert project.run() == 1
+    capsys.readouterr()
+    return project
+
+
+def test_replies_that_hold_no_answer_are_no_lost_answers(lost: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty completion is a reply: it scores 0, as the lost answer does, and looks like it."""
+    empty = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ""}}]}
+    lost.server.fault_of = lambda _: Fault(body=empty)
+    for command in (["rerun", "--flips", "--times", "2"], ["blame"]):
+        assert main([*command, str(lost.folder / "out"), "--config", str(lost.config), "--quiet"]) == 3
+        error = " ".join(capsys.readouterr().err.split())
+        assert "replies holds an answer" in error
+        assert "see that its server still serves this model" in error.lower()
+
+
+def test_what_failed_or_held_no_answer_is_said_beside_what_was_asked_again(
+    lost: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (ids,) = (check["flips"] for check in json.loads((lost.folder / "out/accgate.json").read_text())["checks"])
+    seen: list[str] = []
+
+    def fault_of(body: Mapping[str, Any]) -> Fault:
+        prompt = body["messages"][-1]["content"]
+        seen.append(prompt)
+        if prompt == seen[0]:
+            return Fault(400)
+        if prompt == seen[1]:
+            return Fault(body={"choices": [{"finish_reason": "stop", "message": {"content": ""}}]})
+        return lost.reply(body)
+
+    lost.server.fault_of = fault_of
+    again = ["rerun", "--flips", "--times", "1", str(lost.folder / "out"), "--config", str(lost.config), "--quiet"]
+    assert main(again) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"1 of {len(ids)} answers failed and are not counted; the first: HTTP 400" in text
+    assert f"1 of {len(ids) - 1} replies held no answer: they count as lost." in text
+    assert f"{len(ids) - 1} are lost for good and 0 flicker; 1 never got a score." in text
+    assert main([*again, "--resume", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert sum(done["scored"].values()) == len(ids) - 1
+    assert sum(done["unread"].values()) == 1
