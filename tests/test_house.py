@@ -84,6 +84,7 @@ def circle_in(graph: dict[str, set[str]]) -> list[str]:
 def test_the_layers_contract_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     cli = pytest.importorskip("importlinter.cli")
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(cli, "_configure_logging", lambda _: None)  # it would disable the loggers of later tests
     assert cli.lint_imports(no_cache=True) == cli.EXIT_STATUS_SUCCESS
 
 
