@@ -16,7 +16,7 @@ from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
 from accgate.evaluation import EvaluatedCheck, EvaluatedRun, judge_fault, why_incomplete
 from accgate.planning import Check, split_of
-from accgate.records import Figures, Record, readings_of
+from accgate.records import Figures, Record, failed_of, readings_of
 from accgate.references import batch_note, drift_of, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
@@ -84,9 +84,10 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
 
 
 def _without_foreign_marks(item: EvaluatedCheck) -> EvaluatedCheck:
-    """The item; where another judge marked it than the reference, with that reason in the place of its evaluation."""
-    fault = None if item.evaluation is None else judge_fault(item.check, item.evaluation.makers)
-    return item if fault is None else EvaluatedCheck(item.check, problem=fault)
+    """The item; where another judge marked it than the reference, as one that was not finished, with that reason."""
+    if item.evaluation is None or (fault := judge_fault(item.check, item.evaluation.makers)) is None:
+        return item
+    return EvaluatedCheck(item.check, replace(item.evaluation, complete=False), fault)
 
 
 def _records(item: EvaluatedCheck) -> Sequence[Record]:
@@ -129,7 +130,7 @@ def _repeats_advice(repeats: int, recorded: int) -> str:
 
 
 def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verdict:
-    design, n = check.design, len(check.task.samples)
+    design = check.design
     verdict = Verdict(
         model=check.model,
         task=check.task.name,
@@ -146,16 +147,21 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
     )
     if item is None:
         return verdict
-    failed = len(item.evaluation.failed) if item.evaluation else 0
-    readings = readings_of(_records(item))
+    records = _records(item)
+    n, failed = _count_samples(records), _count_samples(failed_of(records))
     return replace(
         verdict,
         verdict="error",
         n=n,
         reference=ReferenceSummary(check.reference_mean, check.reference_n),
-        candidate=CandidateSummary(None, n, failed, readings),
+        candidate=CandidateSummary(None, n, failed, readings_of(records)),
         reasons=(item.problem,) if item.problem is not None else why_incomplete(item),
     )
+
+
+def _count_samples(records: Sequence[Record]) -> int:
+    """The number of samples that have records, however many each."""
+    return len(set(Figures.of(records).ids))
 
 
 def result_of(gate: Gate, decided: Decided, evaluated: EvaluatedRun) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
@@ -13,6 +14,8 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
@@ -33,8 +36,11 @@ from accgate.records import (
     OPERATIONAL,
     PLAN,
     Record,
+    RecordLog,
     changed_fault,
+    in_fixed_order,
     paths_of,
+    read_log,
     refuse_unwritable,
     settings_of_run,
     sole_run,
@@ -51,7 +57,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EvaluatedCheck:
-    """A check with its evaluation, or with the reason why it has none."""
+    """A check with its evaluation, or with the reason why that did not finish and what it recorded by then."""
 
     check: Check
     evaluation: Evaluation | None = None
@@ -295,11 +301,17 @@ class _Run:
         return EvaluatedCheck(check, evaluation)
 
     def item_with_records(self, item: EvaluatedCheck) -> EvaluatedCheck:
-        """The item; where its records are not there any more as they were written, with that reason instead."""
+        """The item with what it recorded before its engine failed.
+
+        Where its records are not there any more as they were written, it has that reason instead.
+        """
         path = paths_of(self.out, item.check.model, item.check.task.name).records
-        if path not in self.written or self.written[path] == stamp_of(path):
-            return item
-        return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
+        if path in self.written and self.written[path] != stamp_of(path):
+            return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
+        if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
+            with contextlib.suppress(BadInput):  # damaged: of an earlier run, before its engine started
+                return replace(item, evaluation=_unfinished(item.check, read_log(path)))
+        return item
 
     def _files_of(self, check: Check) -> Mapping[str, str]:
         """The digests of the files on which a check's records depend, by their names."""
@@ -312,6 +324,12 @@ class _Run:
 
 def _pair(check: Check) -> tuple[str, str]:
     return check.model, check.task.name
+
+
+def _unfinished(check: Check, log: RecordLog) -> Evaluation:
+    """The evaluation of a check whose engine failed after these records."""
+    records, places = in_fixed_order(check.task.samples.ids, check.repeats, log)
+    return Evaluation(records.take(np.flatnonzero(places >= 0)), complete=False)
 
 
 def models_of(checks: Sequence[Check]) -> dict[str, PlannedModel]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput
+from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.finished import Stops, engine_of, finished_evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
@@ -17,8 +18,8 @@ from accgate.planning import Check
 from accgate.records import (
     NOT_COMPARED,
     RecordPaths,
+    in_fixed_order,
     paths_of,
-    places_in,
     read_log,
     settings_of_run,
 )
@@ -95,12 +96,10 @@ def _check_of(
     """The check with its records; where some are missing that it needs, with that reason instead."""
     records = read_log(paths.records)
     check_points(records, check.task, paths)
-    places = places_in(check.task.samples.ids, check.repeats, records)
-    if unknown := sorted(set(records.figures.ids.take(np.flatnonzero(places < 0)))):
+    present, places = in_fixed_order(check.task.samples.ids, check.repeats, records)
+    if unknown := sorted(set(present.figures.ids.take(np.flatnonzero(places < 0)))):
         raise BadInput(f"{paths.records}: {len(unknown)} ids belong to no sample of this check: {some_of(unknown)}")
     assignment = assignment_of(check, info)
-    order = np.argsort(places)
-    present, places = records.take(order), places[order]
     makers = Makers.of_settings(settings)
     evaluation = finished_evaluation(assignment, present, places, stop_rule_of(check), makers)
     if evaluation is not None:
@@ -111,4 +110,4 @@ def _check_of(
         f"{paths.records}: {len(lacking)} of {assignment.total} records are missing ({some_of(missing)}), and "
         "those that are there do not end the check early"
     )
-    return EvaluatedCheck(check, problem=problem)
+    return EvaluatedCheck(check, Evaluation(present, complete=False, makers=makers), problem)

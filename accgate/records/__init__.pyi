@@ -26,7 +26,7 @@ from .file import (
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
 from .lock import LOCK, sole_run
-from .log import RecordLog, beginning_of, failed_of, fills, lines_of, places_in, read_log, records_at
+from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
 from .scores import (
@@ -100,6 +100,7 @@ __all__ = [
     "fills",
     "from_python",
     "groups_of",
+    "in_fixed_order",
     "in_points",
     "is_binary",
     "json_line",

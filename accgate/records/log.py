@@ -184,6 +184,13 @@ def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
     return np.where(is_one, places.astype(np.intp) * repeats + number, -1)
 
 
+def in_fixed_order(ids: Ids, repeats: int, log: RecordLog) -> tuple[RecordLog, Places]:
+    """The records in the order of the ids, each with so many repeats, and their places; first those of no place, -1."""
+    places = places_in(ids, repeats, log)
+    order = np.argsort(places)
+    return log.take(order), places[order]
+
+
 def beginning_of(places: Places, repeats: int) -> int:
     """How many of the records at these places, which rise, are of samples that are whole, without a gap from the first.
 

@@ -51,7 +51,7 @@ def cost(result: Result) -> str | None:
 
 
 def has_evidence(verdict: Verdict) -> bool:
-    """Whether its samples were used: of a check that could not be evaluated `n` counts what was to be asked."""
+    """Whether it was decided on its samples: of a check that could not be evaluated `n` counts those that were."""
     return verdict.verdict != "error" or verdict.test is not None
 
 

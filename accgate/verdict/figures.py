@@ -174,7 +174,8 @@ class Cost:
 class Figures:
     """The decision of one check, with the keys of the result file; a figure that does not exist is None.
 
-    All scores are in points. `sigma` is what the test worked with: the declared standard deviation for
+    `n` counts the samples that were used, failed ones included; of a check that could not be decided, those that were
+    evaluated. All scores are in points. `sigma` is what the test worked with: the declared standard deviation for
     two-sample and target, that of the paired differences for paired. `gamma`, `theta` and `interval` belong to
     `alpha_applied`, the alpha after the correction for several checks; `p_adjusted` compares with `alpha`.
     After an early stop `difference` is median-unbiased: too high as often as too low. `difference_raw` is the means'

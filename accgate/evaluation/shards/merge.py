@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
+from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.finished import finished_evaluation
 from accgate.evaluation.resume import refuse_unfinished, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
@@ -135,7 +136,8 @@ def _evaluation_of(pool: Pool, runs: Mapping[Path, ShardRun], stop_rule_of: Stop
     places, stops = pool.log.places(), stop_rule_of(pool.check)
     evaluation = finished_evaluation(pool.whole, pool.records, places, stops, pool.makers)
     if evaluation is None:
-        return EvaluatedCheck(pool.check, problem=_missing(pool, runs))
+        unfinished = Evaluation(pool.records, complete=False, makers=pool.makers)
+        return EvaluatedCheck(pool.check, unfinished, _missing(pool, runs))
     return EvaluatedCheck(pool.check, evaluation)
 
 

@@ -121,7 +121,9 @@ def _share(item: EvaluatedCheck) -> Share:
     names, evaluation = (item.check.model, item.check.task.name), item.evaluation
     if evaluation is None:
         return Share(*names, 0, problem=item.problem)
-    problem = None if evaluation.complete else "; ".join(why_incomplete(item, "of the whole check"))
+    problem = item.problem
+    if problem is None and not evaluation.complete:
+        problem = "; ".join(why_incomplete(item, "of the whole check"))
     return Share(*names, len(evaluation.records), len(evaluation.failed), problem)
 
 

@@ -181,9 +181,11 @@ class Stat:
 def stats_of(result: Result) -> tuple[Stat, ...]:
     """What the run cost: samples, tokens and time, as far as it says."""
     used, most = samples_used(result)
-    saved = savings(result)
+    saved, idle = savings(result), sum(check.n for check in result.checks if not has_evidence(check))
     about = "all were used" if saved is None else f"of {most:,}; {saved}"
-    stats = [Stat("Samples", f"{used:,}", about if used else "")]
+    if idle:
+        about = f"{idle:,} of them in checks without a verdict" + ("" if saved is None else f"; {saved}")
+    stats = [Stat("Samples", f"{used + idle:,}", about if used + idle else "")]
     tokens = result.prompt_tokens + result.completion_tokens
     if tokens:
         cached = f"; {result.cached:,} samples from the cache" if result.cached else ""

@@ -21,7 +21,7 @@ from accgate.report.html.inline import page_template, policy_hash
 from accgate.report.html.overview import change, forest_of, start_text, stats_of
 from accgate.report.story import Story, story_of
 from accgate.report.views import ROOMS, FlipsByCheck, figures_of, shorten_result
-from accgate.report.words import explanation_of
+from accgate.report.words import explanation_of, has_evidence
 from accgate.text import figure, p_text, visible, with_capital
 from accgate.verdict import drift_sentence, mean_change, other_rules, readings_sentence
 
@@ -224,7 +224,7 @@ def all_figures(verdict: Verdict) -> tuple[str, ...]:
         f"{verdict.task or '–'}{f' ({verdict.statistic})' if verdict.statistic else ''}",
         verdict.model or "–",
         f"{verdict.n:,}",
-        f"{verdict.n_max or verdict.n:,}",
+        f"{verdict.n_max or verdict.n:,}" if has_evidence(verdict) else "–",
         figure(verdict.reference.mean, 2),
         figure(verdict.candidate.mean, 2),
         change(verdict.difference, 2),
