@@ -85,7 +85,9 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
     from datetime import datetime
 
     from accgate.interop import export_lm_eval
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.out)
     for records in arguments.records:
         files = export_lm_eval(
             records,
@@ -100,7 +102,9 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
 def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
     from accgate.interop import export_every_eval_ever, read_run
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.out)
     logs = export_every_eval_ever(
         read_run(arguments.folder, tasks=arguments.task),
         arguments.out,
@@ -115,7 +119,9 @@ def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
 
 def _export_hub(arguments: argparse.Namespace) -> int:
     from accgate.interop import export_hub, read_run
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.out)
     files = export_hub(
         read_run(arguments.folder, tasks=arguments.task),
         arguments.out,
@@ -130,7 +136,9 @@ def _export_hub(arguments: argparse.Namespace) -> int:
 
 def _export_mlflow(arguments: argparse.Namespace) -> int:
     from accgate.interop import export_mlflow, read_run
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.out)
     run = read_run(arguments.folder, tasks=arguments.task)
     for id_ in export_mlflow(run, arguments.out, uri=arguments.tracking_uri, experiment=arguments.experiment):
         print(f"logged run {id_} in the experiment {arguments.experiment}")
@@ -141,7 +149,9 @@ def _export_mlflow(arguments: argparse.Namespace) -> int:
 
 def _export_wandb(arguments: argparse.Namespace) -> int:
     from accgate.interop import export_wandb, read_run
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.out)
     folders = export_wandb(read_run(arguments.folder, tasks=arguments.task), arguments.out, project=arguments.project)
     _print_written(folders)
     print(f"Next: wandb sync {folders[0]}")

@@ -114,7 +114,13 @@ def _import_nemo(arguments: argparse.Namespace) -> int:
 
 def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog], left_out: Sequence[str]) -> int:
     """Write imported logs as run records and references, and print what became of each; the exit code."""
+    from accgate.records import refuse_unwritable
+
     total = len(logs) + len(left_out)
+    if arguments.out is not None or arguments.references is None:
+        refuse_unwritable(arguments.out or OUT)
+    if arguments.references is not None:
+        refuse_unwritable(arguments.references, "with --references")
     if arguments.task is not None:
         logs = [_rename(logs, total, arguments.task)]
     variant = _variant_of(arguments.variant)
@@ -196,7 +202,9 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     from datetime import datetime, timezone
 
     from accgate.interop import NoAccuracies, keep_means, read_suite, suite_files, task_tables
+    from accgate.records import refuse_unwritable
 
+    refuse_unwritable(arguments.references, "with --references")
     files = suite_files(arguments.paths)
     references, faults, others = [], [], []
     for file in files:

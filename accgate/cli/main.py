@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -31,9 +32,11 @@ from accgate.cli import (
 from accgate.cli.parser import Command, Parser, add_commands, debug_option
 from accgate.cli.streams import DISK_FULL, discard, messages_may_be_lost, require_output, writing_output
 from accgate.cli.working_folder import as_typed, in_an_empty_folder
-from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, AccgateError
+from accgate.errors import BAD_INPUT, CANNOT_EVALUATE, INTERRUPTED, AccgateError
 from accgate.signals import ending_on_signals
 from accgate.text import message_line
+
+UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes it, whatever it is for
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,6 +64,9 @@ def _exit_code(arguments: argparse.Namespace) -> int:
         discard(sys.stdout)
         return CANNOT_EVALUATE
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in UNUSABLE_NAME:
+            _print_error(arguments, error, f"{error.filename}: {error.strerror}; give another name")
+            return BAD_INPUT
         _print_error(arguments, error, _message_of(error))
         return CANNOT_EVALUATE
     return code

@@ -46,6 +46,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 
 def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
+    from accgate.records import refuse_unwritable
     from accgate.report import CauseFile, blame_html, blame_markdown, print_blame, write_cause
     from accgate.result import CAUSE, CAUSE_HTML, to_json
     from accgate.trials import blame
@@ -57,6 +58,7 @@ def blame(arguments: argparse.Namespace) -> int:
     if not 0.0 < arguments.alpha < 0.5:
         raise BadInput(f"--alpha is {arguments.alpha}; give a number above 0 and below 0.5")
     out: Path = arguments.folder if arguments.out is None else arguments.out
+    refuse_unwritable(out)
     try:
         config, rules = _rules_of_run(arguments)
         done = blame(

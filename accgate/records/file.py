@@ -357,14 +357,24 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
     """
     folder = out
     try:
-        folder = next(each for each in (out, *out.absolute().parents) if each.exists())
-        if folder == out and not out.is_dir():
-            raise BadInput(f"{out}: is a file; name a folder {naming}")
+        folder = next(each for each in (out, *out.absolute().parents) if _is_there(each))
+        if not folder.is_dir():
+            what = "a file" if folder.exists() else "a symbolic link that leads nowhere"
+            raise BadInput(f"{folder}: is {what}; name a folder {naming}")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         fix = f"name another folder {naming}, or make this one writable"
         raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something has this name, and be it a link to nothing; OSError where no system takes such a name."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 class Replacements:

@@ -62,6 +62,20 @@ def test_importing_again_changes_nothing_and_other_records_are_not_overwritten(
     assert "holds other records; name another --out" in capsys.readouterr().err
 
 
+def test_folders_that_cannot_be_written_are_one_message_however_many_logs_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        write_log(tmp_path / name, [generated(doc, {"exact_match": 1.0}) for doc in range(9)], task=name)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "suite.yaml").write_text("org/model:\n  - accuracy: 60.0\n")
+    logs = ["lm-eval", str(tmp_path / "a"), str(tmp_path / "b")]
+    for command, option in ((logs, "--out"), (logs, "--references"), (["trtllm", str(tmp_path)], "--references")):
+        assert main(["import", *command, option, str(tmp_path / "link")]) == 2
+        fault = f"{tmp_path / 'link'}: is a symbolic link that leads nowhere; name a folder with {option}"
+        assert capsys.readouterr().err == f"accgate: {fault}\n"
+
+
 def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_eval(tmp_path / "log.eval", log_of([sample(1, "C"), sample(2, "I")], {"match": 0.5}))
     assert main(["import", "inspect", str(path), "--out", str(tmp_path / "run"), "--json"]) == 0

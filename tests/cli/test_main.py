@@ -83,21 +83,51 @@ def test_quiet_says_nothing_while_it_runs(project: Project, capsys) -> None:
 
 
 def test_a_folder_that_cannot_be_written_ends_every_command_before_it_asks_anything(project: Project, capsys) -> None:
-    (project.folder / "file").touch()
-    folders = [
-        project.folder / "file" / "in",
-        *(Path(each, "out") for each in ("/proc", "/sys") if Path(each).is_dir()),
-    ]
-    for command in (["run"], ["record", "--reason", "new"], ["run", "--shard", "1/2"], ["merge", str(project.folder)]):
-        config = [str(project.config)] if command[0] != "merge" else ["--config", str(project.config)]
-        for out in folders:  # root may write where only permissions forbid it, but not here
+    folder = project.folder
+    (folder / "file").touch()
+    (folder / "link").symlink_to(folder / "nowhere")
+    (folder / "loop").symlink_to(folder / "loop")
+    name, writable = "name a folder with --out", "name another folder with --out, or make this one writable"
+    nowhere = f"{folder / 'link'}: is a symbolic link that leads nowhere; {name}"
+    faults = {
+        folder / "file": f"{folder / 'file'}: is a file; {name}",
+        folder / "file" / "in": f"{folder / 'file'}: is a file; {name}",
+        folder / "link": nowhere,
+        folder / "link" / "in": nowhere,
+        folder / "loop": f"{folder / 'loop'}: is a symbolic link that leads nowhere; {name}",
+        folder / "loop" / "in": f"cannot be written: Too many levels of symbolic links; {writable}",
+        folder / ("n" * 300): f"cannot be written: File name too long; {writable}",
+        **{  # root may write where only permissions forbid it, but not here
+            Path(each, "out"): f"accgate: {each}: cannot be written: "
+            for each in ("/proc", "/sys")
+            if Path(each).is_dir()
+        },
+    }
+    assert main(["run", str(project.config), "--shard", "1/1", "--out", str(folder / "shard"), "--quiet"]) == 0
+    records = str(folder / "shard" / "m" / "sums.jsonl")
+    config = ["--config", str(project.config)]
+    commands = (
+        ["run", str(project.config)],
+        ["record", str(project.config), "--reason", "new"],
+        ["run", str(project.config), "--shard", "1/2"],
+        ["merge", str(folder / "shard"), *config],
+        ["blame", str(folder / "shard"), *config],
+        ["export", "lm-eval", records],
+    )
+    for command in commands:
+        for out, fault in faults.items():
             capsys.readouterr()
-            assert main([*command, *config, "--out", str(out)]) == 2, (command, out)
+            assert main([*command, "--out", str(out)]) == 2, (command, out)
             said = capsys.readouterr()
-            assert said.err.startswith(f"accgate: {out.parent}: cannot be written: "), said.err
-            assert said.err.endswith("; name another folder with --out, or make this one writable\n")
+            assert fault in said.err, (command, out, said.err)
             assert said.out == ""
             assert said.err.count("\n") == 1
+
+
+def test_a_file_with_a_name_that_no_system_takes_is_a_wrong_argument(project: Project, capsys) -> None:
+    answers = str(project.scores)
+    assert main(["questionnaire", answers, answers, "--out", str(project.folder / f"{'n' * 300}.html")]) == 2
+    assert "File name too long; give another name" in capsys.readouterr().err
 
 
 def test_a_report_is_written_beside_the_result(project: Project, capsys) -> None:
@@ -316,12 +346,6 @@ def test_errors_are_red_in_a_terminal_only(monkeypatch, capsys, no_color: bool) 
     assert main(["report", "gone.json"]) == 2
     err = capsys.readouterr().err
     assert err.startswith("accgate: gone.json" if no_color else "\033[31maccgate: gone.json")
-
-
-def test_an_out_folder_that_cannot_be_made_is_said_plainly(project: Project, capsys) -> None:
-    project.out.write_text("a file")
-    assert project.run() in (2, 3)
-    assert "internal error" not in capsys.readouterr().err
 
 
 def test_what_is_unknown_is_an_error_of_validate_with_the_nearest_that_is_known(project: Project, capsys) -> None:

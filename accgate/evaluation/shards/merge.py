@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def refuse_own_output(folders: Sequence[Path], out: Path) -> None:
     BadInput
         When `out` is one of the folders.
     """
-    if any(folder.resolve() == out.resolve() for folder in folders):
+    if os.path.realpath(out) in map(os.path.realpath, folders):  # unlike resolve(), it takes a loop of links
         raise BadInput(f"{out}: is one of the shards; name another folder with --out")
 
 
