@@ -42,14 +42,17 @@ UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ELOOP)  # of a file: no system takes 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; a user's mistake prints one line, no traceback."""
     with messages_may_be_lost():
-        return _exit_code(build_parser().parse_args(argv))
+        return _exit_code(argv)
 
 
-def _exit_code(arguments: argparse.Namespace) -> int:
+def _exit_code(argv: Sequence[str] | None) -> int:
     """Run the command, and print what ended it."""
+    arguments = argparse.Namespace(debug=False)
     if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        with writing_output():  # --help and --version end here
+            arguments = build_parser().parse_args(argv)
         require_output()
         with ending_on_signals(), writing_output():
             code = _run(arguments)

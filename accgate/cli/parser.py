@@ -53,6 +53,10 @@ class Parser(argparse.ArgumentParser):
             used.error(f"{unknown[0]!r} is one argument too many")
         return arguments
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As argparse's own, which takes no notice where a text cannot be written."""
+        (file or sys.stderr).write(message)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """As argparse's own, with the nearest choice in place of a page of them."""
         if action.choices is None or value in action.choices:

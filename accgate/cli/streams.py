@@ -126,9 +126,16 @@ def writing_output(consequence: str = "free some space, or send standard output 
     CannotEvaluate
         When a disk is full, or a terminal is gone.
     """
+    if sys.stdout is None:
+        yield
+        return
     try:
         with contextlib.redirect_stdout(cast(TextIO, Output(sys.stdout))):
-            yield
+            try:
+                yield
+            except SystemExit:  # after what --help printed
+                sys.stdout.flush()
+                raise
             sys.stdout.flush()
     except OutputLost as error:
         discard(sys.stdout)
