@@ -35,6 +35,7 @@ MAX_SILENCE = 1800.0  # seconds
 CLOSING = 2.5  # seconds for llama.cpp to finish what it computes when it is closed
 # Options that change no answer; slots and context do, for long prompts.
 OPERATIONAL = frozenset({"verbosity", "warmup", "max_silence"})
+MOST_PARALLEL = 256  # LLAMA_MAX_SEQ in llama.cpp's llama-cparams.h; xllamacpp does not give it
 DEFAULTS = {"n_parallel": 4, "verbosity": -1, "warmup": False}
 # What llama.cpp takes too, and crashes or hangs on: which whole numbers work, in code and in words.
 NUMBERS: Mapping[Key, tuple[Callable[[int], bool], str]] = {
@@ -65,8 +66,9 @@ class LlamaCppEngine:
         self._options, self._table_options = own_options(table.options), table.options
         self._deterministic = is_deterministic(table.options)
         self.concurrency = table.options.get("n_parallel", DEFAULTS["n_parallel"])
-        if not _is_whole(self.concurrency) or self.concurrency < 1:
-            message = f"is {self.concurrency!r}; write a whole number from 1, the replies decoded at once"
+        if not _is_whole(self.concurrency) or not 1 <= self.concurrency <= MOST_PARALLEL:
+            what = f"a whole number from 1 to {MOST_PARALLEL}, the replies decoded at once"
+            message = f"is {self.concurrency!r}; write {what}"
             raise KeyFaults((("options", "n_parallel"), message))
         self._server: Any = None
         self._key = secrets.token_hex()

@@ -87,6 +87,12 @@ def test_the_llamacpp_engines_concurrency_is_its_slots(tmp_path: Path, options: 
             "n_parallel = 0",
             "4: models.m.options.n_parallel: is 0; write a whole number fr",
         ),
+        (
+            "llamacpp",
+            "accuracy.toml",
+            "n_parallel = 257",
+            "4: models.m.options.n_parallel: is 257; write a whole number from 1 to 256",
+        ),
         ("llamacpp", "accuracy.toml", "n_parallel = true", "4: models.m.options.n_parallel: is True; write a whole"),
         ("llamacpp", "accuracy.toml", "n_parallel = 2.0", "4: models.m.options.n_parallel: is 2.0; write a whole"),
     ],

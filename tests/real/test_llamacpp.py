@@ -22,7 +22,7 @@ from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines import blocks as blocks_module
 from accgate.engines.blocks import Blocks
-from accgate.engines.llamacpp import LlamaCppEngine, model_path
+from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.port import Cut
@@ -324,6 +324,22 @@ def test_options_reach_llama_cpps_parameters(tmp_path: Path, monkeypatch: pytest
     assert Path(params.model.path).name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert params.hostnames == ["127.0.0.1"]
     assert len(params.api_keys[0]) >= 32
+
+
+def test_the_most_parallel_replies_are_what_llama_cpp_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = f"{THREAD}\nn_ctx = 4096\nkv_unified = true\ndeterministic = false"
+
+    async def start(slots: int) -> None:
+        made = engine(tmp_path, f"n_parallel = {slots}\n{shared}")
+        try:
+            await made.start()
+        finally:
+            await made.close()
+
+    asyncio.run(start(MOST_PARALLEL))
+    monkeypatch.setattr("accgate.engines.llamacpp.MOST_PARALLEL", MOST_PARALLEL + 1)
+    with pytest.raises(CannotEvaluate, match=r"llama\.cpp cannot load"):
+        asyncio.run(start(MOST_PARALLEL + 1))
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"no weights" * 100])
