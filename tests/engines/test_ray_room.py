@@ -12,23 +12,42 @@ from hypothesis import strategies as st
 from accgate.engines.ray import room
 from accgate.engines.ray.room import room_for
 
-amounts = st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]))
+amounts = st.fixed_dictionaries(
+    {},
+    optional={
+        "CPU": st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]),
+        "GPU": st.sampled_from([0.0, 0.25, 0.4, 0.5, 0.6, 1.0, 2.0]),
+    },
+)
+machines = st.fixed_dictionaries(
+    {}, optional={"CPU": st.sampled_from([0.0, 0.5, 1.0, 1.5, 3.0]), "GPU": st.sampled_from([0.0, 1.0, 2.0, 3.0])}
+)
 
 
 def fits(nodes: Sequence[Mapping[str, float]], parts: Sequence[Mapping[str, float]]) -> bool:
-    """Whether some assignment of parts to nodes asks no node for more than it has."""
+    """Whether some assignment of parts to nodes asks no node, and no GPU of it, for more than it has."""
     for places in product(range(len(nodes)), repeat=len(parts)):
+        own = [[part for part, at in zip(parts, places, strict=True) if at == number] for number in range(len(nodes))]
         if all(
-            sum(part.get(kind, 0.0) for part, place in zip(parts, places, strict=True) if place == number)
-            <= node.get(kind, 0.0)
-            for number, node in enumerate(nodes)
-            for kind in ("CPU", "GPU")
+            sum(part.get("CPU", 0.0) for part in of) <= node.get("CPU", 0.0)
+            and gpus_fit(int(node.get("GPU", 0.0)), [part.get("GPU", 0.0) for part in of])
+            for node, of in zip(nodes, own, strict=True)
         ):
             return True
     return False
 
 
-@given(st.lists(amounts, min_size=1, max_size=3), st.lists(amounts, min_size=1, max_size=3))
+def gpus_fit(count: int, shares: Sequence[float]) -> bool:
+    """Whether some assignment gives each share below 1 to one GPU, and each of 1 or more to as many that are free."""
+    free = count - sum(int(share) for share in shares if share >= 1)
+    parts = [round(100 * share) for share in shares if 0 < share < 1]
+    return free >= 0 and any(
+        all(sum(part for part, at in zip(parts, places, strict=True) if at == gpu) <= 100 for gpu in range(free))
+        for places in product(range(free), repeat=len(parts))
+    )
+
+
+@given(st.lists(machines, min_size=1, max_size=3), st.lists(amounts, min_size=1, max_size=3))
 def test_it_is_the_number_that_some_arrangement_has_room_for(
     nodes: list[dict[str, float]], parts: list[dict[str, float]]
 ) -> None:
@@ -50,6 +69,22 @@ def test_it_is_the_number_that_some_arrangement_has_room_for(
 )
 def test_the_parts_of_replicas_share_one_node(parts: list[dict[str, float]], most: int, fit: int) -> None:
     assert room_for([{"CPU": 2.0, "memory": 1e10}], parts, most) == fit
+
+
+@pytest.mark.parametrize(
+    ("gpus", "share", "fit"),
+    [(1.0, 0.6, 1), (2.0, 0.6, 2), (8.0, 0.6, 8), (8.0, 0.5, 16), (8.0, 0.3, 24), (2.0, 1.0, 2)],
+)
+def test_a_fraction_of_a_gpu_is_that_of_one_gpu(gpus: float, share: float, fit: int) -> None:
+    assert room_for([{"CPU": 64.0, "GPU": gpus}], [{"CPU": 1.0, "GPU": share}], 99) == fit
+    assert room_for([{"CPU": 64.0, "GPU": gpus}] * 4, [{"CPU": 1.0, "GPU": share}], 99) == min(99, 4 * fit)
+
+
+def test_the_fractions_of_a_replicas_parts_share_its_gpus() -> None:
+    host, worker = {"CPU": 1.0, "GPU": 0.4}, {"GPU": 0.7}
+    assert room_for([{"CPU": 8.0, "GPU": 2.0}], [host, worker], 9) == 1  # 0.4 + 0.4 on one GPU, and one of 0.7
+    assert room_for([{"CPU": 8.0, "GPU": 3.0}], [host, worker], 9) == 2
+    assert room_for([{"CPU": 8.0, "GPU": 3.0}], [{"CPU": 1.0, "GPU": 2.0}, {"GPU": 0.5}], 9) == 1
 
 
 def test_what_only_a_clever_arrangement_has_room_for_is_not_refused() -> None:

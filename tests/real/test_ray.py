@@ -227,6 +227,11 @@ def test_variables_reach_the_replicas(
             "bundles = [{ GPU = 1 }]\nautoscaling = true\nstart_timeout = 2",
             "within 2 s: the nodes did not have CPU 1 + GPU 1 free for it and its bundles; see `ray status`",
         ),
+        (
+            1,
+            "resources = { GPU = 1.5 }\nautoscaling = true",
+            "options.resources: are refused by Ray: GPU resource quantities >1 must be whole numbers",
+        ),
         (1, "runtime_env = { py_modules = ['/no/such'] }", "cannot use a Ray cluster at "),
     ],
 )

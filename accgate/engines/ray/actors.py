@@ -196,7 +196,11 @@ class Actor:
             options["scheduling_strategy"] = PlacementGroupSchedulingStrategy(
                 self._group, placement_group_bundle_index=0, placement_group_capture_child_tasks=True
             )
-        self._actor = _remote_host().options(**options).remote()
+        try:
+            self._actor = _remote_host().options(**options).remote()
+        except ValueError as error:  # as half of a TPU, or one and a half GPUs
+            why = "".join(map(str, error.args))
+            raise KeyFaults((("options", "resources"), f"are refused by Ray: {why}")) from error
         ready: Ready = await self.call("start", self._spec)
         return ready
 

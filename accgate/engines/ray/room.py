@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 Resources = Mapping[str, float]
 UNIT = 10_000  # Ray counts in parts of this size
+APIECE = ("GPU", "NPU", "RBLN", "TPU", "HPU", "neuron_cores")  # Ray's unit instances: a fraction is one device's
 MOST = 100_000  # arrangements that are looked at
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
     """How many replicas of these parts, each part whole on one node, find room; `most` at most.
 
-    Where there are too many arrangements to look at all of them, it may be too many, and never too few.
+    A fraction of a GPU is one GPU's: two have no room for three parts of 0.6, which are 1.8 together. Where there are
+    too many arrangements to look at all of them, it may be too many, and never too few.
 
     >>> one = [{"CPU": 8.0, "GPU": 2.0}]
     >>> room_for(one, [{"CPU": 1.0, "GPU": 1.0}], 9), room_for(one, [{"GPU": 0.5}], 9), room_for(one, [{"TPU": 1.0}], 9)
     (2, 4, 0)
+    >>> room_for([{"GPU": 2.0}], [{"GPU": 0.6}], 9)
+    2
     >>> room_for([{"CPU": 2.0}] * 3, [{"CPU": 1.0}, {"CPU": 2.0}], 9)
     2
     """
@@ -39,10 +44,11 @@ def _fit(nodes: Sequence[Mapping[str, int]], bundles: Sequence[Mapping[str, int]
         if need > sum(node.get(kind, 0) for node in nodes):
             return False
     looked, missing = 0, {tuple(counts)}  # what there may be no room for yet, by how the nodes so far were filled
-    for node in nodes:
+    devices = [_devices(node, bundles) for node in nodes]
+    for node, devices_fit in zip(nodes, devices, strict=True):
         left = set()
         for counts_left in missing:
-            for filled in _fillings(node, bundles, counts_left):
+            for filled in _fillings(node, bundles, counts_left, devices_fit):
                 looked += 1
                 if looked > MOST or not any(filled):
                     return True
@@ -51,19 +57,45 @@ def _fit(nodes: Sequence[Mapping[str, int]], bundles: Sequence[Mapping[str, int]
     return not any(counts)
 
 
+Taken = tuple[int, ...]  # how many of each bundle, from the first on
+
+
 def _fillings(
-    node: Mapping[str, int], bundles: Sequence[Mapping[str, int]], counts: Sequence[int]
+    node: Mapping[str, int],
+    bundles: Sequence[Mapping[str, int]],
+    counts: Sequence[int],
+    devices_fit: Callable[[Taken], bool],
+    taken: Taken = (),
 ) -> Iterator[tuple[int, ...]]:
     """How many of each bundle are left once the node is as full as it can be, for each way to fill it."""
-    if not bundles:
-        yield ()
+    place = len(taken)
+    if place == len(bundles):
+        yield tuple(count - number for count, number in zip(counts, taken, strict=True))
         return
-    bundle, most = bundles[0], counts[0]
-    most = min(most, *(node.get(kind, 0) // amount for kind, amount in bundle.items()))
-    for number in range(most, most - 1 if len(bundles) == 1 else -1, -1):
+    bundle = bundles[place]
+    most = min(counts[place], *(node.get(kind, 0) // amount for kind, amount in bundle.items()))
+    most = bisect_left(range(most), True, key=lambda number: not devices_fit((*taken, number + 1)))
+    for number in range(most, most - 1 if place + 1 == len(bundles) else -1, -1):
         rest = {kind: amount - number * bundle.get(kind, 0) for kind, amount in node.items()}
-        for others in _fillings(rest, bundles[1:], counts[1:]):
-            yield counts[0] - number, *others
+        yield from _fillings(rest, bundles, counts, devices_fit, (*taken, number))
+
+
+def _devices(node: Mapping[str, int], bundles: Sequence[Mapping[str, int]]) -> Callable[[Taken], bool]:
+    """Whether the devices of a node have room for so many of each bundle, whose fractions each lie on one device."""
+    kinds = [kind for kind in APIECE if any(bundle.get(kind, 0) % UNIT for bundle in bundles)]
+
+    @cache
+    def fit(taken: Taken) -> bool:
+        for kind in kinds:
+            amounts = [(bundle.get(kind, 0), count) for bundle, count in zip(bundles, taken, strict=False)]
+            free = node.get(kind, 0) // UNIT - sum(amount // UNIT * count for amount, count in amounts)
+            parts = [(amount % UNIT, count) for amount, count in amounts if amount % UNIT and count]
+            sizes, counts = [{"": amount} for amount, _ in parts], [count for _, count in parts]
+            if free < 0 or not _fit([{"": UNIT}] * free, sizes, counts):
+                return False
+        return True
+
+    return fit
 
 
 def amounts_of(*parts: Resources) -> str:
