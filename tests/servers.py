@@ -108,7 +108,8 @@ class Server:
         self.delay = 0.0  # seconds per reply
         self.faults: deque[Fault] = deque()  # for the next requests, in their order
         self.fault_of: Callable[[Body], Fault | None] | None = None  # for a prompt, whenever it comes
-        self.loading = 0  # so many times the list of models is answered with 503
+        self.loading = 0  # so many times the list of models is answered with `loading_fault`
+        self.loading_fault = Fault(503)
         self.models: Any = {"data": [{"id": "toy", "owned_by": "toyserver"}]}
         self.listings = 0  # so often the list was asked for
         self.version: str | None = None  # as vLLM says it
@@ -181,7 +182,7 @@ class Server:
         self.listings += 1
         if self.loading > 0:
             self.loading -= 1
-            return web.Response(status=503)
+            return await self.loading_fault.respond(request)
         if isinstance(self.models, Fault):
             return await self.models.respond(request)
         return web.json_response(self.models)

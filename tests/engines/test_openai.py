@@ -242,15 +242,14 @@ def test_the_server_names_its_kind_where_it_does(server: Server, models: Any, ve
     assert asyncio.run(described()).version == version
 
 
-def test_a_server_that_still_loads_is_waited_for(server: Server) -> None:
-    server.loading = 2
-    assert outcome(server) == Reply("answer to 1 + 1 =", "stop", 4, 6)
-
-
-def test_a_server_that_never_finishes_loading_is_named(server: Server) -> None:
-    server.loading = 99
-    with pytest.raises(CannotEvaluate, match=r"cannot reach http://127\.0\.0\.1:\d+/v1: HTTP 503"):
-        outcome(server)
+def test_a_server_that_cannot_be_reached_is_given_up_soon_and_the_way_to_wait_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asking, "FIRST_WAIT", 0.001)
+    with pytest.raises(
+        CannotEvaluate, match=r"base_url right\? If it still loads, wait until it answers, or .*options\.serve$"
+    ):
+        outcomes("http://127.0.0.1:9/v1", QUESTION)
 
 
 @pytest.mark.parametrize(

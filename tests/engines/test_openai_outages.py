@@ -83,6 +83,32 @@ def test_a_gateway_whose_server_is_away_costs_no_retry(
     assert f"{server.url} answers again" in told
 
 
+@pytest.mark.parametrize("status", [502, 503, 504, 429])
+def test_a_server_that_still_loads_is_awaited_at_the_start_as_in_the_middle_of_a_run(
+    server: Server, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.loading, server.loading_fault = 9, Fault(status)
+    assert len(replies(server, 4, max_retries=0)) == 4
+    first, last = [record.getMessage() for record in caplog.records]
+    assert first.startswith(f"{server.url}: HTTP {status}")
+    assert first.endswith("; it is asked again for up to 300 s (options.max_outage)")
+    assert last == f"{server.url} answers"
+
+
+def test_a_server_that_never_finishes_loading_ends_the_run_after_an_outage(server: Server) -> None:
+    server.loading, server.loading_fault = 10**6, Fault(503, headers={"retry-after": "900"})
+    with pytest.raises(CannotEvaluate, match=r"^cannot reach http\S+: HTTP 503 for 0\.2 s; raise options\.max_outage"):
+        replies(server, 4, max_outage=0.2)
+    assert server.loading == 10**6 - 2  # asked again at the end only, as it asked to be left alone
+
+
+def test_a_server_that_fails_at_the_start_is_given_up_soon(server: Server) -> None:
+    server.loading, server.loading_fault = 10**6, Fault(500)
+    with pytest.raises(CannotEvaluate, match=r"^cannot reach http\S+: HTTP 500; is the server up"):
+        replies(server, 4, max_retries=2)
+    assert server.loading == 10**6 - 3
+
+
 def test_a_gateway_that_stays_away_ends_the_run_and_fails_no_sample(server: Server) -> None:
     server.fault_of = lambda _: Fault(503, b"away")
     with pytest.raises(CannotEvaluate, match=r"HTTP 503 .*; no server has answered for [\d.]+ s; start it again"):

@@ -125,8 +125,6 @@ def test_what_is_in_flight_is_cut_off_when_its_time_is_over(folder: Path, server
 
 
 def test_an_engine_that_is_still_starting_is_not_waited_for(folder: Path, server: Server) -> None:
-    config = folder / "accuracy.toml"
-    config.write_text(config.read_text().replace("max_retries = 0", "max_retries = 5"))  # it goes on asking for a while
     server.loading = 1000
     with Launched(*arguments(folder), told=folder / "told") as process:
         process.wait_until(lambda: server.loading <= 999)

@@ -232,13 +232,13 @@ def test_a_server_that_is_gone_in_its_turn_is_an_error_of_its_model_and_the_rest
         configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
 
         def answer(_: str) -> str:
-            second.loading = 99
+            second.loading, second.loading_fault = 99, Fault(500)
             return "1"
 
         first.answer = answer
         assert run(tmp_path) == 3
         assert "accgate run --resume" in " ".join(capsys.readouterr().out.split())
-        assert checks(tmp_path)[1]["reasons"][0].startswith(f"cannot reach {second.url}: HTTP 503")
+        assert checks(tmp_path)[1]["reasons"][0].startswith(f"cannot reach {second.url}: HTTP 500")
         first.seen.clear()
         second.loading = 0
         assert run(tmp_path, "--resume") in {0, 4}

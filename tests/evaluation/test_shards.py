@@ -246,7 +246,7 @@ def test_one_shard_does_not_go_on_with_anothers_records(
 
 def test_an_engine_that_does_not_start_leaves_no_records_of_an_earlier_run(tmp_path: Path, server: Server) -> None:
     assert asked(tmp_path, "1/2") == 0
-    server.loading = 99
+    server.models = Fault(500)
     assert asked(tmp_path, "1/2") == 3
     assert not paths_of(tmp_path / "out", "m", "arithmetic").records.exists()
 

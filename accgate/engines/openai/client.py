@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -149,12 +149,9 @@ class Client:
         if status in BUSY and "insufficient_quota" in _codes(body):
             raise CannotEvaluate(f"{text}; the key's quota is used up: raise it, then go on with --resume")
         if status in RETRIED or status in BUSY or status >= 500:
-            date = date_of(headers.get("date"))
-            now = time.time() if date is None else date
-            wait = retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), now)
             loading = status == 503 and "loading" in message.lower()  # as llama.cpp says it after a restart
             kind = {status in AWAY: "away", status in BUSY: "busy", loading: "refused"}.get(True, "")
-            return Fault(text, wait, kind)  # type: ignore[arg-type]
+            return Fault(text, wait_of(headers), kind)  # type: ignore[arg-type]
         if 300 <= status < 400 and (place := headers.get("location")):
             target = self.without_key(urljoin(base + path, place).removesuffix(path))
             raise CannotEvaluate(f"{base} redirects to {target}; write that as options.base_url")
@@ -177,7 +174,7 @@ class Client:
         limit = aiohttp.ClientTimeout(total=LISTING_SECONDS)
         try:
             async with self._session.get(base + "/models", timeout=limit, proxy=self._proxy_of(base)) as response:
-                if fault := listing_fault(response.status, strict=strict):
+                if fault := listing_fault(response.status, response.headers, strict=strict):
                     return fault
                 raw = await body_of(response, base)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
@@ -232,12 +229,14 @@ class Client:
         await self._session.close()
 
 
-def listing_fault(status: int, *, strict: bool) -> Fault | None:
+def listing_fault(status: int, headers: Mapping[str, str], *, strict: bool) -> Fault | None:
     """Why a server with this status gives no list of its models; None where it may give one."""
-    if status >= 500:  # still loading, as llama.cpp and vLLM say it
-        return Fault(f"HTTP {status}", kind="refused")
+    if status in AWAY:  # also one that still loads, as llama.cpp says it
+        return Fault(f"HTTP {status}", wait_of(headers), "away")
     if status in BUSY:
-        return Fault(f"HTTP {status}", kind="busy")
+        return Fault(f"HTTP {status}", wait_of(headers), "busy")
+    if status >= 500:
+        return Fault(f"HTTP {status}")
     return Fault(f"HTTP {status}: {FATAL[status]}") if strict and status in REFUSED else None
 
 
@@ -363,6 +362,13 @@ def proxy_of(url: str) -> str | None:
             f"{parts.hostname} in no_proxy"
         )
     return proxy
+
+
+def wait_of(headers: Mapping[str, str]) -> float:
+    """Seconds that a response asks to wait, by the clock that wrote it."""
+    date = date_of(headers.get("date"))
+    now = time.time() if date is None else date
+    return retry_after(headers.get("retry-after-ms"), headers.get("retry-after"), now)
 
 
 def retry_after(milliseconds: str | None, header: str | None, now: float) -> float:

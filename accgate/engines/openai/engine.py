@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -12,9 +13,9 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import asking, echo, listing, open_files
+from accgate.engines.openai import asking, echo, endpoints, listing, open_files
 from accgate.engines.openai.asking import Asker, Rescue
-from accgate.engines.openai.client import Client, key_of
+from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
@@ -109,7 +110,8 @@ class OpenAIEngine:
         self._client = Client(connections=self.concurrency, timeout=self._options.timeout, key=key)
         if self._options.serve:
             await self._serve(self._client)
-        listings = {url: await self._listing(self._client, url) for url in self._urls}
+        until = time.monotonic() + self._options.max_outage
+        listings = {url: await self._listing(self._client, url, until) for url in self._urls}
         if faults := list(listing.faults_of(self._model, listings)):
             raise KeyFaults(*faults)
         self._kind = listings[self._urls[0]]
@@ -148,18 +150,36 @@ class OpenAIEngine:
         except CannotEvaluate as error:
             raise CannotEvaluate(client.without_key(str(error))) from error
 
-    async def _listing(self, client: Client, url: str) -> Listing:
-        """What a server serves; reaching it at all is the point."""
-        fault = ""
-        for attempt in range(min(self._options.max_retries + 1, LISTING_ATTEMPTS)):
-            await asyncio.sleep(0.0 if attempt == 0 else asking.FIRST_WAIT * 2**attempt)
-            answer = await client.listing(url)
-            if isinstance(answer, Listing):
-                return answer
-            fault = answer.text
+    async def _listing(self, client: Client, url: str, until: float) -> Listing:
+        """What a server serves; reaching it at all is the point.
+
+        One that says to come later, as a gateway does of a server that loads, is asked `until` then. One that takes no
+        connection is given up soon: the address may be wrong.
+        """
+        attempts, rests, outage = 0, 0, self._options.max_outage
+        while not isinstance(answer := await client.listing(url), Listing):
+            if answer.kind in ("away", "busy"):
+                if (left := until - time.monotonic()) <= 0.0:
+                    raise CannotEvaluate(
+                        f"cannot reach {url}: {answer.text} for {outage:g} s; raise options.max_outage if it only "
+                        "loads longer"
+                    )
+                if not rests:
+                    what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
+                    self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
+                rest = max(answer.wait, min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2 ** min(rests, 9)))
+                rests += 1
+                await asyncio.sleep(min(rest, left))
+                continue
+            attempts += 1
             if answer.kind == "cut":
-                self._tell(f"{url}: {fault}; it is asked again")
-        raise CannotEvaluate(f"cannot reach {url}: {fault}; is the server up, and options.base_url right?")
+                self._tell(f"{url}: {answer.text}; it is asked again")
+            if attempts > self._options.max_retries or attempts == LISTING_ATTEMPTS:
+                raise CannotEvaluate(f"cannot reach {url}: {answer.text}; {_advice(answer)}")
+            await asyncio.sleep(asking.FIRST_WAIT * 2**attempts)
+        if rests:
+            self._tell(f"{url} answers")
+        return answer
 
     async def complete(self, request: Request) -> Reply:
         """Answer one prompt, with retries."""
@@ -254,6 +274,14 @@ class OpenAIEngine:
         finally:
             if self._served is not None:
                 await self._served.stop()
+
+
+def _advice(fault: Fault) -> str:
+    """What to do about a server that cannot be reached."""
+    advice = "is the server up, and options.base_url right?"
+    if fault.kind != "refused":
+        return advice
+    return f"{advice} If it still loads, wait until it answers, or let accgate start it and wait: options.serve"
 
 
 def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) -> dict[str, Any]:
