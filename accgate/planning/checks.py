@@ -276,7 +276,7 @@ def _plan_check(
     )  # fmt: skip
     settings, definition = source.settings, source.definition
     about = None if recorded is None else recorded.about
-    sizing = Sizing(settings, definition.content, design, draft.test, reference, alpha, about)
+    sizing = Sizing(settings, definition.content, design, draft.test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)

@@ -52,6 +52,14 @@ class TaskSource:
         return self.definition.content.theta if self.settings.theta is None else self.settings.theta
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The lowest and the highest score of the metric, points; None where there is no bound, or lm-eval knows it."""
+        if self.settings.lm_eval is not None:
+            return None, None
+        metric = self.definition.metric(loaded=False)
+        return metric.lowest, metric.highest
+
+    @property
     def max_unread(self) -> float:
         """The share of replies that may hold no answer: that of accuracy.toml, else the definition's, else 0.2."""
         named = (self.settings.max_unread, self.definition.content.max_unread)

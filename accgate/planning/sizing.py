@@ -23,7 +23,10 @@ MOST_GENERATED = 100_000  # samples of a task that are generated; more would tak
 
 @dataclass(frozen=True)
 class Sizing:
-    """How many samples a check wants: from the task's settings, the target theta, or the reference."""
+    """How many samples a check wants: from the task's settings, the target theta, or the reference.
+
+    `bounds` are the lowest and the highest score of the metric, points; None where there is no bound, or none is known.
+    """
 
     settings: TaskSettings
     definition: DefinitionFile
@@ -32,6 +35,7 @@ class Sizing:
     reference: Scores | Mean | Target | None
     alpha: float
     about: ReferenceFile | None = None
+    bounds: tuple[float | None, float | None] = (None, None)
 
     @property
     def stated_discordance(self) -> float | None:
@@ -55,12 +59,20 @@ class Sizing:
 
     @property
     def binary(self) -> bool:
-        """Whether scores are 0/100, as far as the reference tells."""
-        return not isinstance(self.reference, Scores) or self.reference.is_binary
+        """Whether scores are 0/100, as far as the reference tells, or the metric's bounds."""
+        if isinstance(self.reference, Scores):
+            return self.reference.is_binary
+        return None in self.bounds or self.bounds == (0.0, 100.0)
+
+    @property
+    def scale(self) -> float:
+        """Points that one sample can lose at most; 100 where the scores have no bounds."""
+        low, high = self.bounds
+        return 100.0 if low is None or high is None else high - low
 
     def paired_sigma(self) -> float | None:
         """Assumed standard deviation of the differences where scores are not 0/100, points."""
-        return None if self.binary else paired_sd(self.discordance)
+        return None if self.binary else self.scale / 100.0 * paired_sd(self.discordance)
 
     @property
     def theta(self) -> float | None:
@@ -77,8 +89,8 @@ class Sizing:
         theta = self.theta
         if theta is None:
             return None
-        if theta > 100.0 and self.test in PAIRED_TESTS and self.paired_sigma() is None:
-            return f"is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points, write less"
+        if (fault := self._fault_of_range(theta)) is not None:
+            return fault
         is_generated = self.definition.dataset.generator is not None
         if available is None:
             return self._fault_of_most(theta) if is_generated else None
@@ -86,6 +98,17 @@ class Sizing:
         if least is None or theta >= least:
             return self._fault_of_most(theta)
         return _too_small(theta, f"{available:,} samples", math.ceil(least * 100.0))
+
+    def _fault_of_range(self, theta: float) -> str | None:
+        """Why no mean can drop by theta; None where one can, or nothing bounds the scores."""
+        low, high = self.bounds
+        if low is None or high is None:
+            if self.test not in PAIRED_TESTS or not self.binary:
+                return None
+            low, high = 0.0, 100.0
+        if theta <= high - low:
+            return None
+        return f"is {theta:g}; scores of {low:g} to {high:g} cannot drop by more than {high - low:g} points, write less"
 
     def _fault_of_most(self, theta: float) -> str | None:
         """Why theta takes more samples than are planned, or for a task without a limit than are generated."""
@@ -136,7 +159,7 @@ class Sizing:
                 return margin_n(theta, design, self.test, sigma=sigma, discordance=q, alpha=self.alpha)
             fixed = fixed_n(self.test, theta, sigma=sigma, discordance=q, alpha=self.alpha, beta=design.beta)
             most = maximum_n(self.test, fixed, alpha=self.alpha, beta=design.beta)[0]
-            return most if sigma is None else max(most, unseen_n(theta, beta=design.beta))
+            return most if sigma is None else max(most, unseen_n(theta, beta=design.beta, loss=self.scale))
         if design.sigma is None:
             return self.definition.num_samples
         if isinstance(self.reference, Mean):

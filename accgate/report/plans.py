@@ -136,7 +136,8 @@ def _pairing(check: Check) -> list[str]:
     if check.test != "two-sample" or not check.theta:
         return []
     share = ASSUMED_DISCORDANCE if check.design.discordance is None else check.design.discordance
-    sd = paired_sd(share, check.theta)
+    scale = check.task.metric.width or 100.0
+    sd = scale / 100.0 * paired_sd(share, 100.0 * check.theta / scale)
     n = one_sample_n(check.theta, sd=sd, alpha=check.alpha_planned, beta=check.design.beta)
     if n >= check.n:
         return []

@@ -233,6 +233,47 @@ def test_scores_between_0_and_100_are_planned_by_the_spread_of_their_differences
     assert check.theta == pytest.approx(K * 100 * math.sqrt(0.1 / check.n))
 
 
+def ranged(folder: Path, high: float, *, recorded: bool, **keys: Any) -> Project:
+    """A project of scores from 0 to `high` points, with a reference of them where asked."""
+    folder.mkdir()
+    project = Project(folder, n=400)
+    (folder / "scores.py").write_text("def points(answer, target):\n    return 0.0\n")
+    rows = questions(400)
+    write_task(folder, rows=rows, metric="scores.py:points", metric_options__highest=high)
+    if recorded:
+        assert project.record([high * (i % 11) / 10.0 for i in range(len(rows))]) == 0
+    project.tasks["sums"] |= keys
+    project.write()
+    return project
+
+
+@pytest.mark.parametrize("test", ["auto", "gsprt", "paired"])
+def test_the_plan_of_graded_scores_goes_by_the_range_of_their_metric(tmp_path: Path, test: str) -> None:
+    """Whatever the unit, the same share of the range takes the same samples."""
+    plans = [
+        check_of(ranged(tmp_path / f"{high:g}", high, recorded=True, theta=0.1 * high, test=test))
+        for high in (5.0, 10.0, 100.0, 250.0)
+    ]
+    assert {check.n for check in plans} == {plans[2].n}
+    assert plans[2].n < 400
+    for check, high in zip(plans, (5.0, 10.0, 100.0, 250.0), strict=True):
+        assert check.theta == pytest.approx(0.1 * high, rel=0.05)
+        assert check.expected_n_healthy == pytest.approx(plans[2].expected_n_healthy)
+
+
+def test_before_a_reference_is_recorded_a_range_other_than_0_to_100_is_that_of_graded_scores(tmp_path: Path) -> None:
+    first = check_of(ranged(tmp_path / "first", 10.0, recorded=False, theta=1.0, test="paired"))
+    then = check_of(ranged(tmp_path / "then", 10.0, recorded=True, theta=1.0, test="paired"))
+    assert first.n == then.n
+
+
+def test_a_theta_beyond_the_range_of_the_metric_is_refused(tmp_path: Path) -> None:
+    project = ranged(tmp_path / "ten", 10.0, recorded=True, theta=20.0)
+    assert "tasks.sums.theta: is 20; scores of 0 to 10 cannot drop by more than 10 points, write less" in refusal(
+        project
+    )
+
+
 def test_several_checks_are_planned_at_the_alpha_that_is_left(tmp_path: Path) -> None:
     project = Project(tmp_path, tasks=("one", "two"), n=N, theta=20.0)
     for check in plan_checks(load_config(project.config)):
