@@ -1,0 +1,213 @@
+"""Whole runs with kept replies, of a server that is made to look as if its files were known; the command `cache`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from accgate.evaluation.cache import identity
+from accgate.evaluation.cache.identity import IMAGE
+from accgate.records.file import read_records
+from accgate.tasks.library import library_file
+from tests.gates import without_seconds
+from tests.servers import Server, sums
+
+CONFIG = """\
+[gate]
+early_stopping = false
+
+[models.m]
+engine = "openai"
+model = "toy"
+options = {{ base_url = "{url}", max_retries = 0 }}
+
+[models.c]
+engine = "openai"
+model = "toy"
+variant = {{ quant = "fp8" }}
+baseline = "m"
+options = {{ base_url = "{url}", max_retries = 0 }}
+{sampling}
+[tasks.arithmetic]
+options = {{ high = 20 }}
+num_samples = 40
+{task}
+"""
+
+
+class Gate:
+    def __init__(self, folder: Path, server: Server) -> None:
+        self.folder, self.server, self.count = folder, server, 0
+        (folder / "toy").write_text("weights")
+        self.write()
+
+    def write(self, sampling: str = "", task: str = "") -> None:
+        text = CONFIG.format(url=self.server.url, sampling=sampling, task=task)
+        (self.folder / "accuracy.toml").write_text(text)
+
+    def run(self, *arguments: str, command: str = "run", model: str = "c") -> int:
+        """Run; how often the server was asked."""
+        self.count += 1
+        before = len(self.server.seen)
+        config, self.out = str(self.folder / "accuracy.toml"), self.folder / f"out{self.count}"
+        fixed = ["--out", str(self.out), "--quiet", "--models", model]
+        assert main([command, config, *fixed, *arguments]) in (0, 1)
+        return len(self.server.seen) - before
+
+    def cached(self, *arguments: str, **keys: str) -> int:
+        return self.run("--cache", str(self.folder / "cache"), *arguments, **keys)
+
+    @property
+    def result(self) -> Any:
+        return json.loads((self.out / "accgate.json").read_text())
+
+    @property
+    def records(self) -> dict[str, Any]:
+        return {record.id: record for record in read_records(self.out / "c" / "arithmetic.jsonl")}
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    monkeypatch.setitem(identity.DISTRIBUTIONS, "openai", "aiohttp")
+    monkeypatch.setenv(IMAGE, "sha256:abc")
+    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    with Server(sums(wrong=0.2)) as server:
+        made = Gate(tmp_path, server)
+        assert made.run(command="record", model="m") == 40
+        yield made
+
+
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_asked(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, asked = gate.folder / "cache", len(gate.server.seen)
+    file.write_text("in the way")
+    capsys.readouterr()
+    assert main(["run", str(gate.folder / "accuracy.toml"), "--quiet", "--cache", str(file)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"accgate: {file}: is no folder; name one with --cache or ACCGATE_CACHE, or run with --no-cache"
+    assert len(gate.server.seen) == asked
+
+
+def test_a_second_run_of_the_same_asks_nothing_and_decides_the_same(gate: Gate) -> None:
+    assert gate.cached() == 40
+    first, before = gate.result, gate.records
+    assert (first["samples"], first["cached"]) == (40, 0)
+    assert gate.cached() == 0
+    assert (gate.result["samples"], gate.result["cached"], gate.result["prompt_tokens"]) == (40, 40, 0)
+    assert without_seconds(gate.result["checks"]) == without_seconds(first["checks"])
+    for id_, record in gate.records.items():
+        assert record.cached is True
+        assert replace(record, cached=None, seconds=0.0) == replace(before[id_], seconds=0.0)
+    assert "40 from the cache" in (gate.out / "report.md").read_text()
+
+
+def test_without_a_folder_nothing_is_kept(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [gate.run(), gate.run()] == [40, 40]
+    monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
+    assert [gate.run("--no-cache"), gate.run(), gate.run(), gate.run("--no-cache")] == [40, 40, 0, 40]
+
+
+def test_kept_replies_are_scored_anew(gate: Gate) -> None:
+    gate.cached()
+    gate.server.answer = lambda _: "never asked"
+    task = gate.folder / "mine.toml"
+    library = library_file("arithmetic")
+    task.write_text(library.read_text().replace("numeric_match", "exact_match"))
+    assert "exact_match" in task.read_text()
+    gate.write(task=f'file = "{task}"\nreference = 80\nreference_num_samples = 40\nsigma = 40')
+    text = (gate.folder / "accuracy.toml").read_text().replace('baseline = "m"\n', "")
+    (gate.folder / "accuracy.toml").write_text(text)
+    assert gate.cached() == 0
+    assert len(gate.records) == 40
+
+
+@pytest.mark.parametrize("change", ["weights", "image", "sampling"])
+def test_whatever_can_change_an_answer_is_asked_again(gate: Gate, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    gate.cached()
+    if change == "weights":
+        (gate.folder / "toy").write_text("others!")
+    elif change == "image":
+        monkeypatch.setenv(IMAGE, "sha256:def")
+    else:
+        gate.write(sampling="sampling = { top_p = 0.5 }\n")
+    assert gate.cached() == 40
+
+
+def test_at_a_temperature_only_what_has_a_seed_is_kept(gate: Gate) -> None:
+    gate.write(sampling="sampling = { temperature = 0.5 }\n")
+    assert [gate.cached(), gate.cached()] == [40, 40]
+    gate.write(sampling="sampling = { temperature = 0.5, seed = 1 }\n")
+    assert [gate.cached(), gate.cached()] == [40, 0]
+
+
+def test_a_run_of_what_the_reference_was_recorded_with_keeps_nothing(
+    gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [gate.cached(model="m"), gate.cached(model="m")] == [40, 40]
+    assert "cache: off for m / arithmetic: it runs what its reference was recorded with" in capsys.readouterr().err
+    assert list((gate.folder / "cache").glob("*/*.lines")) == []
+
+
+def test_record_asks_everything(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCGATE_CACHE", str(gate.folder / "cache"))
+    gate.run()
+    assert gate.run("--reason", "again", command="record") == 40
+    assert gate.run("--reason", "again", command="record") == 40
+
+
+def test_a_server_is_not_kept_and_the_run_says_why(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(identity.DISTRIBUTIONS, "openai")
+    assert [gate.cached(), gate.cached()] == [40, 40]
+    assert "cache: off for c: a server does not say what it was built from" in capsys.readouterr().err
+
+
+def test_a_damaged_cache_never_gives_a_wrong_answer(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.cached()
+    right = {id_: record.reply for id_, record in gate.records.items()}
+    (path,) = (gate.folder / "cache").glob("*/*.lines")
+    path.write_bytes(path.read_bytes().replace(b'"stop"', b'"stap"'))
+    assert gate.cached() == 40
+    assert {id_: record.reply for id_, record in gate.records.items()} == right
+    assert capsys.readouterr().err.count("is damaged and was set aside") == 1
+
+
+def test_the_command_shows_and_prunes(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
+    gate.cached()
+    folder = ["--cache", str(gate.folder / "cache")]
+    capsys.readouterr()
+    assert main(["cache", "info", *folder]) == 0
+    assert "40 replies" in capsys.readouterr().out
+    assert main(["cache", "info", "--json", *folder]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["replies"], row["about"]["model"]) == (40, "c")
+    assert main(["cache", "prune", "--older-than", "1d", *folder]) == 0
+    assert "removed 0 files" in capsys.readouterr().out
+    assert main(["cache", "prune", "--max-size", "1KB", *folder]) == 0
+    assert "removed 1 files" in capsys.readouterr().out
+    assert gate.cached() == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["info"], "which folder?"),
+        (["info", "--cache", "nowhere"], "there is no such folder"),
+        (["prune", "--cache", "."], "prune what?"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], why: str
+) -> None:
+    monkeypatch.delenv("ACCGATE_CACHE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["cache", *arguments]) == 2
+    assert why in capsys.readouterr().err
