@@ -19,8 +19,8 @@ from accgate.report.forest import Glyphs, Row, Scale, row_cells, rows_of
 from accgate.report.story import SIGNS, WAITING, Story, guard_sentence, name_in, story_of
 from accgate.report.terminal import COLOURS, print_groups, terminal_text
 from accgate.report.views import gamma_of, theta_of
-from accgate.text import clip, p_text
-from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence, subject_of
+from accgate.text import clip, p_text, with_stop
+from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
 
 if TYPE_CHECKING:
     from accgate.guard import Guard
@@ -67,7 +67,7 @@ def print_result(
     rows = rows_of(story.checks)
     if len(rows) > 1:
         _print_plot(printer, rows)
-    _print_undecided(printer, story)
+    _print_undecided(printer, result, story)
     _print_notes(printer, result, story)
     if story.lead is not None and story.lead.verdict != "pass":
         _print_settings(printer, result, story)
@@ -148,13 +148,15 @@ def _print_plot(printer: _Printer, rows: Sequence[Row]) -> None:
     printer.line()
 
 
-def _print_undecided(printer: _Printer, story: Story) -> None:
-    """What the checks behind the first lack, where that is undecided."""
+def _print_undecided(printer: _Printer, result: Result, story: Story) -> None:
+    """What the checks behind the first lack, where that is undecided; the first one's reason is not repeated."""
     rest = [verdict for verdict in story.checks[1:] if verdict.verdict not in ("pass", "regression")]
-    names = {verdict: clip(terminal_text(subject_of(verdict)), 24, "…") for verdict in rest[:GROUPS]}
+    names = {verdict: clip(terminal_text(name_in(result, verdict)), 32, "…") for verdict in rest[:GROUPS]}
     width = max(map(len, names.values()), default=0)
     for verdict in rest[:GROUPS]:
-        printer.paragraph(_lack(verdict), first=names[verdict], hanging=4 + width)
+        is_same = verdict.verdict == story.checks[0].verdict == "error" and verdict.reasons == story.checks[0].reasons
+        lack = "for the same reason." if is_same and verdict.reasons else _lack(verdict)
+        printer.paragraph(lack, first=names[verdict], hanging=4 + width)
     if len(rest) > GROUPS:
         printer.paragraph(f"and {len(rest) - GROUPS} more that have no verdict")
     if rest:
@@ -164,7 +166,7 @@ def _print_undecided(printer: _Printer, story: Story) -> None:
 def _lack(verdict: Verdict) -> str:
     if verdict.verdict == "inconclusive":
         return f"{lack_sentence(verdict)}. Next: {after_inconclusive(verdict, needs_approval=False)}."
-    return f"{'; '.join(verdict.reasons) or verdict.verdict}."
+    return with_stop("; ".join(verdict.reasons) or verdict.verdict)
 
 
 def _print_notes(printer: _Printer, result: Result, story: Story) -> None:

@@ -122,6 +122,15 @@ def test_an_error_says_its_reasons_once() -> None:
     assert text.lower().count("the server is down") == 1
 
 
+def test_checks_of_several_models_with_one_reason_name_the_model_and_not_the_reason_again() -> None:
+    down = replace(NO_FIGURES, reasons=("no answer from the server; is it up?",))
+    text = shown(down, replace(down, model="other"), replace(down, model="third", reasons=("a full disk",)))
+    assert "t on other  for the same reason." in text
+    assert "t on third  a full disk." in text
+    assert text.lower().count("is it up?") == 1
+    assert "?." not in shown(down, replace(down, reasons=("is the other one up?",), model="other"))
+
+
 def test_a_missing_reference_says_how_to_record_one() -> None:
     text = shown(replace(NO_FIGURES, verdict="no-reference", reasons=("record one with `accgate record`",)))
     assert "○ No reference: there is nothing to compare t with" in text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accgate.decision import path_of
 from accgate.report.charts import Chart, coverage_chart, distribution_chart, evidence_chart, reliability_chart
 from accgate.report.html.run import Sides, sides_of
-from accgate.text import figure, with_capital
+from accgate.text import figure, with_capital, with_stop
 from accgate.verdict import (
     chance_sentence,
     digits_of,
@@ -90,7 +90,7 @@ def outcome_text(verdict: Verdict, *, first: bool) -> str:
     if first:
         return f"{_failed_at(verdict)}." if verdict.verdict == "regression" and verdict.p_value is not None else ""
     if verdict.p_value is None or verdict.candidate.mean is None:
-        return f"{with_capital('; '.join(verdict.reasons) or 'no reason is recorded')}."
+        return with_stop(with_capital("; ".join(verdict.reasons) or "no reason is recorded"))
     if verdict.verdict == "regression":
         start = f"{drop_sentence(verdict)}, {samples_words(verdict)}"
         parts = [start, _failed_at(verdict), chance_sentence(verdict)]
@@ -100,7 +100,7 @@ def outcome_text(verdict: Verdict, *, first: bool) -> str:
         parts = [lack_sentence(verdict), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
     else:
         parts = ["; ".join(verdict.reasons), f"{move_sentence(verdict)}, {samples_words(verdict)}"]
-    return " ".join(f"{part}." for part in parts if part)
+    return " ".join(with_stop(part) for part in parts if part)
 
 
 def _failed_at(verdict: Verdict) -> str:
