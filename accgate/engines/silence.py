@@ -26,7 +26,7 @@ SLOWEST = 10.0  # times the slowest reply so far
 LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
 LEAST = 0.2  # of the longest silence that the options allow
 TOLD = 0.25  # of the limit, after which the terminal says that nothing comes
-RESUME = "finished samples are kept: see what holds it, then go on with --resume"
+RESUME = "finished samples are kept: find out what holds it up, then go on with --resume"
 
 
 class Stalled(EngineDied):
@@ -168,10 +168,10 @@ class Silence:
 
     def _words(self) -> str:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
-        slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "there was none before"
+        slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "no reply came before"
         return (
-            f"{self._who()} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S}: requests that wait: "
-            f"{len(self._waiting)}; {slowest}"
+            f"{self._who()} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
+            f"(requests that wait: {len(self._waiting)}; {slowest})"
         )
 
     def _cut(self) -> None:
@@ -181,7 +181,7 @@ class Silence:
             self._timer.cancel()
             self._timer = None
         for waiting in self._waiting:
-            waiting.cut = Stalled(f"{words}: it is stalled", advice)
+            waiting.cut = Stalled(f"{words} and counts as stalled", advice)
             if waiting.task is not None:
                 waiting.task.cancel()
 

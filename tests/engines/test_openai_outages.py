@@ -198,7 +198,7 @@ def test_a_server_that_takes_requests_and_never_answers_ends_the_run(
 ) -> None:
     server.hold_after = 3
     with pytest.raises(
-        CannotEvaluate, match=r"has given no reply for .* s, since \d\d:\d\d:\d\d: requests that wait: 4;"
+        CannotEvaluate, match=r"has given no reply for .* s, since \d\d:\d\d:\d\d \(requests that wait: 4;"
     ):
         replies(server, 20, workers=4, max_silence=0.6)
     assert [record for record in caplog.records if "it counts as stalled after 0." in record.getMessage()]

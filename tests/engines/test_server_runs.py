@@ -120,6 +120,6 @@ def test_a_server_that_falls_silent_is_started_again_once_and_then_ends_the_run(
     made(tmp_path, script(tmp_path, SILENT), concurrency=1, max_silence=4)
     assert main(run(tmp_path, "--quiet")) == 3
     reason = json.loads((tmp_path / "out" / "accgate.json").read_text())["checks"][0]["reasons"][0]
-    assert "it is stalled; finished samples are kept" in reason
+    assert "and counts as stalled; finished samples are kept" in reason
     assert "the last it said: serving" in reason
     assert (tmp_path / "out" / "m" / "arithmetic.jsonl").read_bytes().count(b"\n") == 20

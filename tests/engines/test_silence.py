@@ -69,7 +69,7 @@ def test_all_that_wait_are_cut_and_others_who_cancel_are_not_mistaken_for_it() -
         assert isinstance(error, Stalled)
         assert str(pickle.loads(pickle.dumps(error))) == str(error)  # out of a replica of Ray's
         assert "the engine has given no reply for 0.3" in str(error)
-        assert "requests that wait: 3; there was none before: it is stalled; finished samples are kept" in str(error)
+        assert "(requests that wait: 3; no reply came before) and counts as stalled; finished samples are" in str(error)
         assert str(error).endswith("Where replies may take longer, raise options.max_silence")
     assert len(told) == 1
     assert told[0].endswith("; it counts as stalled after 0.3 s")

@@ -122,7 +122,7 @@ def test_a_core_that_is_stopped_is_started_again_once_and_then_ends_the_run(vllm
     assert "vLLM has given no reply for" in err
     assert err.count("its processes are ended and started again, once") == 1
     (check,) = json.loads(out)["checks"]
-    assert any("it is stalled; finished samples are kept" in reason for reason in check["reasons"])
+    assert any("and counts as stalled; finished samples are kept" in reason for reason in check["reasons"])
     found = records(tmp_path)
     assert 300 < len(found) < 2000
     assert len({record["id"] for record in found if record["error"] is None}) == len(found)
