@@ -197,7 +197,7 @@ class Asker:
             return costly[-1]
         fault = next((fault for fault in reversed(faults) if fault.kind != "refused"), faults[-1])
         if wait > LONGEST_RETRY_AFTER:
-            raise CannotEvaluate(f"{fault.text}; the server asks to wait {wait:.7g} s: go on with --resume then")
+            raise CannotEvaluate(f"{fault.text}; the server asks to wait {wait:.7g} s; go on with --resume after that")
         now, limit = time.monotonic(), self._options.max_outage
         barren = min(self._endpoints.barren, now - effort.began)
         if barren >= limit:

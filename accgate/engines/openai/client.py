@@ -125,7 +125,7 @@ class Client:
                 raw = await body_of(response, base)
                 status, headers = response.status, response.headers
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            return Fault(f"cannot talk to {base}: {type(error).__name__}: {error}", kind="refused")
+            return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="refused")
         except asyncio.TimeoutError:
             return Fault(f"no answer within {self._timeout:g} s", kind="silent")
         except (aiohttp.ClientError, OSError) as error:
@@ -182,7 +182,7 @@ class Client:
         except asyncio.TimeoutError:
             return Fault(f"it took the connection, and said nothing for {LISTING_SECONDS:g} s", kind="cut")
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(f"{type(error).__name__}: {error}", kind="refused")
+            return Fault(connection_fault(error), kind="refused")
         try:
             models = listing_of(json.loads(raw))
         except (ValueError, RecursionError):
@@ -303,6 +303,21 @@ def date_of(header: str | None) -> float | None:
         return email.utils.parsedate_to_datetime(header or "").timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def connection_fault(error: Exception) -> str:
+    """Why there is no connection, in the system's words where it has some: the message names the URL already."""
+    import socket
+
+    import aiohttp
+
+    of_another = aiohttp.ClientProxyConnectionError, aiohttp.ClientSSLError  # a proxy's host, a certificate's fault
+    if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, of_another):
+        cause = error.os_error
+        words = cause.strerror if isinstance(cause, socket.gaierror) else cause.errno and os.strerror(cause.errno)
+        if words:
+            return f"{words[:1].lower()}{words[1:]}"
+    return f"{type(error).__name__}: {error}"
 
 
 def root_of(base: str) -> str:
