@@ -74,11 +74,11 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def other_judge(path: Path, judge: str, change: str) -> str:
     """That a reference was marked by another judge, because of a change (`Makers.judge_change`), and what to do."""
-    hint = "; where both are one model, name them in the judge's options.fingerprints" if FINGERPRINT in change else ""
+    hint = "; if both fingerprints are of one model, list both in the judge's options.fingerprints"
     return (
         f"{path}: {judge} is not the one that marked this reference: {clip(change, CHANGE, ' …')}. Marks of two "
-        f"judges cannot be compared: serve that one again, or record the reference again (`accgate record --reason "
-        f"...`){hint}"
+        f"judges cannot be compared: serve the judge of the reference, or record a new reference with this one "
+        f"(`accgate record --reason ...`){hint if FINGERPRINT in change else ''}"
     )
 
 

@@ -24,7 +24,7 @@ WORDS = {
     "system_fingerprint": "system_fingerprint was 'a', and now is 'b'",
     "model": "model was 'toy-1', and now is 'toy-2'",
 }
-FIX = "serve that one again, or record the reference again (`accgate record --reason ...`)"
+FIX = "serve the judge of the reference, or record a new reference with this one (`accgate record --reason ...`)"
 
 
 @pytest.fixture
