@@ -9,7 +9,7 @@ _allowed: list[int] = []  # connections of each engine that is open: a model's, 
 
 
 def release(connections: int) -> None:
-    """Need so many connections no more, which were allowed."""
+    """Give back the connections of an engine that is closed."""
     _allowed.remove(connections)
 
 
