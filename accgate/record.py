@@ -44,7 +44,7 @@ from accgate.references import (
     answer_settings,
     figures_of,
     has_runs,
-    makers_of,
+    keys_of_makers,
     read_reference,
     reference_path,
     reference_to_extend,
@@ -331,7 +331,7 @@ def _about(check: Check, evaluation: Evaluation, info: EngineInfo, commit: str, 
         variant=dict(check.planned_model.variant),
         fingerprint=dict(check.task.fingerprint),
         settings=answer_settings(check.planned_model.settings),
-        **makers_of(evaluation.makers),
+        **keys_of_makers(evaluation.makers),
     )
 
 

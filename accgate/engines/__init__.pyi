@@ -12,7 +12,7 @@ from .base import (
     useful_in_flight,
 )
 from .identity import FINGERPRINT, Identity, change_of, fingerprints_of, identity_of, may_mix, union_of
-from .openai.listing import lasting
+from .openai.listing import settings_to_keep
 from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
@@ -40,12 +40,12 @@ __all__ = [
     "fingerprints_of",
     "identity_of",
     "is_this_machine",
-    "lasting",
     "may_mix",
     "model_file",
     "opened_by",
     "recording_of",
     "server_engine",
+    "settings_to_keep",
     "split_options",
     "split_reasoning",
     "union_of",

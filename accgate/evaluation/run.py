@@ -222,7 +222,7 @@ class _Run:
             self.content.update(content)
 
         try:
-            with self._naming_what_is_kept(), model.locating():
+            with self._kept_note(), model.locating():
                 await self.stop.unless_requested(both())
         finally:
             is_over.set()
@@ -233,7 +233,7 @@ class _Run:
         return True
 
     @contextmanager
-    def _naming_what_is_kept(self) -> Iterator[None]:
+    def _kept_note(self) -> Iterator[None]:
         """Say, where a run ends without a result, that what it evaluated until then is kept."""
         try:
             yield
@@ -266,7 +266,7 @@ class _Run:
             self.observer.ended()
             self.written[paths.records] = stamp_of(paths.records)
             return EvaluatedCheck(check, evaluation)
-        with self._naming_what_is_kept():
+        with self._kept_note():
             scoring = await self.stop.unless_requested(scorers.of(check))
         if scoring is None:
             return None

@@ -21,7 +21,15 @@ from .store import (
     toml_of,
     variant_label,
 )
-from .writer import add_runs, figures_of, has_runs, makers_of, reference_to_extend, replaced_figures, write_reference
+from .writer import (
+    add_runs,
+    figures_of,
+    has_runs,
+    keys_of_makers,
+    reference_to_extend,
+    replaced_figures,
+    write_reference,
+)
 
 __all__ = [
     "COST_COLUMNS",
@@ -47,7 +55,7 @@ __all__ = [
     "folder_of",
     "has_runs",
     "is_rescored",
-    "makers_of",
+    "keys_of_makers",
     "mismatch",
     "missing_reference",
     "other_judge",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import FINGERPRINT, change_of, lasting, union_of
+from accgate.engines import FINGERPRINT, change_of, settings_to_keep, union_of
 from accgate.errors import BadInput
 from accgate.inputs import read_toml
 from accgate.records import ENDINGS, FILES, JUDGE_SERVED, SERVED, RecordPaths, settings_of_run
@@ -23,8 +23,8 @@ CHANGE = 600  # characters of what changed
 class Makers:
     """Who answered and who marked, as far as replies, lists of models and files tell.
 
-    `served` and `judge_served` are as `accgate.engines.lasting` gives them; `judge_files` has the digests of the files
-    that a judge was made of, by their names.
+    `served` and `judge_served` are as `accgate.engines.settings_to_keep` gives them; `judge_files` has the digests of
+    the files that a judge was made of, by their names.
     """
 
     served: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Makers:
     def of_tables(cls, about: Mapping[str, Any]) -> Makers:
         """As a reference's file tells them."""
         files = {name: digest for name, digest in _table(about, JUDGE_FILES).items() if isinstance(digest, str)}
-        return cls(lasting(_table(about, SERVED)), lasting(_table(about, JUDGE_SERVED)), files)
+        return cls(settings_to_keep(_table(about, SERVED)), settings_to_keep(_table(about, JUDGE_SERVED)), files)
 
     def join(self, later: Makers) -> Makers:
         """Those of two runs together, of which the later one goes before where a model may have only one word."""

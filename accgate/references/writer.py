@@ -51,7 +51,7 @@ from accgate.text import some_of
 from accgate.verdict import Readings
 
 
-def makers_of(makers: Makers) -> dict[str, Any]:
+def keys_of_makers(makers: Makers) -> dict[str, Any]:
     """The keys of a reference's file that say who answered and who marked."""
     return {f.name: dict(getattr(makers, f.name)) for f in fields(Makers)}
 
@@ -197,7 +197,7 @@ def add_runs(
         replaced=old.replaced,
         anchor=old.anchor,
         runs_sha256=(*old.runs_sha256, *_run_digests(records, runs)),
-        **makers_of(old.makers.join(about.makers)),
+        **keys_of_makers(old.makers.join(about.makers)),
     )
     said = {(row["id"], row.get("repeat", 0)): row["reply"] for row in read_gzip_lines(reference.replies_path, "reply")}
     earlier = [replace(record, reply=said[record.key]) for record in stored if record.key in said]

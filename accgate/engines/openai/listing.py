@@ -85,16 +85,16 @@ def faults_of(model: str, listings: Mapping[str, Listing]) -> Iterator[tuple[Key
             )
 
 
-def lasting(served: Mapping[str, Any]) -> dict[str, Any]:
+def settings_to_keep(served: Mapping[str, Any]) -> dict[str, Any]:
     """What settings beside records say of who answered that still holds weeks later, well formed and short.
 
     A hosted API's list of models changes by itself, and so does the owner that it names first: of a list the model
     asked for counts, or the only one there is, and the server's kind and version where it is one of `STRICT`. More
     fingerprints than a reference keeps tell nothing.
 
-    >>> lasting({"model": "toy", "listed": {"server": "system", "toy": "{}"}})
+    >>> settings_to_keep({"model": "toy", "listed": {"server": "system", "toy": "{}"}})
     {'model': 'toy', 'listed': {'toy': '{}'}}
-    >>> lasting({"listed": {"server": "acme", "gpt-4": "{}", "gpt-5": "{}"}, "system_fingerprint": ["a", "b"]})
+    >>> settings_to_keep({"listed": {"server": "acme", "gpt-4": "{}", "gpt-5": "{}"}, "system_fingerprint": ["a", "b"]})
     {'system_fingerprint': ['a', 'b']}
     """
     listed = served.get(LISTED)
