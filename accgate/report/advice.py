@@ -48,7 +48,9 @@ def steps_of(result: Result, checks: Sequence[Verdict], answers_commands: bool) 
         if answers_commands:
             steps.append(_accept("these scores as the reference", True, ""))
     elif lead.verdict == "error":
-        steps = [_next("fix the cause, then go on with ", Words("accgate run --resume", True))]
+        steps = [
+            _next("fix the cause, then go on with ", Words("accgate run --resume", True), ", other options as before")
+        ]
     elif lead.verdict == "inconclusive":
         steps = [after_inconclusive(lead, needs_approval=result.rules != "own")]
     return steps

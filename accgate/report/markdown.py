@@ -243,7 +243,8 @@ def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedChe
     lines = [
         "### ! Interrupted: no verdict",
         "",
-        "The run was stopped before its end. All finished samples are recorded; `accgate run --resume` continues it.",
+        "The run was stopped before its end. All finished samples are recorded; `accgate run --resume`, other options "
+        "as before, continues it.",
         "",
         "| " + " | ".join(INTERRUPTED_HEADINGS) + " |",
         "|" + " --- |" * len(INTERRUPTED_HEADINGS),

@@ -34,7 +34,7 @@ NEXT: dict[VerdictName, str] = {
     "inconclusive": "Take more samples, record a reference with per-sample scores, or accept a larger theta; "
     "`accgate plan` shows how many samples each theta needs.",
     "no-reference": "Record a version that you trust with `accgate record`, and commit the references.",
-    "error": "Fix the cause, then continue with `accgate run --resume`.",
+    "error": "Fix the cause, then continue with `accgate run --resume`, other options as before.",
 }
 WHY = {
     "paired": "Both sides answered the same samples, so each is compared with itself: what all samples share cancels.",

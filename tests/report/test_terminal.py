@@ -120,6 +120,8 @@ def test_an_error_says_its_reasons_once() -> None:
     text = shown(replace(NO_FIGURES, reasons=("the server is down",)))
     assert "! Error: t could not be decided" in text
     assert text.lower().count("the server is down") == 1
+    step = "go on with accgate run --resume, other options as before"  # the run may have had --out
+    assert step in " ".join(text.split())
 
 
 def test_checks_of_several_models_with_one_reason_name_the_model_and_not_the_reason_again() -> None:
