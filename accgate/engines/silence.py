@@ -139,8 +139,8 @@ class Silence:
             self._tell(f"{self._who()} answers again")
 
     def _enter(self, waiting: _Waiting) -> None:
-        if not self._waiting:
-            self._silent, self._looked = 0.0, waiting.since
+        if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
+            self._looked = waiting.since
         self._waiting.add(waiting)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._tick, self._look)
@@ -176,7 +176,7 @@ class Silence:
 
     def _cut(self) -> None:
         advice = f"{RESUME}. Where replies may take longer, raise {self._option}"
-        words, self._told = self._words(), False
+        words, self._told, self._silent = self._words(), False, 0.0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
