@@ -78,7 +78,7 @@ def test_the_command_has_this_environment_and_the_configs_folder(
 def test_a_server_that_ends_while_it_loads_is_said_with_its_last_lines(tmp_path: Path, temporary: Path) -> None:
     code = r"""
     import sys
-    print("\n".join(f"line {i}" for i in range(100)))
+    print("\n".join(f"line {i}" for i in range(100)), flush=True)
     print("\x1b[31mValueError:\x1b[0m  no such   model", file=sys.stderr)
     sys.exit(7)
     """
