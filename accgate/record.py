@@ -36,7 +36,7 @@ from accgate.evaluation import (
     write_union,
 )
 from accgate.planning import Check, plan_checks
-from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
+from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable, sole_writer
 from accgate.references import (
     Reference,
     ReferenceFile,
@@ -250,27 +250,27 @@ def _write(
         check, evaluation = item.check, item.evaluation
         if _pair(check) in done:
             continue
-        extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
-        if extended is not None:  # not as it was before this run: another one may have been added meanwhile
-            check = _held_against(check, extended)
-        problem = item.problem
-        if problem is None and evaluation is not None:
-            problem = judge_fault(check, evaluation.makers)
-        if problem is not None or evaluation is None or evaluation.failed:
-            problem = problem or failures(item, "a reference needs every score")
-            problems.append(f"{check.model} / {check.task.name}: {problem}; no reference was written")
-            continue
-        if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
-            problems.append(_unread_text(check, unread))
-            continue
-        both, first = evaluation, _first_run(check, evaluation.records, twice=how.twice)
-        evaluation = replace(evaluation, records=first)
-        about = _about(check, evaluation, evaluated.engines[check.model], how.commit, both)
-        columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
-        if extended is None:
-            written.append(write_reference(check.references, about, evaluation.records, reason=how.reason, **columns))
-        else:
-            written.append(add_runs(extended, about, evaluation.records, **columns))
+        with sole_writer(reference_path(*_place(check)[:-1], check.task.name).parent):
+            extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
+            if extended is not None:  # not as it was before this run: another one may have been added meanwhile
+                check = _held_against(check, extended)
+            problem = item.problem
+            if problem is None and evaluation is not None:
+                problem = judge_fault(check, evaluation.makers)
+            if problem is not None or evaluation is None or evaluation.failed:
+                problem = problem or failures(item, "a reference needs every score")
+                problems.append(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+                continue
+            if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
+                problems.append(_unread_text(check, unread))
+                continue
+            both, first = evaluation, _first_run(check, evaluation.records, twice=how.twice)
+            about = _about(check, replace(both, records=first), evaluated.engines[check.model], how.commit, both)
+            columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
+            if extended is None:
+                written.append(write_reference(check.references, about, first, reason=how.reason, **columns))
+            else:
+                written.append(add_runs(extended, about, first, **columns))
     if problems:
         raise CannotEvaluate("\n".join(problems))
     if not written:

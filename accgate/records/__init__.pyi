@@ -25,7 +25,7 @@ from .file import (
 )
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
-from .lock import LOCK, sole_run
+from .lock import LOCK, sole_run, sole_writer
 from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
@@ -124,6 +124,7 @@ __all__ = [
     "scores_of_rows",
     "settings_of_run",
     "sole_run",
+    "sole_writer",
     "split_readings",
     "stamp_of",
     "to_line",

@@ -1,4 +1,4 @@
-"""One run at a time in a folder for results."""
+"""One run at a time in a folder for results, and one writer at a time in a folder of references."""
 
 from __future__ import annotations
 
@@ -44,6 +44,27 @@ def sole_run(out: Path) -> Iterator[None]:
         if is_new:
             with contextlib.suppress(OSError):
                 out.rmdir()  # where nothing was written
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes into a folder, and keep others waiting; it leaves no file behind.
+
+    Where the system or the file system has no locks on folders, or there is no such folder, it goes without.
+    """
+    try:
+        import fcntl
+
+        number = os.open(folder, os.O_RDONLY)
+    except (ModuleNotFoundError, OSError):
+        yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
 
 
 def _locked(path: Path) -> BinaryIO | None:

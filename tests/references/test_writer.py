@@ -1,13 +1,16 @@
 """Runs pooled into one reference: every run counts, numbered on, and only runs of the same samples."""
 
+import contextlib
 import csv
 import errno
 import gzip
 import json
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -458,6 +461,24 @@ def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, m
     assert project.record(right_but(4, N), args=["--add"]) == 0
     assert reference_of(project).about.runs == 3
     assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
+
+
+def test_two_runs_that_are_written_at_the_same_moment_both_count(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_read = threading.Barrier(2)
+
+    def add_once_both_have_read(*args: Any, **keys: Any) -> Path:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_read.wait(1.0)
+        return add_runs(*args, **keys)
+
+    monkeypatch.setattr(recording, "add_runs", add_once_both_have_read)
+    project.answer(right_but(4, N))
+    outs = [project.folder / "one", project.folder / "other"]
+    with ThreadPoolExecutor(len(outs)) as runs:
+        list(runs.map(lambda out: recording.record(project.config, out=out, add=True), outs))
+    assert reference_of(project).about.runs == 3
 
 
 def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records(project: Project) -> None:
