@@ -163,8 +163,10 @@ class _Run:
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         running = running_servers(checks)
         for check in checks if self.resume else ():
+            path = paths_of(self.out, *_pair(check)).records
+            stamp = stamp_of(path)  # as it is read: its turn may come hours later
             if (evaluation := self._earlier(check)) is not None:
-                self.earlier[_pair(check)] = evaluation
+                self.earlier[_pair(check)], self.written[path] = evaluation, stamp
         unfinished = [check for check in checks if _pair(check) not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
@@ -264,7 +266,6 @@ class _Run:
             Servers.of(engine).expect_same(paths)
             self.observer.started(check.model, check.task.name, assignment.total, evaluation.records)
             self.observer.ended()
-            self.written[paths.records] = stamp_of(paths.records)
             return EvaluatedCheck(check, evaluation)
         with self._kept_note():
             scoring = await self.stop.unless_requested(scorers.of(check))

@@ -181,6 +181,27 @@ def test_resume_asks_no_server_of_a_model_that_was_decided_early(tmp_path: Path)
     assert run(tmp_path, "--resume") == 3  # more samples are needed now, and the server is gone
 
 
+def test_finished_records_that_are_removed_before_their_turn_make_an_error(
+    tmp_path: Path, first: Server, second: Server
+) -> None:
+    configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
+    assert run(tmp_path) in {0, 4}
+    unfinished, finished = (paths_of(tmp_path / "out", name, "arithmetic").records for name in "ab")
+    unfinished.unlink()
+    answer = first.answer
+
+    def while_one_removes_them(prompt: str) -> Any:
+        finished.unlink(missing_ok=True)
+        return answer(prompt)
+
+    first.answer = while_one_removes_them
+    assert run(tmp_path, "--resume") == 3
+    asked, removed = checks(tmp_path)
+    assert asked["candidate"]["mean"] is not None
+    assert removed["verdict"] == "error"
+    assert "was removed, replaced or changed by something else" in removed["reasons"][0]
+
+
 def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
     configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
     config = tmp_path / "accuracy.toml"
