@@ -185,6 +185,9 @@ class _Run:
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
+                for check in waiting:  # whatever their order: it must be the same that answers the others
+                    if _pair(check) in self.earlier:
+                        Servers.of(engine).expect_same(paths_of(self.out, *_pair(check)))
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
                     judge = None if waiting[0].judge is None else waiting[0].judge.key
@@ -263,7 +266,6 @@ class _Run:
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
         if (evaluation := self.earlier.get(_pair(check))) is not None:
-            Servers.of(engine).expect_same(paths)
             self.observer.started(check.model, check.task.name, assignment.total, evaluation.records)
             self.observer.ended()
             return EvaluatedCheck(check, evaluation)

@@ -202,6 +202,28 @@ def test_finished_records_that_are_removed_before_their_turn_make_an_error(
     assert "was removed, replaced or changed by something else" in removed["reasons"][0]
 
 
+def test_another_model_than_a_finished_later_tasks_is_asked_once_and_nothing_of_it_is_recorded(
+    tmp_path: Path, first: Server
+) -> None:
+    for name in ("new", "old"):
+        rows = [{"q": f"What is {i} + 1?", "a": f"{i + 1} {name}"} for i in range(N)]
+        write_task(tmp_path, name, rows)
+    text = table("gate", {"max_failed": 0.0}) + table("models.a", asked_of(first.url))
+    new, old = (table(f"tasks.{name}", {"file": f"{name}.toml", "target": 1.0}) for name in ("new", "old"))
+    config = tmp_path / "accuracy.toml"
+    config.write_text(text + old)
+    first.says = {"system_fingerprint": "a"}
+    assert run(tmp_path) in {0, 1, 4}
+    config.write_text(text + new + old)
+    first.says = {"system_fingerprint": "b"}
+    first.seen.clear()
+    assert run(tmp_path, "--resume") == 3
+    assert len(first.seen) == 1
+    first.says = {"system_fingerprint": "a"}
+    assert run(tmp_path, "--resume") in {0, 1, 4}
+    assert [check["n"] for check in checks(tmp_path)] == [N, N]
+
+
 def test_resume_asks_a_model_again_whose_samples_failed(tmp_path: Path, first: Server, second: Server) -> None:
     configure(tmp_path, a=asked_of(first.url), b=asked_of(second.url))
     config = tmp_path / "accuracy.toml"
