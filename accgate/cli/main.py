@@ -48,8 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _exit_code(argv: Sequence[str] | None) -> int:
     """Run the command, and print what ended it."""
     arguments = argparse.Namespace(debug=False)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # ids and replies can hold what no encoding has
-        sys.stdout.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Ids and replies can hold what no encoding has. Line by line, lines keep their order in a log with messages.
+        sys.stdout.reconfigure(errors="backslashreplace", line_buffering=True)
     try:
         with writing_output():  # --help and --version end here
             arguments = build_parser().parse_args(argv)

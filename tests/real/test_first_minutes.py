@@ -19,9 +19,10 @@ if missing:  # looked up, not imported: the engine sets what xllamacpp's librari
 
 
 def accgate(folder: Path, *arguments: str) -> str:
-    """What a command that must succeed prints to both streams."""
+    """What a command that must succeed prints to both streams, which are one log, as in CI."""
     command = [sys.executable, "-m", "accgate", *arguments]
     alone = os.environ | {"OMP_THREAD_LIMIT": "1"}  # threads that wait for each other's core take twice its time
+    alone.pop("PYTHONUNBUFFERED", None)  # lines come in their order without it
     done = subprocess.run(
         command, cwd=folder, env=alone, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800,
         check=False,
