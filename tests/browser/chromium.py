@@ -142,6 +142,7 @@ class Page:
         self._loaded(path.as_uri())
 
     def reload(self) -> None:
+        time.sleep(0.5)  # what a page stored may reach a new process of the browser a moment later
         url = self.value("window.left = location.href")
         self.call("Page.reload")
         self._loaded(url)
