@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
 import textwrap
@@ -70,10 +69,9 @@ def asked(engine: OpenAIEngine, meanwhile: Callable[[], None] = lambda: None) ->
 
 def lives(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:  # it can end while its state is read
         return False
-    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
 
 
 def listens(port: int) -> bool:
