@@ -7,21 +7,15 @@ from .file import (
     Record,
     RecordPaths,
     RecordWriter,
-    Replacements,
     changed_fault,
     file_name,
-    json_line,
     new_records,
     numbered_records,
     paths_of,
     read_gzip_lines,
     read_records,
-    refuse_unwritable,
-    replacing,
     stamp_of,
     to_line,
-    write_atomically,
-    write_gzip_lines,
 )
 from .groups import groups_of, moved_groups
 from .ids import Ids, Places
@@ -29,6 +23,14 @@ from .lock import LOCK, sole_run, sole_writer
 from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, lines_of, places_in, read_log, records_at
 from .order import order_key, order_of
 from .readings import readings_of, split_readings
+from .replacement import (
+    Replacements,
+    json_line,
+    refuse_unwritable,
+    replacing,
+    write_atomically,
+    write_gzip_lines,
+)
 from .scores import (
     LARGEST,
     ROUNDING,

@@ -8,7 +8,8 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.inputs import read_plain
-from accgate.records.file import RecordPaths, write_atomically
+from accgate.records.file import RecordPaths
+from accgate.records.replacement import write_atomically
 
 # In the settings beside records: scored records of a run that was decided early; the whole plan of a shard's part; the
 # shards whose records were merged; how long how many records took; who the replies and the server's list say answered,

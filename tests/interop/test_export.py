@@ -13,7 +13,8 @@ import pytest
 from accgate.errors import BadInput
 from accgate.interop.lm_eval import Choice, import_lm_eval
 from accgate.interop.lm_eval_export import export_lm_eval
-from accgate.records.file import Record, RecordWriter, paths_of, read_records, write_gzip_lines
+from accgate.records.file import Record, RecordWriter, paths_of, read_records
+from accgate.records.replacement import write_gzip_lines
 from accgate.tasks.sample import sample_id
 
 NOW = datetime(2026, 11, 21, 15, 43, 1, 488686)  # noqa: DTZ001 as lm-eval names its files

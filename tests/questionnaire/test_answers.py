@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accgate.records.file import write_gzip_lines
+from accgate.records.replacement import write_gzip_lines
 from tests.gates import Project, write_lines
 from tests.questionnaire.made import Made, always, answers
 

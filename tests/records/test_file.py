@@ -23,12 +23,10 @@ from accgate.records.file import (
     paths_of,
     read_gzip_lines,
     read_records,
-    refuse_unwritable,
     to_line,
-    write_atomically,
-    write_gzip_lines,
 )
 from accgate.records.log import read_log
+from accgate.records.replacement import refuse_unwritable, write_atomically, write_gzip_lines
 from tests.cases import each
 
 ON_DISK = settings(deadline=None, max_examples=50)  # a slow disk is no fault

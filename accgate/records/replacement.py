@@ -1,0 +1,143 @@
+"""Files that are written whole before they take the place of others, and the folders that they need."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from accgate.errors import BadInput
+
+BLOCK = 2**16  # bytes
+
+
+class Replacements:
+    """Files that take the places of others together: none does before all are whole and on the disk."""
+
+    def __init__(self) -> None:
+        self._written: list[Path] = []
+        self._unwanted: list[Path] = []
+
+    @contextlib.contextmanager
+    def file(self, path: Path) -> Iterator[BinaryIO]:
+        """A file to write, which shall stand at this path."""
+        self._written.append(path)
+        with _part(path).open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    def write(self, path: Path, content: bytes | Iterable[bytes]) -> None:
+        """Write a file, by parts if need be."""
+        with self.file(path) as file:
+            file.writelines([content] if isinstance(content, bytes) else content)
+
+    def write_gzip_lines(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows as compressed JSON lines; the same rows give the same bytes."""
+        with self.file(path) as file, gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+            for block in _blocks(map(json_line, rows)):
+                packed.write(block)
+
+    def remove(self, path: Path) -> None:
+        """Have no file at this path."""
+        self._unwanted.append(path)
+
+    def take_places(self) -> None:
+        """Put the files in their places, in the order in which they were written."""
+        for path in self._unwanted:
+            path.unlink(missing_ok=True)
+        for path in self._written:
+            _part(path).replace(path)
+
+    def discard(self) -> None:
+        """Remove what did not take a place."""
+        for path in self._written:
+            with contextlib.suppress(OSError):
+                _part(path).unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(path.name + ".part")
+
+
+@contextlib.contextmanager
+def replacing() -> Iterator[Replacements]:
+    """Files to write, which take their places at the end; after an error there are only the old ones."""
+    files = Replacements()
+    try:
+        yield files
+        files.take_places()
+    except BaseException:
+        files.discard()
+        raise
+
+
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Replace a file in one step, by parts if need be: readers see the old content or the new, never a part."""
+    with replacing() as files:
+        files.write(path, content)
+
+
+def write_gzip_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Rows as compressed JSON lines in place of a file, in one step; the same rows give the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing() as files:
+        files.write_gzip_lines(path, rows)
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines in blocks: each write of a compressed file gives up the interpreter's lock, which a thread waits for."""
+    block = bytearray()
+    for line in lines:
+        block += line
+        if len(block) >= BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """A JSON object as a line of UTF-8; what UTF-8 cannot hold (half surrogates in a reply) is escaped."""
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return json.dumps(row, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
+    """Refuse a folder for results that cannot be written, or made, before anything is asked for it.
+
+    `naming` says how the user names another one.
+
+    Raises
+    ------
+    BadInput
+        What stands in the way.
+    """
+    folder = out
+    try:
+        folder = next(each for each in (out, *out.absolute().parents) if _is_there(each))
+        if not folder.is_dir():
+            what = "a file" if folder.exists() else "a symbolic link that leads nowhere"
+            raise BadInput(f"{folder}: is {what}; name a folder {naming}")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        fix = f"name another folder {naming}, or make this one writable"
+        raise BadInput(f"{folder}: cannot be written: {error.strerror}; {fix}") from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something has this name, and be it a link to nothing; OSError where no system takes such a name."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
