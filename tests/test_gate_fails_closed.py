@@ -11,7 +11,8 @@ import pytest
 from accgate import load_config
 from accgate.cli.main import main
 from accgate.evaluation.run import missing_records
-from accgate.planning.checks import plan_checks, planned_model
+from accgate.planning.checks import plan_checks
+from accgate.planning.design import planned_model
 from tests.gates import RIGHT, Project, questions, right_but, write_lines, write_task
 
 N = 200

@@ -80,7 +80,7 @@ def test_brackets_without_end_are_no_json_and_are_not_read_once_for_each(reply: 
             return super().raw_decode(s, idx)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(extract.json, "JSONDecoder", Decoder)
+        patch.setattr(json, "JSONDecoder", Decoder)
         extract.json_in(reply)
     assert sum(attempts) <= 1_100 * len(reply) + 20_000_000  # of 40 billion
 

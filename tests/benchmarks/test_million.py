@@ -4,6 +4,7 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,6 @@ def test_records_are_read_line_by_line(tmp_path: Path) -> None:
     record = Record("a", 0, 100.0, "4", "4", "4", "stop", 1, 1, 0.1, None)
     path = tmp_path / "r.jsonl"
     path.write_bytes(to_line(record) + b"no record\n")
-    rows = numbered_records(path)
+    rows: Any = numbered_records(path)
     assert next(rows) == (1, record)  # the damaged line after it is not looked at yet
     rows.close()

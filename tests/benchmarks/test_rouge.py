@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from accgate import metrics
 from benchmarks import rouge
 
 
@@ -23,7 +24,7 @@ def test_json_has_both_speeds_and_their_ratio(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_score_that_is_not_rouge_scores_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rouge.metrics, "get", lambda _: lambda *_: 0.0)
+    monkeypatch.setattr(metrics, "get", lambda _: lambda *_: 0.0)
     with pytest.raises(SystemExit, match="rouge_1 is not rouge-score's rouge1"):
         rouge.measured("rouge_1", rouge.texts(5, 60), 1)
 

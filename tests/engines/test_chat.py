@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai.engine import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import Options
 from accgate.engines.wire import MalformedReply, body_of, reply_of
 from accgate.errors import CannotEvaluate
 from tests.servers import Fault, Server

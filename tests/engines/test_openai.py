@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import asking, pace
 from accgate.engines.openai.client import proxy_of, retry_after
-from accgate.engines.openai.engine import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from tests.servers import Fault, Server
 
@@ -298,7 +299,7 @@ class Dice(random.Random):
 def test_the_wait_between_retries_doubles_up_to_a_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "FIRST_WAIT", 0.5)
     dice = Dice()
-    monkeypatch.setattr(asking.random, "Random", lambda: dice)
+    monkeypatch.setattr(random, "Random", lambda: dice)
     server.fault_of = lambda _: Fault(500)
     assert isinstance(outcome(server, max_retries=9), RequestFailed)
     assert dice.asked == [(0.0, min(60.0, 0.5 * 2**i)) for i in range(9)]

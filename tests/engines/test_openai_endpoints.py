@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines.openai import asking, endpoints, pace
 from accgate.engines.openai.endpoints import FIRST_REST, LONGEST_REST, Endpoints
-from accgate.engines.openai.engine import OpenAIEngine, Options
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from tests.servers import Fault, Server
 

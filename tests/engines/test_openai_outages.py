@@ -14,7 +14,8 @@ from accgate.cli.main import main
 from accgate.engines import Reply, Request
 from accgate.engines.openai import asking, client, endpoints, pace
 from accgate.engines.openai.client import retry_after
-from accgate.engines.openai.engine import OpenAIEngine, Options, renamed
+from accgate.engines.openai.engine import OpenAIEngine, renamed
+from accgate.engines.openai.options import Options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.records.file import read_records
 from tests.servers import Fault, Server

@@ -12,6 +12,7 @@ from importlib import util
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -282,11 +283,11 @@ def test_replicas_whose_servers_name_two_models_or_builds_end_the_run(tmp_path: 
             one.says, two.says = first, second  # type: ignore[assignment]
             for server in (one, two):
                 options = f'base_url = "{server.url}", max_retries = 0{more}'
-                engine = made(tmp_path, f'engine = "openai", options = {{ {options} }}')
+                engine: Any = made(tmp_path, f'engine = "openai", options = {{ {options} }}')
                 assert isinstance(engine, RayEngine)
                 hosts.append(Host())
                 await hosts[-1].start(engine._spec)
-            engine._replicas, engine._lifeline = Either(hosts), SimpleNamespace(run=lambda asked: asked)  # type: ignore[assignment]
+            engine._replicas, engine._lifeline = Either(hosts), SimpleNamespace(run=lambda asked: asked)
             try:
                 replies = [await engine.complete(Request(str(n), 0, "1 + 2")) for n in range(3)]
             finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import platform
 import sys
 from importlib import util
 from pathlib import Path
@@ -225,8 +226,8 @@ def test_where_the_system_names_no_processor_python_does(
     if cpuinfo is not None:
         path.write_text(cpuinfo)
     monkeypatch.setattr(base, "Path", lambda _: path)
-    monkeypatch.setattr(base.platform, "processor", lambda: "")
-    monkeypatch.setattr(base.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert base.cpu_name() == "riscv64"
 
 

@@ -16,7 +16,7 @@ from accgate.engines import Request
 from accgate.evaluation.cache import identity
 from accgate.evaluation.cache.identity import IMAGE, KeyIncomplete, identity_of, request_key
 from accgate.evaluation.files import FileDigests
-from accgate.planning.checks import planned_model
+from accgate.planning.design import planned_model
 from accgate.result import EngineInfo
 from tests.cases import each
 
@@ -191,8 +191,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise metadata.PackageNotFoundError(name)
             return found
 
-        monkeypatch.setattr(identity.metadata, "distributions", lambda: list(packages))
-        monkeypatch.setattr(identity.metadata, "files", files)
+        monkeypatch.setattr(metadata, "distributions", lambda: list(packages))
+        monkeypatch.setattr(metadata, "files", files)
 
     return installs
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accgate.config.config import Model
+from accgate.config.tables import Model
 from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop

@@ -12,7 +12,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.config.config import load_config
 from accgate.evaluation.files import FileDigests, content_of
-from accgate.planning.checks import planned_model
+from accgate.planning.design import planned_model
 from accgate.records.file import paths_of
 from tests.cases import each
 from tests.gates import said, table

@@ -11,6 +11,7 @@ from rouge_score import rouge_scorer
 from rouge_score.rouge_scorer import RougeScorer
 
 from accgate.metrics import rouge
+from accgate.metrics.metric import Entry
 from accgate.metrics.rouge import lcs_length, lcs_positions, skip_bigrams, weighted_lcs
 from tests.cases import each
 from tests.metrics.texts import AWKWARD, TEXTS, metric
@@ -194,7 +195,7 @@ def test_options_out_of_range_are_refused(name: str, option: dict[str, object], 
 
 
 @each("entry", rouge.ENTRIES)
-def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: rouge.Entry) -> None:
+def test_every_rouge_is_100_for_the_target_itself_and_0_for_nothing(entry: Entry) -> None:
     built = entry.build()
     assert (built.name, built.lowest, built.highest, built.higher_is_better) == (entry.name, 0, 100, True)
     assert built("The cat sat on the mat.", "the cat sat on the mat") == 100

@@ -15,9 +15,10 @@ from accgate.errors import BadInput
 from accgate.record import record as record_gate
 from accgate.records.clusters import clusters_of
 from accgate.records.scores import Scores
-from accgate.references.anchor import Anchor, Drift, drift_of, drift_since, find_anchor
+from accgate.references.anchor import Anchor, drift_of, drift_since, find_anchor
 from accgate.references.store import find_reference
 from accgate.stats.drift import difference_to_anchor
+from accgate.verdict.figures import Drift
 from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 200

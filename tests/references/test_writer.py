@@ -21,6 +21,7 @@ import pytest
 from accgate import record as recording
 from accgate.cli.main import main
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.evaluation import evaluate_checks
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record
 from accgate.references.store import Reference, find_reference
@@ -449,7 +450,7 @@ def test_a_recording_of_which_some_references_were_written_goes_on(
 
 
 def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluate_checks, others = recording.evaluate_checks, [right_but(6, N)]
+    others = [right_but(6, N)]
 
     def beside_another(*args: Any, **keys: Any) -> Any:
         evaluated = evaluate_checks(*args, **keys)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from accgate import compare
-from accgate.records.file import Record, paths_of, read_gzip_lines, to_line, write_gzip_lines
+from accgate.records.file import Record, paths_of, read_gzip_lines, to_line
 from accgate.records.order import order_key
+from accgate.records.replacement import write_gzip_lines
 from accgate.report.html.page import html_report
 from accgate.report.result_file import read_result, write_result
 from accgate.result import Result

@@ -10,13 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, multivariate_normal, norm
 
-from accgate.stats.group_sequential import (
-    expected_shares,
-    group_design,
-    group_sequential_test,
-    lan_demets_bounds,
-    obrien_fleming_spending,
-)
+from accgate.stats.brownian import lan_demets_bounds, obrien_fleming_spending
+from accgate.stats.group_sequential import expected_shares, group_design, group_sequential_test
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.cases import each
 from tests.stats.sequences import assert_agrees, assert_same, drawn, drop_of_losses, sequences
