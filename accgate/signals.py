@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM as a cancelled job and `docker stop` send it, and a limit of processor time."""
+"""Ctrl-C, SIGTERM of a cancelled job or `docker stop`, SIGHUP of a closed terminal, and a limit of processor time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import FrameType
 from accgate.errors import INTERRUPTED
 
 PATIENCE = 3.0  # seconds to close an engine
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending:
@@ -24,9 +24,11 @@ class Ending:
     def __init__(self, leave: Callable[[int], None] = os._exit, patience: float = PATIENCE) -> None:
         self._leave, self._patience, self._is_second = leave, patience, False
 
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt, or on a second signal leave at once."""
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt, or on a second signal leave at once; SIGHUP is never a second one."""
         if self._is_second:
+            if number == signal.SIGHUP:
+                return
             self._leave(INTERRUPTED)
         self._is_second = True
         watchdog = threading.Timer(self._patience, self._leave, [INTERRUPTED])
@@ -37,17 +39,24 @@ class Ending:
 
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
-    """Handle SIGINT and SIGTERM as the command line does; threads other than the main one cannot, and do not."""
+    """Handle `SIGNALS` as the command line does; threads other than the main one cannot, and do not.
+
+    Under `nohup`, where SIGHUP is ignored, it stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     ending = Ending()
-    before = [(number, signal.signal(number, ending)) for number in SIGNALS]
+    before = [(number, signal.signal(number, ending)) for number in SIGNALS if not _is_under_nohup(number)]
     try:
         yield
     finally:
         for number, handler in before:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _is_under_nohup(number: int) -> bool:
+    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
 
 
 @contextlib.contextmanager

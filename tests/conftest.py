@@ -21,8 +21,9 @@ settings.register_profile("repeat", unhurried, derandomize=True, max_examples=60
 settings.register_profile("explore", unhurried)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
-# A shell starts what runs in its background deaf to Ctrl-C, which commands under test would inherit.
+# Commands under test would inherit that a shell starts jobs in its background deaf to Ctrl-C, and nohup to SIGHUP.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Before numpy loads: its products of small matrices would start threads that wait for the other workers' cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

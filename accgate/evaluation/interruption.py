@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends an evaluation in order, the second at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends an evaluation in order, the second at once."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def interruptible() -> Iterator[Stop]:
     before = dict(taken)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if not stop.requested:
+        if not stop.requested or number == signal.SIGHUP:  # a terminal that closes may send it twice
             stop.request()
             return
         handler = before[signal.Signals(number)]

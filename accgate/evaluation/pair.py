@@ -103,7 +103,7 @@ def evaluate_pair(
     CannotEvaluate
         When an engine fails for good, or too many samples of a side have no score or replies no answer.
     Interrupted
-        When SIGINT or SIGTERM came and what was in flight has finished.
+        When SIGINT, SIGTERM or SIGHUP came and what was in flight has finished.
     """
     engines = [check.planned_model.engine() for check in pair]
     if unable := [

@@ -110,7 +110,7 @@ def evaluate_checks(
     BadInput
         For engine options or earlier records that cannot be used, and a folder that is not writable or has another run.
     Interrupted
-        When SIGINT or SIGTERM came and what was in flight has finished.
+        When SIGINT, SIGTERM or SIGHUP came and what was in flight has finished.
     """
     began, clock = datetime.now(timezone.utc), time.monotonic()
     refuse_unwritable(out)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, sent to real runs against a real server."""
+"""Ctrl-C, SIGTERM and SIGHUP, sent to real runs against a real server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.evaluation.interruption import SHORTER, Stop, interruptible
 from accgate.records.file import read_records
-from accgate.signals import Ending, ending_on_signals
+from accgate.signals import SIGNALS, Ending, ending_on_signals
 from tests.gates import Project, right_but, table, write_task
 from tests.launcher import Launched
 from tests.servers import Server
@@ -69,7 +69,7 @@ def lines(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", SIGNALS)
 def test_one_signal_finishes_what_is_in_flight_asks_nothing_more_and_the_run_can_go_on(
     folder: Path, server: Server, how: signal.Signals
 ) -> None:
@@ -214,15 +214,39 @@ def test_handlers_of_a_program_that_uses_accgate_are_left_alone() -> None:
 
 
 def test_handlers_are_as_before_when_a_command_has_ended() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(number) for number in SIGNALS]
     with ending_on_signals():
-        taken = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+        taken = [signal.getsignal(number) for number in SIGNALS]
         assert all(isinstance(handler, Ending) for handler in taken)
         with interruptible() as stop:
             signal.raise_signal(signal.SIGTERM)
             assert stop.requested
-        assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == taken
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+        assert [signal.getsignal(number) for number in SIGNALS] == taken
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+def test_a_terminal_that_sends_two_signals_as_it_closes_asks_for_no_hurry() -> None:
+    with ending_on_signals(), interruptible() as stop:
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        assert stop.requested
+    left: list[int] = []
+    ending = Ending(left.append, patience=600.0)
+    with pytest.raises(KeyboardInterrupt):
+        ending(signal.SIGHUP, None)
+    ending(signal.SIGHUP, None)
+    assert left == []
+
+
+def test_a_command_under_nohup_outlives_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending_on_signals(), interruptible() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop.requested
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_outside_the_main_thread_nothing_is_taken_over() -> None:
