@@ -367,6 +367,36 @@ def test_requests_go_through_the_proxy_of_the_environment(server: Server, monkey
     assert server.seen[0].headers["host"] == "models.example"
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_wants_a_password_is_told_at_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    async def ask(engine: OpenAIEngine) -> None:
+        await engine.start()
+        await engine.complete(QUESTION)
+
+    async def work() -> str:
+        proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://me:secret@127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        engine = OpenAIEngine("toy", Options(base_url=f"{scheme}://models.example/v1"))
+        async with proxy:
+            try:
+                with pytest.raises(CannotEvaluate) as caught:
+                    await ask(engine)
+            finally:
+                await engine.close()
+        return str(caught.value)
+
+    said = asyncio.run(work())
+    assert re.match(r"HTTP 407 from .*[:;] the proxy wants a name and a password; write them into its variable", said)
+    assert "secret" not in said
+
+
 def test_a_reply_that_nobody_asked_for_answers_no_other_request() -> None:
     """A server that sends one of its replies again later, on a connection that waits for the next request."""
 

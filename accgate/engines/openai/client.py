@@ -31,6 +31,7 @@ FATAL = {
     403: "the key may not use this model",
     404: "no such model or path; check `model`, and that options.base_url ends in /v1",
     405: "the path takes no POST; check that options.base_url ends in /v1",
+    407: "the proxy wants a name and a password; write them into its variable, as http://NAME:PASSWORD@HOST:PORT",
 }
 REFUSED = frozenset({401, 403})
 CONNECT_SECONDS = 30.0
@@ -129,8 +130,7 @@ class Client:
         except asyncio.TimeoutError:
             return Fault(f"no answer within {self._timeout:g} s", kind="silent")
         except (aiohttp.ClientError, OSError) as error:
-            what = " ".join(str(error).split())
-            return Fault(f"cannot talk to {base}: {type(error).__name__}: {what}", kind="cut")
+            return Fault(f"cannot talk to {base}: {connection_fault(error)}", kind="cut")
         try:
             body = json_value(raw)
         except (ValueError, RecursionError):
@@ -306,18 +306,28 @@ def date_of(header: str | None) -> float | None:
 
 
 def connection_fault(error: Exception) -> str:
-    """Why there is no connection, in the system's words where it has some: the message names the URL already."""
+    """Why there is no connection, in the system's words where it has some: the message names the URL already.
+
+    Raises
+    ------
+    CannotEvaluate
+        When there is a proxy that wants a name and a password.
+    """
     import socket
 
     import aiohttp
 
+    if isinstance(error, aiohttp.ClientHttpProxyError):  # its own text has the proxy's URL, with the password
+        if error.status == 407:
+            raise CannotEvaluate(f"HTTP 407 from the proxy: {FATAL[407]}")
+        return f"HTTP {error.status} from the proxy"
     of_another = aiohttp.ClientProxyConnectionError, aiohttp.ClientSSLError  # a proxy's host, a certificate's fault
     if isinstance(error, aiohttp.ClientConnectorError) and not isinstance(error, of_another):
         cause = error.os_error
         words = cause.strerror if isinstance(cause, socket.gaierror) else cause.errno and os.strerror(cause.errno)
         if words:
             return f"{words[:1].lower()}{words[1:]}"
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def root_of(base: str) -> str:
