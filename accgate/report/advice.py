@@ -48,9 +48,9 @@ def steps_of(result: Result, checks: Sequence[Verdict], answers_commands: bool) 
         if answers_commands:
             steps.append(_accept("these scores as the reference", True, ""))
     elif lead.verdict == "error":
-        steps = [
-            _next("fix the cause, then go on with ", Words("accgate run --resume", True), ", other options as before")
-        ]
+        command = Words(f"accgate run{' --shard i/N' if result.shards > 1 else ''} --resume", True)
+        again = ", and merge again" if result.shards > 1 else ""
+        steps = [_next("fix the cause, then go on with ", command, f", other options as before{again}")]
     elif lead.verdict == "inconclusive":
         steps = [after_inconclusive(lead, needs_approval=result.rules != "own")]
     return steps

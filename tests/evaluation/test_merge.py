@@ -146,9 +146,12 @@ def test_json_alone_is_on_standard_output(project: Project, capsys: pytest.Captu
 # What is missing.
 
 
-def test_a_missing_shard_is_an_error_that_names_it(project: Project) -> None:
+def test_a_missing_shard_is_an_error_that_names_it(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     parts = shards(project, 4)
+    capsys.readouterr()
     assert merge(project, [parts[0], parts[3]]) == 3
+    step = "go on with accgate run --shard i/N --resume, other options as before, and merge again"
+    assert step in " ".join(capsys.readouterr().out.split())
     ids = project.ids()
     assert reasons(project).startswith(
         "100 of 200 samples lack records: 50 of shard 2/4, which was not given "
