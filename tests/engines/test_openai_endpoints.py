@@ -318,6 +318,29 @@ def test_an_outage_begins_with_a_refusal_and_ends_when_any_server_answers() -> N
     assert found.barren == 0
 
 
+@pytest.mark.parametrize("longest", [300.0, 0.0])
+def test_a_refused_request_waits_no_longer_for_those_in_flight_once_one_is_answered(longest: float) -> None:
+    """Others begin as it is answered: until nothing was in flight, the refused one was not sent again."""
+
+    async def work() -> None:
+        clock = Clock()
+        found = Endpoints(["a"], clock=clock)
+        (server,) = found.all
+        sent = found.begin(server)
+        found.note_refusal(server)
+        clock.now += longest
+        waiting = asyncio.create_task(found.is_outage(longest))
+        await asyncio.sleep(0)
+        found.begin(server)
+        found.note_answer(server, sent)
+        found.end(server)
+        await asyncio.sleep(0)
+        assert waiting.done()
+        assert not waiting.result()
+
+    asyncio.run(work())
+
+
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
 def test_the_least_loaded_server_that_is_left_is_asked(loads: list[int], tried: set[int]) -> None:
     found = Endpoints([str(i) for i in range(len(loads))])

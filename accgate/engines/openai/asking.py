@@ -201,10 +201,9 @@ class Asker:
         now, limit = time.monotonic(), self._options.max_outage
         barren = min(self._endpoints.barren, now - effort.began)
         if barren >= limit:
-            await self._endpoints.until_idle()  # what is in flight may yet be answered
-            if (barren := self._endpoints.barren) >= limit:
-                raise CannotEvaluate(f"{fault.text}; no server has answered for {barren:.3g} s; {RESUME}")
-            return fault
+            if not await self._endpoints.is_outage(limit):
+                return fault
+            raise CannotEvaluate(f"{fault.text}; no server has answered for {self._endpoints.barren:.3g} s; {RESUME}")
         if fault.kind == "busy" and barren + self._endpoints.rest >= LIMITED:
             self._tell_away(fault)
         effort.since = now if effort.since is None else effort.since

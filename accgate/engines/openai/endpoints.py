@@ -153,11 +153,14 @@ class Endpoints:
     def _note_barren(self, now: float) -> None:
         self._barren_since = now if self._barren_since is None else self._barren_since
 
-    async def until_idle(self) -> None:
-        """Wait while a request is in flight, which a server may yet answer."""
-        while any(endpoint.in_flight for endpoint in self.all if not endpoint.gone):
+    async def is_outage(self, seconds: float) -> bool:
+        """Whether none has answered for so long; waits for what is in flight, unless an answer comes first."""
+        while self._barren_since is not None and self.barren >= seconds:
+            if not any(endpoint.in_flight for endpoint in self.all if not endpoint.gone):
+                return True
             self._changed.clear()
             await self._changed.wait()
+        return False
 
     @property
     def barren(self) -> float:
