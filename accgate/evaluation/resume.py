@@ -78,6 +78,11 @@ def _scored_records(paths: RecordPaths) -> Sequence[Record]:
     return records.take(np.flatnonzero(~records.figures.failed))
 
 
+def has_answers(paths: RecordPaths) -> bool:
+    """Whether an earlier run left records that a resumed one keeps, all or some of a check's."""
+    return len(_scored_records(paths)) > 0
+
+
 def resumable_records(assignment: Assignment, paths: RecordPaths, *, resume: bool) -> Sequence[Record]:
     """The scored records that a resumed run keeps; failed ones are asked again. A finished run starts anew.
 

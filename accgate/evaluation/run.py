@@ -27,7 +27,7 @@ from accgate.evaluation.finished import earlier_evaluation, engine_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.resume import Servers, begin_anew, resumable_records
+from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
 from accgate.evaluation.shards import Shard, Siblings, samples_digest
 from accgate.planning import Check, ModelKey, PlannedModel
@@ -186,8 +186,9 @@ class _Run:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
                 for check in waiting:  # whatever their order: it must be the same that answers the others
-                    if _pair(check) in self.earlier:
-                        Servers.of(engine).expect_same(paths_of(self.out, *_pair(check)))
+                    paths = paths_of(self.out, *_pair(check))
+                    if _pair(check) in self.earlier or has_answers(paths):
+                        Servers.of(engine).expect_same(paths)
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
                     judge = None if waiting[0].judge is None else waiting[0].judge.key
