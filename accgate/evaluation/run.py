@@ -223,8 +223,12 @@ class _Run:
             return {key: content_of(each, digest_of) for key, each in new.items()}
 
         async def both() -> None:
-            starting = asyncio.sleep(0) if engine is None else engine.start()
-            content, _ = await asyncio.gather(asyncio.to_thread(read), starting)
+            starting = asyncio.ensure_future(asyncio.sleep(0) if engine is None else engine.start())
+            try:
+                content, _ = await asyncio.gather(asyncio.to_thread(read), starting)
+            finally:  # where a file cannot be read: `close` must not come before its end
+                starting.cancel()
+                await asyncio.gather(starting, return_exceptions=True)
             self.content.update(content)
 
         try:

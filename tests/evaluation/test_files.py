@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.config.config import load_config
+from accgate.engines.openai.engine import OpenAIEngine
+from accgate.errors import CannotEvaluate
 from accgate.evaluation.files import FileDigests, content_of
 from accgate.planning.design import planned_model
 from accgate.records.file import paths_of
@@ -254,3 +257,32 @@ def test_a_judges_file_counts_too(folder: Path, server: Server, capsys: pytest.C
     parts = shards(folder, lambda folder: write(folder / "j.jinja", "two"))
     assert merge(folder, parts) == 2
     assert 'm: "the content of j.jinja of judge j" is "' in said(capsys)
+
+
+def test_where_a_file_cannot_be_read_the_start_of_the_engine_ends_before_the_engine_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start that went on launched a server that nothing ended any more."""
+    told: list[str] = []
+
+    def unreadable(*_: object) -> Any:
+        raise CannotEvaluate("w.gguf: cannot be read: Input/output error")
+
+    async def start(_: OpenAIEngine) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            told.append("start ended")
+
+    async def close(_: OpenAIEngine) -> None:
+        told.append("closed")
+
+    monkeypatch.setattr("accgate.evaluation.run.content_of", unreadable)
+    monkeypatch.setattr(OpenAIEngine, "start", start)
+    monkeypatch.setattr(OpenAIEngine, "close", close)
+    options = {"base_url": "http://127.0.0.1:9/v1"}
+    model = table("models.m", {"engine": "openai", "model": "toy", "options": options})
+    config = tmp_path / "accuracy.toml"
+    config.write_text(model + table("tasks.arithmetic", {"num_samples": 20, "target": 1.0}))
+    assert main(["run", str(config), "--quiet", "--out", str(tmp_path / "out")]) == 3
+    assert told == ["start ended", "closed"]
