@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
+import threading
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,23 +42,43 @@ if TYPE_CHECKING:
     ]
 else:
     # scipy.special imports all that numpy names, and uses none of these: half of the time it takes, and 11 MB.
-    UNUSED = ("ctypeslib", "f2py", "ma", "polynomial", "testing")
+    UNUSED = ("numpy.ctypeslib", "numpy.f2py", "numpy.ma", "numpy.polynomial", "numpy.testing")
+    _places = threading.Lock()
 
-    def _load_when_used(name: str) -> None:
-        """Let a module of a package be loaded by the first use of what is in it."""
-        package, _, attribute = name.rpartition(".")
-        spec = None if name in sys.modules else importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return
-        spec.loader = importlib.util.LazyLoader(spec.loader)
-        sys.modules[name] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        setattr(sys.modules[package], attribute, module)
+    class _Stub(ModuleType):
+        """Takes the place of a module of a package while scipy.special loads; whoever keeps it has what is in that one.
+
+        importlib's LazyLoader would do, but before Python 3.11.9 and 3.12.3 a second thread finds nothing in a module
+        that is being loaded (https://github.com/python/cpython/issues/114763).
+        """
+
+        def take_place(self) -> None:
+            package, _, name = self.__name__.rpartition(".")
+            with _places:
+                if sys.modules.setdefault(self.__name__, self) is self:
+                    setattr(sys.modules[package], name, self)
+
+        def leave_place(self) -> None:
+            package, _, name = self.__name__.rpartition(".")
+            with _places:
+                if sys.modules.get(self.__name__) is self:
+                    del sys.modules[self.__name__]
+                    delattr(sys.modules[package], name)
+
+        def __getattr__(self, name: str) -> Any:
+            self.leave_place()
+            return getattr(importlib.import_module(self.__name__), name)
 
     def __getattr__(name: str) -> Any:
-        for module in UNUSED:
-            _load_when_used(f"numpy.{module}")
-        import scipy.special
+        import numpy  # noqa: F401 (the stubs take places in it)
 
+        stubs = [_Stub(module) for module in UNUSED]
+        try:
+            for stub in stubs:
+                stub.take_place()
+            import scipy.special
+        finally:
+            for stub in stubs:
+                stub.leave_place()
         function = globals()[name] = getattr(scipy.special, name)
         return function
