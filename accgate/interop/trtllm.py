@@ -256,9 +256,10 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
     Raises
     ------
     BadInput
-        When a reference exists and no reason is given.
+        When a reference exists and no reason is given, or two files have other figures for the same one.
     """
-    rows = []
+    rows: dict[Path, dict[str, Any]] = {}
+    sources: dict[Path, Path] = {}
     for one in references:
         path = reference_path(store, one.model, one.variant, one.task)
         about = ReferenceFile(
@@ -273,14 +274,16 @@ def keep_means(store: Path, references: Sequence[SuiteReference], *, reason: str
             replaced=replaced_figures(path, reason),
             variant=dict(one.variant),
         )
-        rows.append((path, {f.name: getattr(about, f.name) for f in fields(about)}))
+        row, first = {f.name: getattr(about, f.name) for f in fields(about)}, sources.setdefault(path, one.source)
+        if rows.setdefault(path, row) != row:
+            raise BadInput(f"{one.source}: {one.name} is in {first} too, with other figures; import one of them")
     with writing(store, "correct that, then import again"), replacing() as files:
-        for path, row in rows:
+        for path, row in rows.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             files.remove(path.with_suffix(".scores.csv"))
             files.remove(path.with_suffix(".replies.jsonl.gz"))
             files.write(path, toml_of(row))
-    return [path for path, _ in rows]
+    return [reference_path(store, one.model, one.variant, one.task) for one in references]
 
 
 def task_tables(references: Sequence[SuiteReference]) -> str:

@@ -213,3 +213,15 @@ def test_means_are_all_imported_or_none(tmp_path: Path) -> None:
     assert not (tmp_path / "store" / "m" / "a.toml").exists()
     in_the_way.rmdir()
     assert len(keep_means(tmp_path / "store", rows, reason=None, date="2026-11-21")) == 2
+
+
+def test_two_files_of_one_task_are_one_reference_or_refused(tmp_path: Path) -> None:
+    store, folders = tmp_path / "store", [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+    one, other = (suite(folder, "mmlu", "m:\n  - accuracy: 30")[0] for folder in folders)
+    assert keep_means(store, [one, other], reason=None, date="") == [store / "m" / "mmlu.toml"] * 2
+    (changed,) = suite(folders[1], "mmlu", "m:\n  - accuracy: 31")
+    with pytest.raises(BadInput, match=r"other/mmlu\.yaml: m is in .*one/mmlu\.yaml too, with other figures"):
+        keep_means(tmp_path / "new", [one, changed], reason=None, date="")
+    assert not (tmp_path / "new").exists()
