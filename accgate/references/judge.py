@@ -84,12 +84,13 @@ def other_judge(path: Path, judge: str, change: str) -> str:
 
 def makers_beside(path: Path) -> Makers:
     """Who made the scores of a reference's CSV, or of a run's records; empty for other files, which do not say it."""
-    base = path.with_name(path.name.removesuffix(SCORES if path.name.endswith(SCORES) else ".jsonl"))
     try:
         if path.name.endswith(SCORES):
-            return Makers.of_tables(read_toml(base.with_name(f"{base.name}.toml"), fix="record it again").data)
-        return Makers.of_settings(settings_of_run(RecordPaths(*(base.with_name(base.name + end) for end in ENDINGS))))
-    except BadInput:  # another file happens to have such a name
+            about = path.with_name(f"{path.name.removesuffix(SCORES)}.toml")
+            return Makers.of_tables(read_toml(about, fix="record it again").data)
+        base = path.name.removesuffix(".jsonl")
+        return Makers.of_settings(settings_of_run(RecordPaths(*(path.with_name(base + end) for end in ENDINGS))))
+    except (BadInput, OSError):  # another file happens to have such a name, or one that leaves no room for more
         return Makers()
 
 

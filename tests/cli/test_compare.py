@@ -217,6 +217,12 @@ def test_a_missing_file_is_named(files: Files, tmp_path: Path, missing: str) -> 
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("side", ["", "n" * 245])  # the end of a name alone; one to which nothing can be added
+def test_files_of_any_name_are_compared(files: Files, side: str) -> None:
+    other = files.write("other", right_but(5, 50))
+    assert files.compare(other, files.write(side, right_but(5, 50)))[0] == 0
+
+
 def test_the_terminal_shows_the_figures_of_the_json(files: Files) -> None:
     left, right = files.write("reference", right_but(25, 200)), files.write("candidate", right_but(40, 200))
     code, out, err = files.compare(left, right)
