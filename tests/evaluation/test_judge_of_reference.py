@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from accgate import record as recording
 from accgate.cli.main import main
+from accgate.evaluation import evaluate_checks
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of
 from accgate.references.store import find_reference
@@ -186,6 +188,23 @@ def test_no_run_is_added_to_a_reference_that_another_judge_marked(
     serve(judge, FIRST, None)
     assert record(gate, "--add") == 0
     assert read_toml(toml_of(gate), fix="").data["judge_served"]["system_fingerprint"] == "a"
+
+
+def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
+    gate: Path, judge: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def before_another_is_recorded(*args: Any, **keys: Any) -> Any:
+        evaluated = evaluate_checks(*args, **keys)
+        monkeypatch.undo()
+        serve(judge, {**FIRST, "model": "toy-2"}, None)
+        assert record(gate, "--reason", "another judge") == 0
+        return evaluated
+
+    monkeypatch.setattr(recording, "evaluate_checks", before_another_is_recorded)
+    assert record(gate, "--add") == 3
+    assert OTHER + "model was 'toy-2', and now is 'toy-1'" in said(capsys)
+    about = read_toml(toml_of(gate), fix="").data
+    assert (about["judge_served"]["model"], about["runs"]) == ("toy-2", 1)
 
 
 def test_drift_is_counted_afresh_from_the_first_reference_of_another_judge(gate: Path, judge: Server) -> None:
