@@ -96,18 +96,15 @@ def record(
     checks = _checks(load_config(config), 2 if twice else runs)
     added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
     how = _How(commit, replies, runs, twice, reason)
-    done = {_pair(check) for check in checks if resume and not add and _is_reference(check, out, how)}
     if add:  # one judge marks all runs of a reference
         checks = [_held_against(check, added[_pair(check)]) for check in checks]
     else:
-        _refuse_replaced([check for check in checks if _pair(check) not in done], reason)
+        _refuse_replaced([check for check in checks if not (resume and _is_finished(check, out, how))], reason)
     _refuse_unwritable(checks)
     if not resume:
         forget_result(out)  # the records of the run that it is of are replaced
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
-    if resume:
-        done |= {_pair(item.check) for item in evaluated.checks if _is_added(item, added, how)}
-    return _write(evaluated, how, added, done)
+    return _write(evaluated, how, added, resume=resume)
 
 
 def record_shard(
@@ -163,7 +160,7 @@ def record_merged(
     _refuse_unwritable(checks)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
     write_union(joined, out)
-    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason), (), ())
+    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason))
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -193,12 +190,12 @@ def _held_against(check: Check, reference: Reference) -> Check:
 
 def _refuse_replaced(checks: Sequence[Check], reason: str | None) -> None:
     for check in checks:
-        replaced_figures(reference_path(*_place(check)[:-1], check.task.name), reason)
+        replaced_figures(_path(check), reason)
 
 
 def _refuse_unwritable(checks: Sequence[Check]) -> None:
     """Refuse a store that no reference can be written to, before anything is asked."""
-    for folder in {reference_path(*_place(check)[:-1], check.task.name).parent for check in checks}:
+    for folder in {_path(check).parent for check in checks}:
         refuse_unwritable(folder, "as `references` in accuracy.toml")
 
 
@@ -213,58 +210,49 @@ class _How:
     reason: str | None
 
 
-def _is_reference(check: Check, out: Path, how: _How) -> bool:
-    """Whether a check's reference is the finished run whose records lie in a folder."""
+def _is_finished(check: Check, out: Path, how: _How) -> bool:
+    """Whether a check's reference is the run whose records lie in a folder, all of them."""
     records = paths_of(out, *_pair(check)).records
-    path = reference_path(*_place(check)[:-1], check.task.name)
-    if not records.exists() or not path.is_file():
+    if not records.exists():
         return False
     log = read_log(records)
-    if len(log) != len(check.task.samples) * check.repeats:
-        return False
+    return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, how)
+
+
+def _is_reference(check: Check, records: Sequence[Record], how: _How) -> bool:
+    """Whether a check's reference is the run of these records, and no other one was added to it."""
     try:
-        reference = read_reference(path)
+        reference = read_reference(_path(check))
     except BadInput:  # a damaged one is replaced
         return False
-    first = _first_run(check, log, twice=how.twice)
+    first = _first_run(check, records, twice=how.twice)
     return reference is not None and reference.about.runs == how.runs and has_runs(reference, first, how.runs)
 
 
-def _is_added(item: EvaluatedCheck, added: Mapping[tuple[str, str], Reference], how: _How) -> bool:
-    """Whether a run is in the reference already that it is to be added to."""
-    reference, evaluation = added.get(_pair(item.check)), item.evaluation
-    if reference is None or evaluation is None or not evaluation.complete:
-        return False
-    return has_runs(reference, evaluation.records, how.runs)
-
-
 def _write(
-    evaluated: EvaluatedRun,
-    how: _How,
-    added: Container[tuple[str, str]],
-    done: Container[tuple[str, str]],
+    evaluated: EvaluatedRun, how: _How, added: Container[tuple[str, str]] = (), *, resume: bool = False
 ) -> list[Path]:
-    """Write the reference of every check that is not `done`, or add to those that are `added` to."""
+    """Write the reference of every check, or add to those that are `added` to; with `resume` only what lacks the run.
+
+    Other commands may write the same references, so each is read while none of them can.
+    """
     written, problems = [], []
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
-        if _pair(check) in done:
-            continue
-        with sole_writer(reference_path(*_place(check)[:-1], check.task.name).parent):
+        with sole_writer(_path(check).parent):
             extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
-            if extended is not None:  # not as it was before this run: another one may have been added meanwhile
+            if extended is not None:
                 check = _held_against(check, extended)
-            problem = item.problem
-            if problem is None and evaluation is not None:
-                problem = judge_fault(check, evaluation.makers)
-            if problem is not None or evaluation is None or evaluation.failed:
-                problem = problem or failures(item, "a reference needs every score")
-                problems.append(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+            if resume and evaluation is not None and evaluation.complete:
+                records = evaluation.records
+                if has_runs(extended, records, how.runs) if extended else _is_reference(check, records, how):
+                    continue
+            try:
+                both = _whole(check, item)
+            except CannotEvaluate as error:
+                problems.append(str(error))
                 continue
-            if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
-                problems.append(_unread_text(check, unread))
-                continue
-            both, first = evaluation, _first_run(check, evaluation.records, twice=how.twice)
+            first = _first_run(check, both.records, twice=how.twice)
             about = _about(check, replace(both, records=first), evaluated.engines[check.model], how.commit, both)
             columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
             if extended is None:
@@ -276,6 +264,27 @@ def _write(
     if not written:
         raise BadInput("every run is in its reference already; leave out --resume to evaluate again")
     return written
+
+
+def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
+    """The evaluation of a check, with all that its reference needs.
+
+    Raises
+    ------
+    CannotEvaluate
+        What is wrong with it.
+    """
+    evaluation, problem = item.evaluation, item.problem
+    if problem is None and evaluation is not None:
+        problem = judge_fault(check, evaluation.makers)
+    if problem is not None or evaluation is None or evaluation.failed:
+        problem = problem or failures(item, "a reference needs every score")
+        raise CannotEvaluate(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+    if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
+        what, *replies = unread
+        text = f"{check.model} / {check.task.name}: {what}; no reference was written"
+        raise CannotEvaluate("\n  ".join([text, *replies]))
+    return evaluation
 
 
 def _checks(config: Config, times: int) -> list[Check]:
@@ -291,11 +300,6 @@ def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Seque
     return records_at(records, np.flatnonzero(Figures.of(records).columns["repeat"] < check.repeats // 2))
 
 
-def _unread_text(check: Check, problem: Sequence[str]) -> str:
-    what, *replies = problem
-    return "\n  ".join([f"{check.model} / {check.task.name}: {what}; no reference was written", *replies])
-
-
 def _pair(check: Check) -> tuple[str, str]:
     return check.model, check.task.name
 
@@ -303,6 +307,11 @@ def _pair(check: Check) -> tuple[str, str]:
 def _place(check: Check) -> tuple[Path, str, Mapping[str, Any], Task]:
     """Where a check's reference belongs."""
     return check.references, check.model, check.planned_model.variant, check.task
+
+
+def _path(check: Check) -> Path:
+    """The file of a check's reference."""
+    return reference_path(*_place(check)[:-1], check.task.name)
 
 
 def _needs_answers(check: Check) -> bool:

@@ -1,16 +1,11 @@
 """Runs pooled into one reference: every run counts, numbered on, and only runs of the same samples."""
 
-import contextlib
 import csv
-import errno
 import gzip
 import json
-import os
 import re
-import threading
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,16 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accgate import record as recording
 from accgate.cli.main import main
-from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation import evaluate_checks
+from accgate.errors import BadInput
 from accgate.inputs.toml import read_toml
 from accgate.records.file import Record
 from accgate.references.store import Reference, find_reference
 from accgate.references.writer import add_runs
 from accgate.stats.mcnemar import mcnemar_power
-from tests.gates import Project, contents, questions, recorded_project, right_but, said, write_lines, write_task
+from tests.gates import Project, questions, recorded_project, right_but, said, write_lines, write_task
 
 N = 40
 
@@ -46,31 +39,6 @@ def reference_of(project: Project, model: str = "m") -> Reference:
 def rows_of(project: Project) -> list[dict[str, str]]:
     with (project.store / "m/sums.scores.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def test_a_store_that_cannot_be_written_is_refused_before_anything_is_asked(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project.models["other"] = project.models["m"]
-    project.write()
-    (project.store / "other").write_text("in the way")
-    assert project.record(args=["--models", "other"]) == 2
-    assert said(capsys) == (
-        f"accgate: {project.store / 'other'}: is a file; name a folder as `references` in accuracy.toml"
-    )
-    assert not list(project.folder.glob("record-out-*/other"))
-
-
-def test_a_full_disk_names_the_file_of_the_reference(project: Project) -> None:
-    resource = pytest.importorskip("resource")
-    reference = reference_of(project)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
-    try:
-        with pytest.raises(CannotEvaluate, match=r"sums\.scores\.csv: cannot be written: File too large"):
-            add_runs(reference, reference.about, list(reference.records()), replies=False)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_an_added_run_is_further_repeats_of_the_same_samples(project: Project, capsys) -> None:
@@ -225,30 +193,6 @@ def test_a_run_with_failed_samples_is_not_added(project: Project, capsys) -> Non
     assert reference_of(project).about.runs == 1
 
 
-def test_a_finished_run_that_is_resumed_is_not_counted_twice(tmp_path: Path, capsys) -> None:
-    project = Project(tmp_path, n=N)
-    assert project.record(right_but(10, N)) == 0  # which is run, and not copied
-    out = str(project.folder / "again")
-    add = ["record", str(project.config), "--out", out, "--quiet", "--add"]
-    assert main(add) == 0
-    before = (project.store / "m/sums.scores.csv").read_bytes()
-    assert main([*add, "--resume"]) == 2
-    assert "every run is in its reference already; leave out --resume" in said(capsys)
-    first = [
-        "record",
-        str(project.config),
-        "--out",
-        str(project.folder / "record-out-0"),
-        "--quiet",
-        "--add",
-        "--resume",
-    ]
-    assert main(first) == 2  # nor the run that the reference began with
-    assert (project.store / "m/sums.scores.csv").read_bytes() == before
-    assert main(add) == 0
-    assert reference_of(project).about.runs == 3
-
-
 def test_replies_of_every_run_stay_beside_their_scores(tmp_path: Path) -> None:
     project = Project(tmp_path, n=2)
     for number, extra in enumerate(([], ["--add"], ["--add", "--no-replies"])):
@@ -391,103 +335,3 @@ def test_a_check_against_itself_keeps_the_first_run_and_what_the_second_changed(
     for refused in (["--add"], ["--runs", "2"]):
         assert twice.record(args=["--check", *refused]) == 2
         assert "--check evaluates every sample twice" in said(capsys)
-
-
-@pytest.mark.parametrize("args", [["--add"], ["--reason", "again"]])
-def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_be_written(
-    project: Project, args: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, real, calls = contents(project.store), os.fsync, 0
-
-    def failing_in_the_store(file: int) -> None:
-        nonlocal calls
-        if any(path.stat().st_ino == os.fstat(file).st_ino for path in project.store.rglob("*.part")):
-            calls += 1
-            if calls == until:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-        real(file)
-
-    until = 0
-    monkeypatch.setattr(os, "fsync", failing_in_the_store)
-    for until in range(1, 10):  # noqa: B007 (read by the function)
-        calls = 0
-        if project.record(right_but(4, N), args=args) == 0:
-            break
-        assert contents(project.store) == before
-    assert until > 2
-    assert reference_of(project).scores is not None
-
-
-@pytest.mark.parametrize("args", [[], ["--reason", "again"], ["--check"]])
-def test_a_recording_of_which_some_references_were_written_goes_on(
-    tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = Project(tmp_path, tasks=("sums", "more"), n=N)
-    if "--reason" in args:
-        project.recorded(right_but(8, N), right_but(8, N))
-    rows = [
-        {"id": id_, "repeat": repeat, "score": score}
-        for task in project.tasks
-        for id_, score in zip(project.ids(task), right_but(4, N), strict=True)
-        for repeat in range(1 + ("--check" in args))
-    ]
-    write_lines(project.scores, rows[:-1])  # the last sample of the second task has no score
-    out = str(project.folder / "again")
-    command = ["record", str(project.config), "--out", out, "--quiet", *args]
-    assert main(command) == 3
-    written = contents(project.store / "m")
-    write_lines(project.scores, rows)
-    assert main([*command, "--resume"]) == 0
-    for task in project.tasks:
-        reference = find_reference(project.store, "m", task)
-        assert reference is not None
-        assert reference.about.mean == pytest.approx(100 * (1 - 4 / N))
-    now = contents(project.store / "m")
-    assert all(now[path] == content for path, content in written.items() if path.name.startswith("sums."))
-    assert main([*command, "--resume"]) == 2
-    assert "every run is in its reference already" in said(capsys)
-    assert contents(project.store / "m") == now
-
-
-def test_two_runs_that_are_added_at_the_same_time_both_count(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = [right_but(6, N)]
-
-    def beside_another(*args: Any, **keys: Any) -> Any:
-        evaluated = evaluate_checks(*args, **keys)
-        if others:
-            assert project.record(others.pop(), args=["--add"]) == 0
-        return evaluated
-
-    monkeypatch.setattr(recording, "evaluate_checks", beside_another)
-    assert project.record(right_but(4, N), args=["--add"]) == 0
-    assert reference_of(project).about.runs == 3
-    assert reference_of(project).about.mean == pytest.approx(100 - 100 * (10 + 4 + 6) / (3 * N))
-
-
-def test_two_runs_that_are_written_at_the_same_moment_both_count(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    both_read = threading.Barrier(2)
-
-    def add_once_both_have_read(*args: Any, **keys: Any) -> Path:
-        with contextlib.suppress(threading.BrokenBarrierError):
-            both_read.wait(1.0)
-        return add_runs(*args, **keys)
-
-    monkeypatch.setattr(recording, "add_runs", add_once_both_have_read)
-    project.answer(right_but(4, N))
-    outs = [project.folder / "one", project.folder / "other"]
-    with ThreadPoolExecutor(len(outs)) as runs:
-        list(runs.map(lambda out: recording.record(project.config, out=out, add=True), outs))
-    assert reference_of(project).about.runs == 3
-
-
-def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records(project: Project) -> None:
-    assert project.run(right_but(10, N)) == 0
-    command = ["record", str(project.config), "--out", str(project.out), "--quiet"]
-    project.answer(right_but(20, N))
-    assert main(command) == 2  # nothing is asked without a reason
-    assert project.check["verdict"] == "pass"
-    assert main([*command, "--reason", "again"]) == 0
-    assert not (project.out / "accgate.json").exists()
-    assert not (project.out / "report.md").exists()
