@@ -101,8 +101,7 @@ def record(
     else:
         _refuse_replaced([check for check in checks if not (resume and _is_finished(check, out, how))], reason)
     _refuse_unwritable(checks)
-    if not resume:
-        forget_result(out)  # the records of the run that it is of are replaced
+    forget_result(out)  # of a run with these records: they, or the reference that it is of, are replaced
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
     return _write(evaluated, how, added, resume=resume)
 
@@ -124,8 +123,7 @@ def record_shard(
     config = load_config(config)
     checks = _checks(config, 2 if twice else runs)
     plan = _shard_plan(config, checks, runs, twice=twice)
-    if not resume:
-        forget_result(out)
+    forget_result(out)
     begin_shard(shard, plan, checks, out, resume=resume)
     evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent(), shard=shard)
     done = ended_shard(shard, plan, evaluated)

@@ -174,6 +174,16 @@ def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records
     assert not (project.out / "report.md").exists()
 
 
+def test_a_recording_that_finishes_the_records_of_a_run_leaves_no_verdict_beside_them(project: Project) -> None:
+    rows = [{"id": id_, "score": score} for id_, score in zip(project.ids(), right_but(9, N), strict=True)]
+    write_lines(project.scores, [*rows[:-1], {**rows[-1], "score": None, "error": "no answer"}])
+    assert project.run() == 3
+    write_lines(project.scores, rows)
+    command = ["record", str(project.config), "--out", str(project.out), "--quiet", "--resume", "--reason", "again"]
+    assert main(command) == 0
+    assert not (project.out / "accgate.json").exists()
+
+
 def test_a_run_that_two_commands_resume_is_added_once(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
