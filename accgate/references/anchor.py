@@ -133,13 +133,12 @@ def keep_anchor(store: Path, about: ReferenceFile, scores: Scores, files: Replac
     path = reference_path(store, about.model, about.variant, about.task)
     if not path.is_file():
         return ""
-    anchor = anchor_beside(path)
+    anchor, old = anchor_beside(path), _former(store, about)
     if anchor is None:
-        old = _former(store, about)
         if old is None or old.scores is None:
             return "drift is counted from here: the scores of the reference before are not there"
         anchor = _new_anchor(old, old.scores)
-    if changed := _change(anchor, about, scores):
+    if changed := _change(anchor, old, about, scores):
         files.remove(anchor.path)
         files.remove(anchor.path.with_suffix(".scores.csv"))
         return f"drift is counted from here: {changed} since the anchor of {anchor.about.date or 'an unknown date'}"
@@ -183,12 +182,14 @@ def _new_anchor(reference: Reference, scores: Scores) -> Anchor:
     return Anchor(reference.path.with_suffix(".anchor.toml"), about, scores)
 
 
-def _change(anchor: Anchor, about: ReferenceFile, scores: Scores) -> str | None:
+def _change(anchor: Anchor, old: Reference | None, about: ReferenceFile, scores: Scores) -> str | None:
     """The change because of which a new reference cannot be compared with the anchor; None where it can be.
 
-    More or fewer samples do not matter, as where a plan has changed: those that both have are compared.
+    More or fewer samples do not matter, as where a plan has changed: those that both have are compared. Anchors of
+    earlier versions do not say who marked them, which the old reference between them may.
     """
-    if anchor.about.makers.judge_change(about.makers) is not None:
+    makers = [anchor.about.makers] if old is None else [anchor.about.makers, old.about.makers]
+    if any(each.judge_change(about.makers) is not None for each in makers):
         return "the judge changed"
     lost, new = anchor.scores.ids.without(scores.ids), scores.ids.without(anchor.scores.ids)
     if not is_rescored(anchor.about.fingerprint, about.fingerprint) and not (lost and new):

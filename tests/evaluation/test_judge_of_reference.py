@@ -207,15 +207,20 @@ def test_no_run_is_added_to_a_reference_that_another_judge_marked_meanwhile(
     assert (about["judge_served"]["model"], about["runs"]) == ("toy-2", 1)
 
 
-def test_drift_is_counted_afresh_from_the_first_reference_of_another_judge(gate: Path, judge: Server) -> None:
+@pytest.mark.parametrize("says", [True, False])
+def test_drift_is_counted_afresh_from_the_first_reference_of_another_judge(
+    gate: Path, judge: Server, *, says: bool
+) -> None:
     def anchor() -> str:
         reference = find_reference(gate / "references", "m", "sums")
         assert reference is not None
         return reference.about.anchor
 
+    if not says:  # as the references of earlier versions
+        forget_judge(gate)
     anchored = toml_of(gate).with_suffix(".anchor.toml")
     assert record(gate, "--reason", "again") == 0
-    assert (anchor(), anchored.exists()) == ("", True)
+    assert (anchor(), anchored.exists(), "judge_served" in anchored.read_text()) == ("", True, says)
     serve(judge, {**FIRST, "model": "toy-2"}, None)
     assert record(gate, "--reason", "another judge") == 0
     assert anchor().startswith("drift is counted from here: the judge changed since the anchor of ")
