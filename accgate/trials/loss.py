@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import comb
 from pathlib import Path
 
 from accgate.config import Config, load_config
@@ -18,6 +19,8 @@ from accgate.report import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
 from accgate.verdict import Verdict
+
+CHANCE = 0.01  # that samples without an answer in the run are the only ones asked again
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def reference_scores(check: Check) -> Mapping[str, float]:
 
 
 def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
-    """Refuse replies to the lost samples of which none holds an answer, where those in the run did.
+    """Refuse replies to lost samples of which none holds an answer, where those in the run did, beyond chance.
 
     The same model was asked with the same settings, so whatever gave such replies, they tell nothing of the loss.
 
@@ -68,14 +71,16 @@ def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
         When none holds an answer.
     """
     readings, _ = split_readings(records)
-    before = loss.verdict.lost_unread
-    if readings is None or before is None or before == len(loss.ids) or readings.unread < readings.replies:
+    of, before = len(loss.ids), loss.verdict.lost_unread
+    if readings is None or before is None or readings.unread < readings.replies:
         return
-    did = f"{len(loss.ids) - before:,} of {len(loss.ids):,}"
+    asked = len({record.id for record in records if record.is_unread})  # the first of the fixed order, which is random
+    if comb(before, asked) > CHANCE * comb(of, asked):
+        return
     raise CannotEvaluate(
-        f"{loss.check.model}, asked again: none of {readings.replies:,} replies holds an answer "
-        f"({readings.empty:,} are empty); in the run {did} did. "
-        "See that its server still serves this model, then run it again without --resume"
+        f"{loss.check.model}, asked again: no answer in any of {readings.replies:,} replies ({readings.empty:,} "
+        f"empty); in the run {of - before:,} of {of:,} had one. See that its server still serves this model, then run "
+        "it again without --resume"
     )
 
 

@@ -18,6 +18,7 @@ from accgate.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.report.cause_file import read_cause
 from accgate.result import to_json
+from accgate.tasks import load_task
 from accgate.trials.search import blame as search
 from tests.gates import table, write_task
 from tests.servers import Fault, Server
@@ -324,8 +325,29 @@ def test_replies_that_hold_no_answer_are_no_lost_answers(lost: Project, capsys: 
     for command in (["rerun", "--flips", "--times", "2"], ["blame"]):
         assert main([*command, str(lost.folder / "out"), "--config", str(lost.config), "--quiet"]) == 3
         error = " ".join(capsys.readouterr().err.split())
-        assert "replies holds an answer" in error
+        assert "no answer in any of" in error
         assert "see that its server still serves this model" in error.lower()
+
+
+def test_a_few_replies_without_an_answer_show_nothing_where_the_run_had_as_many(
+    lost: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (ids,) = (check["flips"] for check in json.loads((lost.folder / "out/accgate.json").read_text())["checks"])
+    samples = load_task("sums", file=lost.folder / "sums.toml", seed=0).samples
+    first = next(str(sample.prompt) for sample in samples if sample.id in ids)
+    empty = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ""}}]}
+
+    def reply(body: Mapping[str, Any]) -> Fault:
+        is_empty = "gamma_mode" in body and body["messages"][-1]["content"] in first
+        return Fault(body=empty) if is_empty else lost.reply(body)
+
+    lost.server.fault_of = reply
+    assert lost.command("run", "--models", "changed", "--out", str(lost.folder / "out")) == 1
+    (check,) = json.loads((lost.folder / "out/accgate.json").read_text())["checks"]
+    assert check["lost_unread"] == 1
+    capsys.readouterr()
+    assert lost.blame("--samples", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["control"] == 1
 
 
 def test_what_failed_or_held_no_answer_is_said_beside_what_was_asked_again(
