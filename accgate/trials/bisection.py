@@ -136,8 +136,9 @@ class _Search:
     @property
     def search(self) -> dict[str, str | None]:
         """What was asked, and by whose rules: answers to anything else are never mixed in."""
-        good = self.history.commits[0].sha
-        return {"good": good, "model": self.check.model, "task": self.check.task.name, "serve": self.serve}
+        good, config = self.history.commits[0].sha, self.history.path.as_posix()
+        asked = {"model": self.check.model, "task": self.check.task.name, "serve": self.serve}
+        return {"good": good, "config": config, **asked}
 
     def read_answers(self) -> None:
         """Those of a search that goes on; a torn last line is dropped.
@@ -162,8 +163,8 @@ class _Search:
                 continue
             if row.get("search") != self.search:
                 raise BadInput(
-                    f"{path}: holds answers of a search with another --good, --model, --task or --serve; leave "
-                    "--resume out, or name another --out"
+                    f"{path}: holds answers of a search with another --config, --good, --model, --task or --serve; "
+                    "leave --resume out, or name another --out"
                 )
             self.visits, self.questions = row["visit"], row["questions"]
             if row["skipped"] is not None:

@@ -16,7 +16,7 @@ LONGEST = 600.0  # seconds that git may take
 
 
 class History:
-    """A repository's commits from a good one to a bad one, oldest first, along first parents.
+    """A repository's commits from a good one to a bad one, oldest first, along first parents, and the `path` of a file.
 
     Raises
     ------
@@ -29,7 +29,7 @@ class History:
         if not folder.is_dir():
             raise BadInput(f"{file}: its folder does not exist; name accuracy.toml with --config")
         self._root = Path(_git(folder, "rev-parse", "--show-toplevel"))
-        self._path = file.resolve().relative_to(self._root)
+        self.path = file.resolve().relative_to(self._root)
         ends = [
             _git(self._root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", of=name) for name in (good, bad)
         ]
@@ -48,7 +48,7 @@ class History:
         self._remove(folder)
         _git(self._root, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit.sha)
         try:
-            yield folder / self._path
+            yield folder / self.path
         finally:
             self._remove(folder)
 

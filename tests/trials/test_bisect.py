@@ -215,13 +215,18 @@ def test_a_search_whose_last_line_was_torn_loses_no_line_after_it(tmp_path: Path
 def test_answers_of_another_search_are_never_taken_for_those_of_this_one(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    model = {"engine": "openai", "model": "another", "options": {"base_url": server.url}}
+    other = tmp_path / "other.toml"
+    other.write_text(table("models.m", model) + table("tasks.sums", {"file": "sums.toml", "theta": 5.0}))
     repository = Repository(tmp_path, server, 9, lambda i, step: step >= 4 and luck(i) < 0.15)
     assert repository.bisect() == 0
     before = (tmp_path / "out" / "answers.jsonl").read_bytes()
     capsys.readouterr()
-    assert repository.bisect("--resume", "--serve", "another {port}") == 2
-    assert "holds answers of a search with another --good, --model, --task or --serve" in capsys.readouterr().err
-    assert (tmp_path / "out" / "answers.jsonl").read_bytes() == before
+    for option in (["--serve", "another {port}"], ["--config", str(other)]):
+        assert repository.bisect("--resume", *option) == 2
+        error = capsys.readouterr().err
+        assert "holds answers of a search with another --config, --good, --model, --task or --serve" in error
+        assert (tmp_path / "out" / "answers.jsonl").read_bytes() == before
 
 
 def test_a_second_search_in_a_folder_is_refused_while_one_goes_on(
