@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -279,61 +278,6 @@ def test_debug_is_taken_before_and_after_each_command(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert main(line.split()) == 2
     assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [("--version",), ("run", "--help"), ("compare", "m.jsonl", "m.jsonl", "--json")])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_behind_standard_output_is_no_pass(
-    project: Project, arguments: tuple[str, ...], unbuffered: str
-) -> None:
-    environ = os.environ | {"PYTHONUNBUFFERED": unbuffered}
-    with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [*ACCGATE, *arguments],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            cwd=project.folder,
-            env=environ,
-        )
-    assert done.returncode == 3
-    why = "output cannot be written: No space left on device; free some space, or send standard output elsewhere"
-    assert done.stderr == f"accgate: {why}\n"
-
-
-def into_a_closed_pipe(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Exit code and standard error of a command whose reader has gone."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    with os.fdopen(writer, "w") as closed, tempfile.TemporaryFile("w+") as said:
-        files = (closed.fileno(), closed.fileno(), said.fileno())
-        code = Launched(*arguments, cwd=folder, files=files).wait()
-        said.seek(0)
-        return code, said.read()
-
-
-@pytest.mark.parametrize(
-    "arguments", [("schema", "result"), ("run", "--quiet", "--json"), ("report", "out/accgate.json")]
-)
-def test_a_reader_that_has_gone_is_no_pass_and_no_traceback(project: Project, arguments: tuple[str, ...]) -> None:
-    if arguments[0] == "report":
-        project.run()
-    assert into_a_closed_pipe(project.folder, *arguments) == (3, "")
-
-
-@pytest.mark.parametrize("arguments", [("run", "--quiet"), ("plan",), ("compare", "m.jsonl", "m.jsonl")])
-def test_a_reader_that_has_gone_is_no_regression(project: Project, arguments: tuple[str, ...]) -> None:
-    assert into_a_closed_pipe(project.folder, *arguments) == (3, "")
-
-
-def test_in_a_pipeline_a_reader_that_leaves_early_gets_whole_lines(tmp_path: Path) -> None:
-    script = f"set -o pipefail; {sys.executable} -m accgate schema result | (read line; echo $line)"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "{\n"
-    assert done.stderr == ""
-    assert done.returncode in (0, 3)  # 0 where everything was written before the reader left
 
 
 def test_an_interrupt_is_code_130_and_names_no_option_that_the_command_lacks(tmp_path: Path) -> None:

@@ -129,3 +129,48 @@ def test_the_message_stream_is_the_one_that_it_was_until_it_fails(tmp_path: Path
         assert lost.write("a\n") == 2
         lost.flush()
         assert os.fstat(full.fileno()).st_rdev == os.stat(os.devnull).st_rdev  # noqa: PTH116
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("run", "--help"), ("compare", "m.jsonl", "m.jsonl", "--json")])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_standard_output_is_no_pass(
+    project: Project, arguments: tuple[str, ...], unbuffered: str
+) -> None:
+    environ = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "accgate", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=project.folder,
+            env=environ,
+        )
+    assert done.returncode == 3
+    why = "output cannot be written: No space left on device; free some space, or send standard output elsewhere"
+    assert done.stderr == f"accgate: {why}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("schema", "result"), ("run", "--quiet", "--json"), ("report", "out/accgate.json")]
+)
+def test_a_reader_that_has_gone_is_no_pass_and_no_traceback(project: Project, arguments: tuple[str, ...]) -> None:
+    if arguments[0] == "report":
+        project.run()
+    code, said = ended(project.folder, *arguments, out="closed")
+    assert (code, said["err"]) == (3, "")
+
+
+@pytest.mark.parametrize("arguments", [("run", "--quiet"), ("plan",), ("compare", "m.jsonl", "m.jsonl")])
+def test_a_reader_that_has_gone_is_no_regression(project: Project, arguments: tuple[str, ...]) -> None:
+    code, said = ended(project.folder, *arguments, out="closed")
+    assert (code, said["err"]) == (3, "")
+
+
+def test_in_a_pipeline_a_reader_that_leaves_early_gets_whole_lines(tmp_path: Path) -> None:
+    script = f"set -o pipefail; {sys.executable} -m accgate schema result | (read line; echo $line)"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+    assert done.returncode in (0, 3)  # 0 where everything was written before the reader left
