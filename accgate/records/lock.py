@@ -50,21 +50,39 @@ def sole_run(out: Path) -> Iterator[None]:
 def sole_writer(folder: Path) -> Iterator[None]:
     """Wait until no other process writes into a folder, and keep others waiting; it leaves no file behind.
 
-    Where the system or the file system has no locks on folders, or there is no such folder, it goes without.
+    A folder is made where there is none, and removed again where nothing is written. Where the system or the file
+    system has no locks on folders, it goes without.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the folder cannot be made.
     """
+    new = [each for each in (folder, *folder.parents) if not each.exists()]
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    number = _locked_folder(folder)
+    try:
+        yield
+    finally:
+        if number is not None:
+            os.close(number)
+        with contextlib.suppress(OSError):  # where something was written
+            for each in new:
+                each.rmdir()
+
+
+def _locked_folder(folder: Path) -> int | None:
+    """The descriptor of a folder that no other process has locked, once none has; None where there are no locks."""
     try:
         import fcntl
 
         number = os.open(folder, os.O_RDONLY)
     except (ModuleNotFoundError, OSError):
-        yield
-        return
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(number, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(number)
+        return None
+    with contextlib.suppress(OSError):
+        fcntl.flock(number, fcntl.LOCK_EX)
+    return number
 
 
 def _locked(path: Path) -> BinaryIO | None:

@@ -12,10 +12,10 @@ import pytest
 
 from accgate import record as recording
 from accgate.cli.main import main
-from accgate.errors import CannotEvaluate
+from accgate.errors import AccgateError, CannotEvaluate
 from accgate.evaluation import evaluate_checks
 from accgate.references.store import find_reference
-from accgate.references.writer import add_runs
+from accgate.references.writer import add_runs, write_reference
 from tests.gates import Project, contents, recorded_project, right_but, said, write_lines
 from tests.references.test_writer import N, reference_of
 
@@ -161,6 +161,32 @@ def test_two_runs_that_are_written_at_the_same_moment_both_count(
     with ThreadPoolExecutor(len(outs)) as runs:
         list(runs.map(lambda out: recording.record(project.config, out=out, add=True), outs))
     assert reference_of(project).about.runs == 3
+
+
+def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = Project(tmp_path, n=N)
+    new.answer(right_but(4, N))
+    both_write = threading.Barrier(2)
+
+    def write_once_both_do(*args: Any, **keys: Any) -> Path:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both_write.wait(1.0)
+        return write_reference(*args, **keys)
+
+    def record(out: str) -> str:
+        try:
+            return str(recording.record(new.config, out=tmp_path / out))
+        except AccgateError as error:
+            return str(error)
+
+    monkeypatch.setattr(recording, "write_reference", write_once_both_do)
+    with ThreadPoolExecutor(2) as runs:
+        ends = sorted(runs.map(record, ("one", "other")))
+    assert ends[1] == str([new.store / "m/sums.toml"])
+    assert "a reference exists; say why it is replaced" in ends[0]
+    assert reference_of(new).about.runs == 1
 
 
 def test_a_recording_in_the_folder_of_a_run_leaves_no_verdict_beside_its_records(project: Project) -> None:
