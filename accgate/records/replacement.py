@@ -69,7 +69,7 @@ def _part(path: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing() -> Iterator[Replacements]:
-    """Files to write, which take their places at the end; after an error there are only the old ones."""
+    """Files to write, which take their places at the end; after an error before it there are only the old ones."""
     files = Replacements()
     try:
         yield files

@@ -45,7 +45,7 @@ class Makers:
         return cls(settings_to_keep(_table(about, SERVED)), settings_to_keep(_table(about, JUDGE_SERVED)), files)
 
     def join(self, later: Makers) -> Makers:
-        """Those of two runs together, of which the later one goes before where a model may have only one word."""
+        """Those of two runs together; where only one can stand, as of models' names, that of the later run."""
         both = (later, self)
         return Makers(
             union_of([each.served for each in both]),
@@ -73,7 +73,7 @@ def _table(about: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def other_judge(path: Path, judge: str, change: str) -> str:
-    """That a reference was marked by another judge, because of a change (`Makers.judge_change`), and what to do."""
+    """The message that another judge marked a reference, as a change shows (`Makers.judge_change`), and what to do."""
     hint = "; if both fingerprints are of one model, list both in the judge's options.fingerprints"
     return (
         f"{path}: {judge} is not the one that marked this reference: {clip(change, CHANGE, ' …')}. Marks of two "
