@@ -50,11 +50,29 @@ class Replacements:
         self._unwanted.append(path)
 
     def take_places(self) -> None:
-        """Put the files in their places, in the order in which they were written."""
-        for path in self._unwanted:
-            path.unlink(missing_ok=True)
-        for path in self._written:
-            _part(path).replace(path)
+        """Put the files in their places, in the order in which they were written; where one cannot be, none is.
+
+        On a file system without hard links those before it stay.
+        """
+        places = [*self._unwanted, *self._written]
+        with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
+            for path in places if len(places) > 1 else ():
+                old = path.with_name(path.name + ".old")
+                links.callback(old.unlink, missing_ok=True)
+                try:
+                    old.unlink(missing_ok=True)  # of a command that was killed
+                    os.link(path, old)
+                except FileNotFoundError:
+                    undoing.callback(path.unlink, missing_ok=True)
+                except OSError:
+                    continue
+                else:
+                    undoing.callback(old.replace, path)
+            for path in self._unwanted:
+                path.unlink(missing_ok=True)
+            for path in self._written:
+                _part(path).replace(path)
+            undoing.pop_all()
 
     def discard(self) -> None:
         """Remove what did not take a place."""
@@ -69,7 +87,7 @@ def _part(path: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing() -> Iterator[Replacements]:
-    """Files to write, which take their places at the end; after an error before it there are only the old ones."""
+    """Files to write, which take their places at the end; after an error there are only the old ones."""
     files = Replacements()
     try:
         yield files

@@ -99,6 +99,22 @@ def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_be_written(
     assert reference_of(project).scores is not None
 
 
+@pytest.mark.parametrize("args", [["--add"], ["--reason", "again"]])
+def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_take_its_place(
+    project: Project, args: list[str]
+) -> None:
+    (replies,) = project.store.rglob("*.replies.jsonl.gz")
+    replies.unlink()
+    (replies / "in the way").mkdir(parents=True)
+    before = contents(project.store)
+    assert project.record(right_but(4, N), args=args) == 3
+    assert contents(project.store) == before
+    (replies / "in the way").rmdir()
+    replies.rmdir()
+    assert project.record(right_but(4, N), args=args) == 0
+    assert not list(project.store.rglob("*.old"))
+
+
 @pytest.mark.parametrize("args", [[], ["--reason", "again"], ["--check"]])
 def test_a_recording_of_which_some_references_were_written_goes_on(
     tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]
