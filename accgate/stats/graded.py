@@ -148,6 +148,7 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
     gain, other = (np.array([unseen_gain(side * units.totals[: last + 1]) for last in ends]) for side in (1.0, -1.0))
     lows = -bounds[start:] * np.sqrt(squares + gain * gain) - gain
     highs = course.sound_bounds(evidence)[start:] * np.sqrt(squares + other * other) + other - course.theta * n
+    highs = np.maximum(highs, quantile(course.alpha) * np.sqrt(squares + gain * gain) - gain)  # a drop in sight goes on
     return median_sum(squares, lows, highs, float(units.totals[: ends[-1] + 1].sum())) / float(n[-1])
 
 
@@ -188,7 +189,7 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
     >>> from accgate.stats.sequential import units_of
     >>> walk = graded_boundaries(units_of(np.tile([4.0, -4.0, 0.0], 32), n_max=1500), theta=2.0, alpha=0.05, beta=0.2)
     >>> walk.fails, [(n, round(limit)) for n, limit in walk.passes]
-    ((), [(94.0, -83)])
+    ((), [(94.0, -54)])
     """
     course = _course(units, theta, alpha, beta)
     unit = looked_at(units, course)
@@ -202,9 +203,15 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
         _boundary(units, int(last), float(z), 0.0) for last, z in zip(unit, bounds, strict=True) if z < math.inf
     )
     passes = tuple(
-        _boundary(units, int(last), float(z), theta) for last, z in zip(unit, sound, strict=True) if z < math.inf
+        _passing(units, int(last), float(z), course) for last, z in zip(unit, sound, strict=True) if z < math.inf
     )
     return Boundaries(fails, passes)
+
+
+def _passing(units: Units, unit: int, z: float, course: Course) -> tuple[float, float]:
+    """Samples up to a unit, and the least sum that passes there: no drop is in sight, and none of theta is left."""
+    ruled_out, in_sight = _boundary(units, unit, z, course.theta), _boundary(units, unit, -quantile(course.alpha), 0.0)
+    return max(ruled_out, in_sight)
 
 
 def _boundary(units: Units, unit: int, z: float, drop: float) -> tuple[float, float]:
@@ -249,7 +256,7 @@ def graded_next(units: Units, *, theta: float, alpha: float, beta: float) -> Nex
     if first is not None:
         allowed = float(spent_by(np.array(course.fractions), course.halvings(evidence, first), alpha)[look])
     z = float(course.sound_bounds(evidence)[-1])
-    passes = math.nan if math.isinf(z) else _boundary(units, last, z, theta)[1]
+    passes = math.nan if math.isinf(z) else _passing(units, last, z, course)[1]
     total, drop = float(units.totals.sum()), theta * seen
     share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0) if z < math.inf else 0.0
     unseen = 1.0

@@ -116,11 +116,14 @@ def test_the_beginning_of_a_run_is_open_up_to_where_the_whole_run_stops(shape: s
             assert_same(graded_test(units, theta=2.0, **RATES), whole)
 
 
-@pytest.mark.parametrize(("shape", "drop"), [("normal", 0.0), ("normal", 4.0), ("lognormal", 0.0), ("losses", 2.0)])
-def test_boundaries_are_where_the_run_stops(shape: str, drop: float) -> None:
+@pytest.mark.parametrize(
+    ("shape", "drop", "theta"),
+    [("normal", 0.0, 2.0), ("normal", 4.0, 2.0), ("normal", 3.0, 12.0), ("lognormal", 0.0, 2.0), ("losses", 2.0, 2.0)],
+)
+def test_boundaries_are_where_the_run_stops(shape: str, drop: float, theta: float) -> None:
     d = SHAPES[shape](np.random.default_rng(5), 600) - drop
-    result = graded_test(units_of(d, binary=False), theta=2.0, **RATES)
-    walk = graded_boundaries(units_of(d[: result.n], n_max=600, binary=False), theta=2.0, **RATES)
+    result = graded_test(units_of(d, binary=False), theta=theta, **RATES)
+    walk = graded_boundaries(units_of(d[: result.n], n_max=600, binary=False), theta=theta, **RATES)
     sums = np.cumsum(d)
     fails = [n for n, limit in walk.fails if sums[int(n) - 1] <= limit]
     passes = [n for n, limit in walk.passes if sums[int(n) - 1] >= limit]
@@ -198,6 +201,20 @@ def test_a_clear_run_that_its_first_bound_stopped_is_estimated_by_its_means() ->
     result = graded_test(units_of(d, binary=False, loss=math.inf), theta=3.0, **RATES)
     assert (result.stop, result.n) == ("regression", 101)
     assert result.estimate == pytest.approx(result.difference, abs=1e-4)
+
+
+def test_a_drop_far_smaller_than_theta_is_estimated_within_its_interval() -> None:
+    """A look that rules out theta passes no run in which a drop is in sight, so it says nothing of the sums there."""
+    rng = np.random.default_rng(7)
+    below = []
+    for _ in range(40):
+        d = np.clip(rng.normal(-4.0, 8.0, 600), -100.0, 100.0)
+        result = graded_test(units_of(d, binary=False), theta=8.0, **RATES)
+        assert result.interval is not None
+        estimate = result.difference if result.estimate is None else result.estimate
+        assert result.interval.two_sided[0] <= estimate <= result.interval.two_sided[1]
+        below.append(estimate < -4.0)
+    assert abs(np.mean(below) - 0.5) <= 0.15
 
 
 def test_walks_end_as_often_above_the_median_drift_as_below() -> None:
