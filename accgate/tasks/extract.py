@@ -87,14 +87,22 @@ OPENING = r"[\s(\[{<\"'“‘「]{0,8}"  # noqa: RUF001 bounded, or a reply of b
 JOINED = r"(?:or|and|nor|und|oder|et|ou|y|и|или|và|[/&、或和与])"
 LEADS = re.compile(  # words before a letter that is named as an answer, and not after a noun: "vitamin C"
     r"(?i)an?|adalah|am|and|answer|are|be|because|but|choice|choose|conclude|das|der|die|either|es|est|for|guess|hence|i"
-    r"|indeed|is|it's|la|lautet|le|letra|letter|likely|mean|namely|nor|number|o|only|option|or|pick|say|select|so"
-    r"|that's|the|then|therefore|thus|to|was|with|y|\w+ly"
+    r"|indeed|is|it's|la|lautet|le|letra|letter|likely|ma|mean|namely|nor|number|o|only|option|or|pick|say|select|so"
+    r"|mais|mas|sino|sondern|that's|the|then|therefore|thus|to|was|with|y|\w+ly"
 )
 DENIED = (
     r"(?i:\b(?:not|never|neither|nor|cannot be|except(?: for)?|(?:rul(?:e[sd]?|ing)|leav(?:e|es|ing)) out"
     r"|(?:eliminat|exclud|discard|reject)(?:e|es|ed|ing|s)?|rather than|instead of|anything but)|n['’]t(?: be)?)\s+"  # noqa: RUF001
     r"(?:(?i:the|both)\s+)?(?:(?i:answers?|options?|choices?|letter)\s+)?"
 )
+DENIED_ELSEWHERE = (
+    r"(?:(?i:\b(?:nicht|no es|non è|não é|pas|bukan|не|ليست?))\s+|(?:并非|並非|而非|不(?:会|會)?(?:是|选|選))\s?)"
+    r"(?:(?i:die|la|le|a)\s+|选项|選項)?"
+)
+DENIED_AFTER = r"\s?(?:では(?:なく|ない|ありません)|じゃな[いく]|[이가은는]?\s?아(?:니[라고며]?|닌|닙니다)|नहीं|নয়)"
+OTHER_THAN = (  # before "answer": not the one that is chosen
+    "wrong", "incorrect", "worst", "next best", "next-best", "second best", "second-best", "least likely"
+)  # fmt: skip
 WRONG = (
     r"\s+(?:(?i:is|are|was|were|seems?|looks?|would be|must be)(?:\s+\w+ly)?\s+"
     r"(?i:not|wrong|incorrect|eliminated|excluded|ruled out)|(?i:cannot|can['’]t|isn['’]t|aren['’]t))\b"  # noqa: RUF001
@@ -165,11 +173,11 @@ def _patterns(
     )
     ends = rf"{single}(?!\s+(?!{GOES_ON})[a-z])"  # after a letter that may be a word
     mention, letter = rf"(?P<label>(?:{named}){ends})", rf"(?P<label>(?:{named}){ends}{beside})"
-    after = rf"(?P<label>(?:(?![AI]\b)(?:{named}){single}|(?:{named}){ends}){beside})"
+    after = rf"(?P<label>(?:(?![AI]\b)(?:{named}){single}|(?:{named}){ends}){beside})(?!\)?\?)"
     alone = rf"(?P<label>{named}|{small})"
     closed = r"[\s)\]}>\"'”’」.:,;!]{0,8}"  # noqa: RUF001
-    begins = r"(?<![A-Za-z0-9])"
-    answer = rf"(?<!if the )(?<!If the )(?i:{ANSWERS})(?:_\w+)?[\"'”]?(?:\s*(?i:to (?:the|this) (?:question|problem)))?"
+    begins = r"(?<![A-Za-z0-9+])"
+    told = rf"(?i:(?<!if the )(?:{ANSWERS}))(?:_\w+)?[\"'”]?(?:\s*(?i:to (?:the|this) (?:question|problem)))?"
     noun = r"(?:\s*(?i:option|choice|letter|number)\b:?)?"
     alone_small = rf"(?:\((?P<bracketed>{small})\)|(?<=[:=])\s*(?P<small>{small})(?=[.)]?\s*(?:\n|\Z)))"
     link = rf"(?:\s*(?i:{IS}))+{noun}"
@@ -177,22 +185,25 @@ def _patterns(
         r"(?i:choose|select|pick|go(?:ing)? with|opt for|(?:it|this|that)(?:'s| is| must be)|选择?|選"
         r"|correct (?:option|choice|one|letter)(?: is)?)"
     )
+    answer = rf"(?i:{''.join(f'(?<!{each} )' for each in OTHER_THAN)}){told}"
     right = r"(?:\s*(?i:option|choice))?\)?\s*(?i:is|are|seems)(?i:\s+the)?(?i:\s+(?:correct|right|best|true))"
     forms = (
         (rf"\A{OPENING}{alone}{closed}(?=\n|\Z)", True),
         (rf"\\(?:boxed|fbox)\s*\{{{noun}{OPENING}(?:{after}|(?P<boxed>{small})[)\s.]*(?=\}}))", True),
         (rf"{begins}{answer}(?:{link}{OPENING}{after}|{link}\s*{alone_small})", True),
         (rf"{begins}{choose}\s*:?{noun}(?:{OPENING}{after}|\s*{alone_small})", True),
+        (rf"{begins}{told}(?:{link}{OPENING}{after}|{link}\s*{alone_small})", True),  # of "which is wrong?"
         (rf"(?P<joined>(?:{named})[)\s]*{JOINED}\s*)?{begins}(?:(?i:option|choice)\s+)?\(?{after}{right}", True),
         (rf"{begins}(?i:so|thus|hence|therefore)\s*,?{noun}\s*\(?{mention}\)?(?=\s*\.?\s*(?:\n|\Z))", True),
         (rf"^{OPENING}{noun}\s*{OPENING}{letter}(?=\s*[).:,;\]}}–—-]|\s+{GOES_ON}|\s*$)", False),
         (rf"^{OPENING}{alone}{closed}\Z", True),
         (rf"\((?P<label>{named})\)", False),
-        (rf"(?:\b(?P<lead>[A-Za-z'’]+)\s+)?{begins}{mention}(?=\s*[).,:;!?\]}}/&]|\s+(?:or|and)\b|\s*$)", False),  # noqa: RUF001
+        (rf"(?:\b(?P<lead>[A-Za-z'’]+)\s+)?{begins}{mention}(?=\s*[).,:;!?。、।\]}}/&]|\s+(?:or|and)\b|\s*$)", False),  # noqa: RUF001
     )
     one = rf"\(?(?:{named}){single}\)?"
     some = rf"{one}(?:\s?(?:,\s?)?(?:{JOINED}\s?)?{one}){{0,12}}"
-    denied, wrong = re.compile(rf"{DENIED}{some}"), re.compile(rf"{begins}{some}{WRONG}")
+    denied = re.compile(rf"(?:{DENIED}|{DENIED_ELSEWHERE}){some}|{begins}{some}{DENIED_AFTER}")
+    wrong = re.compile(rf"{begins}{some}{WRONG}")
     return tuple((re.compile(form, re.MULTILINE), several) for form, several in forms), denied, wrong
 
 

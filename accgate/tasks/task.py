@@ -35,7 +35,7 @@ from accgate.tasks.schema import (
 from accgate.tasks.tools import calls_answer, parse_reply
 
 WORDING = "wording"  # the digest of a prompt without the examples in it, of a task that was not read
-LETTERS = "letters of November 2026"  # a change of by_letter's rules gets another name here
+LETTERS = "letters of 25 November 2026"  # a change of by_letter's rules gets another name here
 NO_ROWS = hashlib.sha256(b"[]").hexdigest()[:16]
 
 

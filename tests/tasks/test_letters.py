@@ -146,6 +146,23 @@ OF_FOUR = [
     ("C\u200b", "C"),
     ("The answer is <u>D</u>.", "D"),
     ("정답은 D입니다.", "D"),
+    ("答案不是B，而是C。", "C"),
+    ("答案：不选A，选D", "D"),
+    ("정답은 B가 아니라 C입니다.", "C"),
+    ("答えはBではなくCです。", "C"),
+    ("答えはBではない。", None),
+    ("La respuesta no es B, sino C.", "C"),
+    ("Die Antwort ist nicht B, sondern C.", "C"),
+    ("La réponse n'est pas B mais C.", "C"),
+    ("Ответ не B, а C.", "C"),
+    ("उत्तर: B नहीं, C।", "C"),
+    ("Jawaban: bukan B.", None),
+    ("The correct answer is C. The wrong answer is B.", "C"),
+    ("Final answer: C. A common incorrect answer is B.", "C"),
+    ("I choose C; the next best answer is B.", "C"),
+    ("A is true, C is true, D is true. So the incorrect answer is B.", "B"),
+    ("The answer is B? No, C.", None),
+    ("The answer is A+B.", None),
 ]
 OF_TEN = [
     ("The answer is (J)", "J"),
@@ -203,6 +220,10 @@ DIFFERENT = {  # where they read another letter: the reason why accgate's stands
     "Answer: B/C": "two letters are no answer",
     "The answer is (A)(B)": "two letters are no answer",
     "Not (D).": "(D) is what it is not",
+    "Final answer: C. A common incorrect answer is B.": "B is called incorrect",
+    "I choose C; the next best answer is B.": "B is called the next best",
+    "The answer is B? No, C.": "B is asked, not said",
+    "The answer is A+B.": "two letters are no answer",
 }
 
 
