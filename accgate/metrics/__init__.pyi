@@ -1,7 +1,7 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries
 from .calls import CALLS, calls_fault, with_tools
 from .code import code_files
-from .equality import box_content, latex_boxes
+from .equality import EQUALITY, box_content, latex_boxes
 from .kinds import PARTS, perplexity
 from .metric import BadOption, Kind, Metric, UnknownMetric
 from .numbers import READING, number_in
@@ -10,6 +10,7 @@ from .registry import entries, get, names
 
 __all__ = [
     "CALLS",
+    "EQUALITY",
     "PARTS",
     "READING",
     "BadOption",

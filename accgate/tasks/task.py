@@ -12,7 +12,7 @@ from typing import Any
 
 from accgate.errors import KeyFaults
 from accgate.inputs import Row
-from accgate.metrics import CALLS, READING, Metric, code_digest, helpers_digest, with_tools
+from accgate.metrics import CALLS, EQUALITY, READING, Metric, code_digest, helpers_digest, with_tools
 from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone
@@ -323,7 +323,9 @@ def _fingerprint(definition: Definition, dataset: str, examples: Sequence[Row], 
     confidence = None if content.confidence is None else asdict(content.confidence)
     judge = None if content.judge is None else {k: v for k, v in asdict(content.judge).items() if k != "marks" or v}
     own = code_digest(content.metric, definition.folder) if ":" in content.metric else None
-    reading = READING if content.metric == "numeric_match" and not reads_digits_alone(content.extract) else None
+    reading = EQUALITY if content.metric == "math" else None
+    if content.metric == "numeric_match" and not reads_digits_alone(content.extract):
+        reading = READING
     scored = [content.metric_options, own, content.aggregate, content.aggregate_options, judge]
     target = content.target if content.targets is None else {"targets": content.targets}
     extract, few_shot = content.extract, content.few_shot

@@ -48,6 +48,15 @@ def test_a_relation_and_a_factorial_are_not_their_number_and_a_degree_is() -> No
     assert metric("It is 5!", "5") == 100
 
 
+def test_numbers_with_a_space_between_them_are_not_one_and_a_factorial_is_not_its_number() -> None:
+    pytest.importorskip("math_verify")
+    metric = get("math")
+    for answer, target in (("11/2", "1 1/2"), ("1 1/2", "11/2"), ("1~1/2", "11/2"), ("1 2", "12"), ("10", "10!")):
+        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 0)
+    for answer, target in (("1 1/2", r"\frac32"), ("3/2", "1 1/2"), ("1 234", "1234"), ("1234", "1 234"), ("3 !", "6")):
+        assert (answer, metric(rf"\boxed{{{answer}}}", target)) == (answer, 100)
+
+
 HOSTILE = [r"\boxed{10^{10^{10}}}", r"\boxed{99999999!}"]
 
 

@@ -148,6 +148,17 @@ def test_the_part_of_the_fingerprint_changes_that_was_changed(
     assert all(re.fullmatch("[0-9a-f]{16}", digest) for digest in before.values())
 
 
+@pytest.mark.parametrize(("metric", "name"), [("math", "EQUALITY"), ("numeric_match", "READING")])
+def test_another_way_of_comparing_answers_changes_the_fingerprint(
+    metric: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("math_verify")
+    before = load_task("own", file=own(tmp_path, **{**PLAIN, "metric": metric})).fingerprint
+    monkeypatch.setattr(f"accgate.tasks.task.{name}", 99)
+    after = load_task("own", file=own(tmp_path, **{**PLAIN, "metric": metric})).fingerprint
+    assert {key for key in before if before[key] != after[key]} == {"metric"}
+
+
 def test_changed_rows_and_changed_files_of_examples_change_the_fingerprint_and_the_ids(tmp_path: Path) -> None:
     filed = {**BASE, "few_shot.examples": None, "few_shot.file": "shots.jsonl"}
     (tmp_path / "shots.jsonl").write_text(lines(ROWS[:2]))
