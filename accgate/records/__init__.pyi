@@ -32,6 +32,7 @@ from .replacement import (
     write_gzip_lines,
 )
 from .scores import (
+    DECIMALS,
     LARGEST,
     ROUNDING,
     Codes,
@@ -63,6 +64,7 @@ from .settings import (
 
 __all__ = [
     "CUT",
+    "DECIMALS",
     "ENDINGS",
     "FILES",
     "JUDGE_SERVED",

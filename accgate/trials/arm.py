@@ -10,7 +10,7 @@ from accgate.design import oriented
 from accgate.errors import CannotEvaluate
 from accgate.evaluation import Observer, Watch, evaluate_checks, failures
 from accgate.planning import Check, PlannedModel
-from accgate.records import Record
+from accgate.records import DECIMALS, Record
 
 MAX_FAILED = 0.2  # share of an arm's samples that may have no score; those tell nothing
 Scored = Mapping[str, float | None]
@@ -75,7 +75,7 @@ def ask(
 
 
 def mean_scores(check: Check, records: Sequence[Record]) -> Scored:
-    """The mean score of each sample over its repeats, turned so that higher is better; None where one failed."""
+    """The mean score of each sample, that of `Scores.means`, turned so that higher is better; None where one failed."""
     sums: dict[str, list[float | None]] = {}
     for record in records:
         sums.setdefault(record.id, []).append(record.score)
@@ -86,4 +86,4 @@ def mean_scores(check: Check, records: Sequence[Record]) -> Scored:
 
 def _mean(scores: Sequence[float | None]) -> float | None:
     present = [score for score in scores if score is not None]
-    return sum(present) / len(present) if len(present) == len(scores) else None
+    return round(sum(present) / len(present), DECIMALS) if len(present) == len(scores) else None

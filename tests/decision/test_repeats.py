@@ -116,6 +116,20 @@ def test_other_scores_may_still_come() -> None:
     assert decide([evidence])[0].p_value != decide([replace(evidence, binary=True)])[0].p_value
 
 
+@pytest.mark.parametrize(("runs", "repeats"), [(3, 1), (1, 6), (6, 4)])
+@each("early", [False, True])
+def test_rounding_of_the_means_of_different_numbers_of_answers_is_no_change(
+    early: bool, runs: int, repeats: int
+) -> None:
+    """The same model answers the same each time: np.mean of three times 14.3 is 14.300000000000002."""
+    points = np.random.default_rng(0).choice([14.3, 57.1, 28.6, 33.333], 200)
+    before, now = (scores_of(np.repeat(points[:, None], count, axis=1)) for count in (runs, repeats))
+    verdict = compare_scores(before, now, Design(theta=5.0, early_stopping=early))
+    assert (verdict.verdict, verdict.lost, verdict.gained, verdict.difference) == ("pass", 0, 0, 0.0)
+    moved = compare_scores(before, scores_of(now.values + 1e-13), Design(higher_is_better=False))
+    assert (moved.verdict, moved.lost, moved.p_value) == ("pass", 0, 1.0)
+
+
 def test_files_keep_their_repeats(tmp_path: Path) -> None:
     before, now = sides(60, 4, 2, lost=10)
     read = []
