@@ -48,9 +48,13 @@ def _with_proof(verdict: Verdict, design: Design, reach: Reach) -> Verdict:
     limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
     rate = design.alpha if verdict.alpha_applied is None else verdict.alpha_applied
     unseen = reach.unseen(verdict.n, rate) - max(oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0)
+    possible = f"a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
     if interval.excludes_drop(limit) and unseen <= limit:
-        return replace(verdict, verdict="pass")
-    reason = f"not certified: a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
+        if verdict.verdict == "pass":
+            return verdict
+        others = (reason for reason in verdict.reasons if "you asked for" not in reason)  # no longer true
+        return replace(verdict, verdict="pass", reasons=(*others, f"certified: at most {possible}"))
+    reason = f"not certified: {possible}"
     return replace(verdict, verdict="inconclusive", reasons=(*verdict.reasons, reason))
 
 

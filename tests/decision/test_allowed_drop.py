@@ -70,6 +70,11 @@ def test_a_proof_needs_the_bound_to_exclude_the_drop() -> None:
     assert doubtful.verdict == "inconclusive"
     assert doubtful.reasons[-1] == "not certified: a drop of 2.95 points is possible, and 2 must be ruled out"
     assert compare(REFERENCE[:100], lost(0)[:100], theta=2.0, allowed_drop=1.0, certify=True).verdict == "pass"
+    coarse = compare(REFERENCE[:100], lost(0)[:100], theta=5.0, certify=True)  # it detects 5.45 with power 0.8
+    assert (coarse.verdict, coarse.reasons[-1]) == (
+        "pass", "certified: at most a drop of 2.95 points is possible, and 5 must be ruled out",
+    )  # fmt: skip
+    assert not any("evaluate more samples" in reason for reason in coarse.reasons)
 
 
 def test_with_an_early_stop_the_exact_looks_decide() -> None:
