@@ -58,31 +58,36 @@ def sole_writer(folder: Path) -> Iterator[None]:
     CannotEvaluate
         When the folder cannot be made.
     """
-    new = [each for each in (folder, *folder.parents) if not each.exists()]
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    number = _locked_folder(folder)
-    try:
-        yield
-    finally:
-        if number is not None:
-            os.close(number)
-        with contextlib.suppress(OSError):  # where something was written
-            for each in new:
-                each.rmdir()
+    with contextlib.ExitStack() as stack:
+        while True:
+            new = [each for each in (folder, *folder.parents) if not each.exists()]
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            if _lock_folder(folder, stack):
+                break
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # where something was written
+                for each in new:
+                    each.rmdir()
 
 
-def _locked_folder(folder: Path) -> int | None:
-    """The descriptor of a folder that no other process has locked, once none has; None where there are no locks."""
+def _lock_folder(folder: Path, stack: contextlib.ExitStack) -> bool:
+    """Hold the lock of a folder, if there is one, until the stack ends; False where the folder is gone by then."""
     try:
         import fcntl
 
         number = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     except (ModuleNotFoundError, OSError):
-        return None
+        return True
+    stack.callback(os.close, number)
     with contextlib.suppress(OSError):
         fcntl.flock(number, fcntl.LOCK_EX)
-    return number
+    about, now = os.fstat(number), stamp_of(folder)
+    return now is not None and now[:2] == (about.st_dev, about.st_ino)
 
 
 def _locked(path: Path) -> BinaryIO | None:
