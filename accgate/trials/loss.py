@@ -20,7 +20,7 @@ from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
 from accgate.verdict import Verdict
 
-CHANCE = 0.01  # that samples without an answer in the run are the only ones asked again
+CHANCE = 100  # one in so many, that samples without an answer in the run are the only ones asked again
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def refuse_unread(loss: Loss, records: Sequence[Record]) -> None:
     if readings is None or before is None or readings.unread < readings.replies:
         return
     asked = len({record.id for record in records if record.is_unread})  # the first of the fixed order, which is random
-    if comb(before, asked) > CHANCE * comb(of, asked):
+    if CHANCE * comb(before, asked) > comb(of, asked):  # no float holds the ways of thousands
         return
     raise CannotEvaluate(
         f"{loss.check.model}, asked again: no answer in any of {readings.replies:,} replies ({readings.empty:,} "
