@@ -50,7 +50,7 @@ class Replacements:
         self._unwanted.append(path)
 
     def take_places(self) -> None:
-        """Put the files in their places, in the order in which they were written; where one cannot be, none is.
+        """Put the files in their places, in the order in which they were written; where that fails for one, undo it.
 
         On a file system without hard links those before it stay.
         """
@@ -58,7 +58,7 @@ class Replacements:
         with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
             for path in places if len(places) > 1 else ():
                 old = path.with_name(path.name + ".old")
-                links.callback(old.unlink, missing_ok=True)
+                links.callback(_drop, old)
                 try:
                     old.unlink(missing_ok=True)  # of a command that was killed
                     os.link(path, old)
@@ -77,12 +77,17 @@ class Replacements:
     def discard(self) -> None:
         """Remove what did not take a place."""
         for path in self._written:
-            with contextlib.suppress(OSError):
-                _part(path).unlink(missing_ok=True)
+            _drop(_part(path))
 
 
 def _part(path: Path) -> Path:
     return path.with_name(path.name + ".part")
+
+
+def _drop(path: Path) -> None:
+    """Remove a file of this module's own, if that can be done: no error says that files have not taken their places."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

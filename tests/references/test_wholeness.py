@@ -115,6 +115,12 @@ def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_take_its_place(
     assert not list(project.store.rglob("*.old"))
 
 
+def test_what_is_left_beside_a_reference_and_cannot_be_removed_is_no_error_of_its_writing(project: Project) -> None:
+    (project.store / "m/sums.toml.old").mkdir()
+    assert project.record(right_but(4, N), args=["--add"]) == 0
+    assert reference_of(project).about.runs == 2
+
+
 @pytest.mark.parametrize("args", [[], ["--reason", "again"], ["--check"]])
 def test_a_recording_of_which_some_references_were_written_goes_on(
     tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]
