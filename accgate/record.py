@@ -142,6 +142,8 @@ def record_merged(
 ) -> list[Path]:
     """Join the parts that `record_shard` evaluated, in `out`, and write their scores as references; the paths written.
 
+    References that an earlier merge of these parts wrote stay, where it could not write all of them.
+
     Raises
     ------
     BadInput
@@ -153,12 +155,13 @@ def record_merged(
     if recording is None:
         raise BadInput(f"{folders[0]}: comes from `accgate run --shard`, not from `accgate record --shard`")
     runs, twice = recording
-    checks = _checks(config, 2 if twice else runs)
-    _refuse_replaced(checks, reason)
-    _refuse_unwritable(checks)
+    checks, how = _checks(config, 2 if twice else runs), _How(commit, replies, runs, twice, reason)
     joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
+    left = [item.check for item in joined.evaluated.checks if not _is_written(item.check, item.evaluation, how)]
+    _refuse_replaced(left or checks, reason)
+    _refuse_unwritable(checks)
     write_union(joined, out)
-    return _write(joined.evaluated, _How(commit, replies, runs, twice, reason))
+    return _write(joined.evaluated, how, resume=bool(left))
 
 
 def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
@@ -217,6 +220,15 @@ def _is_finished(check: Check, out: Path, how: _How) -> bool:
     return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, how)
 
 
+def _is_written(check: Check, evaluation: Evaluation | None, how: _How, extended: Reference | None = None) -> bool:
+    """Whether the reference that a run was added to, or else the check's own, holds this finished run already."""
+    if evaluation is None or not evaluation.complete:
+        return False
+    if extended is not None:
+        return has_runs(extended, evaluation.records, how.runs)
+    return _is_reference(check, evaluation.records, how)
+
+
 def _is_reference(check: Check, records: Sequence[Record], how: _How) -> bool:
     """Whether a check's reference is the run of these records, and no other one was added to it."""
     try:
@@ -241,10 +253,8 @@ def _write(
             extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
             if extended is not None:
                 check = _held_against(check, extended)
-            if resume and evaluation is not None and evaluation.complete:
-                records = evaluation.records
-                if has_runs(extended, records, how.runs) if extended else _is_reference(check, records, how):
-                    continue
+            if resume and _is_written(check, evaluation, how, extended):
+                continue
             try:
                 both = _whole(check, item)
             except CannotEvaluate as error:

@@ -10,7 +10,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.records.file import paths_of
-from tests.gates import Project, right_but, said, write_lines
+from tests.gates import Project, contents, right_but, said, write_lines
 from tests.servers import Server
 
 
@@ -79,6 +79,29 @@ def test_parts_that_are_missing_or_of_another_plan_write_no_reference(tmp_path: 
     path.write_text(path.read_text().replace('"runs": 1', '"runs": 0'))
     assert merge(project) == 2
     assert "part-1: its shard.json is damaged; run that shard again" in said(capsys)
+
+
+@pytest.mark.parametrize("args", [[], ["--reason", "again"]])
+def test_a_second_merge_writes_the_references_that_the_first_could_not(tmp_path: Path, args: list[str]) -> None:
+    project = Project(tmp_path, tasks=("sums", "more"), n=40)
+    if args:
+        project.recorded(right_but(8, 40), right_but(8, 40))
+    rows = [
+        {"id": i, "score": s}
+        for task in project.tasks
+        for i, s in zip(project.ids(task), right_but(4, 40), strict=True)
+    ]
+    write_lines(project.scores, rows[:-1])  # the last sample of the second task has no score
+    assert [record(project, shard) for shard in ("1/2", "2/2")] == [0, 3]
+    assert merge(project, *args) == 3
+    first = contents(project.store)
+    write_lines(project.scores, rows)
+    assert record(project, "2/2", "--resume") == 0
+    assert merge(project, *args) == 0
+    now = contents(project.store)
+    assert all(now[path] == content for path, content in first.items() if path.name.startswith("sums."))
+    assert "mean = 90.0" in now[Path("m/more.toml")].decode()
+    assert merge(project) == 2  # all have it: another one needs a reason
 
 
 def test_options_of_the_wrong_half_are_refused(tmp_path: Path, capsys) -> None:
