@@ -229,10 +229,11 @@ class _Search:
         )
 
     def _parts(self) -> list[list[str]]:
-        """The lost answers, and others for trials that these cannot decide; each in the fixed order."""
+        """The lost answers, and others, if any, for trials that these cannot decide; each in the fixed order."""
         those = set(self.lost)
         others = [id_ for id_ in self.check.task.samples.ids if id_ not in those]
-        return [list(self.lost[:ENOUGH]), others[: max(BEYOND * len(self.lost), AT_LEAST)]]
+        further = others[: max(BEYOND * len(self.lost), AT_LEAST)]
+        return [list(self.lost[:ENOUGH]), *([further] if further else [])]
 
     def _part(self, out: Path, ids: Sequence[str]) -> None:
         names = tuple(self.settings.values)

@@ -124,6 +124,25 @@ def test_two_that_do_the_same_harm_are_found_each_alone(
     assert sorted(names(blamed(project, capsys))) == [["sampling.extra.alpha_mode"], ["sampling.extra.beta_mode"]]
 
 
+def test_where_every_sample_was_lost_no_others_are_asked(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loses(i: int, body: Mapping[str, Any]) -> bool:
+        return "gamma_mode" in body or (is_asked_again and luck(i, "x") < 0.5)
+
+    is_asked_again, project = False, Project(tmp_path, server, loses)
+    config = project.config.read_text()
+    project.config.write_text(config.replace("[gate]", "[gate]\nearly_stopping = false"))
+    assert project.run() == 1
+    is_asked_again = True  # so that no setting explains most of the loss
+    capsys.readouterr()
+    assert project.blame("--json") == 0
+    blame = json.loads(capsys.readouterr().out)
+    assert blame["lost"] == 200
+    assert names(blame) == [["sampling.extra.gamma_mode"]]
+    assert max(trial["n"] for trial in blame["trials"]) == blame["control"]
+
+
 def test_two_that_harm_only_together_are_named_as_such(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
