@@ -185,7 +185,7 @@ def places_in(ids: Ids, repeats: int, records: Sequence[Record]) -> Places:
 
 
 def in_fixed_order(ids: Ids, repeats: int, log: RecordLog) -> tuple[RecordLog, Places]:
-    """The records in the order of the ids, each with so many repeats, and their places; first those of no place, -1."""
+    """Records in the order of the ids, each with so many repeats, and their places; first those of other ids, at -1."""
     places = places_in(ids, repeats, log)
     order = np.argsort(places)
     return log.take(order), places[order]

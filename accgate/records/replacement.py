@@ -27,7 +27,7 @@ class Replacements:
 
     @contextlib.contextmanager
     def file(self, path: Path) -> Iterator[BinaryIO]:
-        """A file to write, which shall stand at this path."""
+        """A file to write for this path."""
         self._written.append(path)
         with _part(path).open("wb") as file:
             yield file
@@ -158,7 +158,7 @@ def refuse_unwritable(out: Path, naming: str = "with --out") -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something has this name, and be it a link to nothing; OSError where no system takes such a name."""
+    """Whether something has this name, even a link to nothing; OSError where the name is none that a system takes."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -46,7 +46,7 @@ else:
     _places = threading.Lock()
 
     class _Stub(ModuleType):
-        """Takes the place of a module of a package while scipy.special loads; whoever keeps it has what is in that one.
+        """Stands in for a module of a package while scipy.special loads; what is in that module is found in it.
 
         importlib's LazyLoader would do, but before Python 3.11.9 and 3.12.3 a second thread finds nothing in a module
         that is being loaded (https://github.com/python/cpython/issues/114763).
