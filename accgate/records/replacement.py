@@ -29,7 +29,8 @@ class Replacements:
     def file(self, path: Path) -> Iterator[BinaryIO]:
         """A file to write for this path."""
         self._written.append(path)
-        with _part(path).open("wb") as file:
+        _part(path).unlink(missing_ok=True)  # of a command that was killed, or a link to elsewhere
+        with _part(path).open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
