@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -51,10 +52,7 @@ class Replacements:
         self._unwanted.append(path)
 
     def take_places(self) -> None:
-        """Put the files in their places, in the order in which they were written; where that fails for one, undo it.
-
-        On a file system without hard links those before it stay.
-        """
+        """Put the files in their places, in the order in which they were written; where that fails for one, undo it."""
         places = [*self._unwanted, *self._written]
         with contextlib.ExitStack() as links, contextlib.ExitStack() as undoing:
             for path in places if len(places) > 1 else ():
@@ -62,7 +60,7 @@ class Replacements:
                 links.callback(_drop, old)
                 try:
                     old.unlink(missing_ok=True)  # of a command that was killed
-                    os.link(path, old)
+                    _keep(path, old)
                 except FileNotFoundError:
                     undoing.callback(path.unlink, missing_ok=True)
                 except OSError:
@@ -79,6 +77,14 @@ class Replacements:
         """Remove what did not take a place."""
         for path in self._written:
             _drop(_part(path))
+
+
+def _keep(path: Path, old: Path) -> None:
+    """Have the file at a path under another name too: by a copy where the file system has no links, or refuses one."""
+    try:
+        os.link(path, old)
+    except OSError:
+        shutil.copyfile(path, old)
 
 
 def _part(path: Path) -> Path:

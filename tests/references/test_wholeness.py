@@ -99,10 +99,16 @@ def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_be_written(
     assert reference_of(project).scores is not None
 
 
+@pytest.mark.parametrize("has_links", [True, False])
 @pytest.mark.parametrize("args", [["--add"], ["--reason", "again"]])
 def test_a_reference_stays_whole_where_a_later_file_of_it_cannot_take_its_place(
-    project: Project, args: list[str]
+    project: Project, args: list[str], has_links: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def has_none(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", has_none)
     (replies,) = project.store.rglob("*.replies.jsonl.gz")
     replies.unlink()
     (replies / "in the way").mkdir(parents=True)
