@@ -14,7 +14,7 @@ from accgate.config import Config, Judge, TaskSettings
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
-from accgate.inputs import path_in, read_plain
+from accgate.inputs import all_below, path_in, read_plain
 from accgate.metrics import code_files, own_file
 from accgate.tasks import Definition, library_file, picture_file, read_definition, read_rows
 
@@ -121,30 +121,14 @@ def included_folder(config: Config, task: TaskSettings) -> Path | None:
 
 def _link_faults(folder: Path, tree: Tree) -> Iterator[str]:
     """The links in a folder that leave the tree."""
-    for path in _below(folder):
+    for path in all_below(folder):
         if path.is_symlink() and (fault := tree.fault(path.parent, path.name)):
             yield f"{path}: {fault}; {LINK_FIX}"
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    """Everything in a folder at any depth; folders behind links too, each once."""
-    rest, seen = [folder], set()
-    while rest:
-        place = rest.pop()
-        if (real := os.path.realpath(place)) in seen or not place.is_dir():
-            continue
-        seen.add(real)
-        try:
-            entries = sorted(place.iterdir())
-        except OSError as error:
-            raise BadInput(f"{place}: cannot be read: {error.strerror}; is it in the commit?") from error
-        yield from entries
-        rest += entries
-
-
 def _include_faults(folder: Path) -> Iterator[str]:
     """The task files of lm-eval that include, load code, or read a dataset from a path that leaves their folder."""
-    rest, seen = [path for path in _below(folder) if path.suffix in (".yaml", ".yml")], set[Path]()
+    rest, seen = [path for path in all_below(folder) if path.suffix in (".yaml", ".yml")], set[Path]()
     while rest:
         path = rest.pop(0)
         if path in seen or not path.is_file():
@@ -260,7 +244,7 @@ def judge_digests(config: Config, judge: Judge) -> list[tuple[str, str]]:
 def _files_at(path: Path, folder: Path) -> Iterable[Path]:
     if path.suffix == ".py" and path.is_file():  # with what it imports and names, from where its command runs too
         return dict.fromkeys((*code_files(path), *code_files(path, folder)))
-    return [path] if path.is_file() else [file for file in _below(path) if file.is_file()]
+    return [path] if path.is_file() else [file for file in all_below(path) if file.is_file()]
 
 
 def included_digests(config: Config, task: TaskSettings) -> list[tuple[str, str]]:
@@ -268,7 +252,9 @@ def included_digests(config: Config, task: TaskSettings) -> list[tuple[str, str]
     folder = included_folder(config, task)
     if folder is None:
         return []
-    return sorted((file.relative_to(folder).as_posix(), file_digest(file)) for file in _below(folder) if file.is_file())
+    return sorted(
+        (file.relative_to(folder).as_posix(), file_digest(file)) for file in all_below(folder) if file.is_file()
+    )
 
 
 def picture_digests(config: Config, name: str, definition: Definition) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-from .paths import has_file, missing_file, path_in, plain_size, read_plain
+from .paths import all_below, has_file, missing_file, path_in, plain_size, read_plain
 from .python import parse_python
 from .rows import Row, cluster_of, group_of, holds_only, id_of, read_table, repeat_of, score_of
 from .toml import TomlFile, locate_faults, parsed_toml, read_toml
@@ -15,6 +15,7 @@ __all__ = [
     "TomlFile",
     "Whole",
     "adapter_of",
+    "all_below",
     "cluster_of",
     "group_of",
     "has_file",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from accgate.errors import BadInput
@@ -53,3 +54,25 @@ def read_plain(path: Path, most: int) -> bytes:
             return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+
+
+def all_below(folder: Path) -> Iterator[Path]:
+    """Everything in a folder at any depth; folders behind links too, each once.
+
+    Raises
+    ------
+    BadInput
+        When a folder cannot be read.
+    """
+    rest, seen = [folder], set()
+    while rest:
+        place = rest.pop()
+        if (real := os.path.realpath(place)) in seen or not place.is_dir():
+            continue
+        seen.add(real)
+        try:
+            entries = sorted(place.iterdir())
+        except OSError as error:
+            raise BadInput(f"{place}: cannot be read: {error.strerror}; is it in the commit?") from error
+        yield from entries
+        rest += entries

@@ -1,6 +1,6 @@
 from .aggregates import UnknownAggregate, UnusableRecords, aggregate, aggregate_entries
 from .calls import CALLS, calls_fault, with_tools
-from .code import code_files
+from .code import OwnCode, ReadsOutside, code_files
 from .equality import EQUALITY, box_content, latex_boxes
 from .kinds import PARTS, perplexity
 from .metric import BadOption, Kind, Metric, UnknownMetric
@@ -16,6 +16,8 @@ __all__ = [
     "BadOption",
     "Kind",
     "Metric",
+    "OwnCode",
+    "ReadsOutside",
     "UnknownAggregate",
     "UnknownMetric",
     "UnusableRecords",

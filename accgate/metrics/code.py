@@ -19,6 +19,7 @@ MOST = 500_000_000  # bytes of a file of code; compiled modules can be large
 MOST_SOURCE = 2_000_000  # bytes of a file of Python
 LONGEST_NAME = 300  # characters of a text that may name a file
 INSTALLED = (sys.prefix, sys.base_prefix)  # may lie within a checkout
+FIX = "put it beside the metric, and import it or write its name in the code as one text"
 ENDINGS = (".py", ".pyc", ".so", ".pyd")  # of what an import may load
 
 
@@ -127,16 +128,17 @@ def _sha256(file: Path) -> str:
 
 
 class ReadsOutside(BadInput):
-    """A metric's code opens a file of the repository that is no part of the metric."""
+    """Code of a rule opens a file of the repository that is no part of the rule."""
 
 
 class OwnCode:
-    """A metric's code while it runs: with its own import path, and with no other file of these trees.
+    """Code of a metric or of lm-eval's task while it runs: with its own import path, and no other file of these trees.
 
     Compiled files beside the code are not used, since nothing ties them to their source.
     """
 
-    def __init__(self, files: Iterable[Path], trees: Sequence[Path]) -> None:
+    def __init__(self, files: Iterable[Path], trees: Sequence[Path], *, of: str = "the metric", fix: str = FIX) -> None:
+        self._of, self._fix = of, fix
         self._files = frozenset(map(os.path.realpath, files))
         self._trees = tuple(map(os.path.realpath, trees))
         self._own = (*self._trees, *sorted({os.path.dirname(file) for file in self._files}))  # noqa: PTH120
@@ -163,7 +165,7 @@ class OwnCode:
                     del sys.modules[name]
 
     def refuse(self, name: Any) -> None:
-        """Refuse a file of the trees that is no part of the metric.
+        """Refuse a file of the trees that is no part of the code.
 
         Raises
         ------
@@ -174,8 +176,8 @@ class OwnCode:
             return  # a descriptor, which something opened before
         path = os.path.realpath(os.fsdecode(name))
         if path not in self._files and _is_within(path, self._trees) and not _is_within(path, INSTALLED):
-            fix = "put it beside the metric, and import it or write its name in the code as one text"
-            raise ReadsOutside(f"{path}: the metric's code opens this file, which is not part of the metric; {fix}")
+            fault = f"{self._of}'s code opens this file, which is not part of {self._of}"
+            raise ReadsOutside(f"{path}: {fault}; {self._fix}")
 
     def refuse_module(self, module: ModuleType) -> None:
         """Refuse a module of these trees that was loaded before; raises as `refuse` does."""

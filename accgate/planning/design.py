@@ -138,7 +138,7 @@ def task_source(config: Config, name: str, *, loaded: bool = True) -> TaskSource
     if settings.lm_eval is not None:
         if not loaded:
             return TaskSource(name, settings, unloaded_definition(settings.lm_eval, settings.options))
-        harness = load_from_harness(settings.lm_eval, settings.options, config.folder)
+        harness = load_from_harness(settings.lm_eval, settings.options, config.folder, config.trees)
         return TaskSource(name, settings, harness_definition(harness), harness)
     file = config.path(settings.file) if settings.file else library_file(settings.library or name)
     definition = read_definition(file).with_choice(settings.choose).with_reasoning(settings.reasoning)

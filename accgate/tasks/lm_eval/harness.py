@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,8 +59,10 @@ def _definition(name: str, metric: str, *, higher_is_better: bool) -> Definition
     return Definition(content, Path(f"lm_eval/{name}"))
 
 
-def load_from_harness(name: str, options: Mapping[str, Any], folder: Path) -> LmEvalTask:
+def load_from_harness(name: str, options: Mapping[str, Any], folder: Path, trees: Sequence[Path] = ()) -> LmEvalTask:
     """The task of lm-eval with this name, by the `options` of its table; their paths start from `folder`.
+
+    Of the files in `trees` the task's own code may open only those in the folder that it lies in.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def load_from_harness(name: str, options: Mapping[str, Any], folder: Path) -> Lm
     """
     from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
 
-    return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder)
+    return lm_eval_task(name, options=parse_table(options, LmEvalOptions, ("options",)), folder=folder, trees=trees)
 
 
 def harness_task(name: str, task: LmEvalTask, seed: int, reasoning: ReasoningUse) -> HarnessTask:

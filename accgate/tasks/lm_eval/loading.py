@@ -12,32 +12,40 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.metrics import ReadsOutside
 from accgate.text import nearest
 
 RANDOM_SEED, NUMPY_SEED = 0, 1234  # what lm-eval sets before it loads: some tasks shuffle options while they load
 
 
 def load_tasks(
-    name: str, *, num_fewshot: int | None, fewshot_seed: int, system: str | None, chat: bool, include_path: Path | None
+    name: str,
+    *,
+    num_fewshot: int | None,
+    fewshot_seed: int,
+    system: str | None,
+    chat: bool,
+    include_path: Path | None,
+    code: contextlib.AbstractContextManager[object],
 ) -> dict[str, Any]:
     """The tasks that a name stands for, by their own names, each with the requests of every document built.
 
     Raises
     ------
     BadInput
-        When there is no such task, or it is of a kind that is not run here.
+        When there is no such task, it is of a kind that is not run here, or its `code` opens another file.
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
     try:
-        import lm_eval  # noqa: F401
+        import lm_eval.tasks  # noqa: F401 (here, since within `code` Python keeps no compiled files)
     except ImportError as error:
         raise CannotEvaluate(
             f"lm-eval's task {name} needs the package lm_eval ({error}): pip install 'accgate[lm-eval]'"
         ) from error
     if include_path is not None and not include_path.is_dir():
         raise BadInput(f"{include_path}: there is no such folder; include_path names one with task files")
-    with _seed(), contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
+    with _seed(), code, contextlib.redirect_stderr(io.StringIO()):  # its progress bars would tear ours
         tasks = _own_task(name, include_path) or _load(_manager(include_path), name)
         for own, task in tasks.items():
             _refuse(own, task)
@@ -71,6 +79,8 @@ def _load(manager: Any, name: str) -> dict[str, Any]:
         raise BadInput(f"lm-eval has no task {name!r}; {nearest(name, manager.all_tasks)}")
     try:
         return dict(manager.load([name])["tasks"])
+    except ReadsOutside:
+        raise
     except Exception as error:  # the network, a data set's format, a task's own code
         raise CannotEvaluate(
             f"lm-eval cannot load its task {name}: {type(error).__name__}: {error}; does "
@@ -97,6 +107,8 @@ def _build(name: str, task: Any, num_fewshot: int | None, fewshot_seed: int, sys
         task.build_all_requests(
             system_instruction=system, apply_chat_template=chat, chat_template=_messages if chat else None
         )
+    except ReadsOutside:
+        raise
     except Exception as error:  # a task's own templates and code
         raise CannotEvaluate(f"lm-eval cannot build the prompts of {name}: {type(error).__name__}: {error}") from error
 

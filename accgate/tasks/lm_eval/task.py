@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import CLOSED, Flag, Number, Text, Whole
+from accgate.inputs import CLOSED, Flag, Number, Text, Whole, all_below
+from accgate.metrics import OwnCode, ReadsOutside
 from accgate.tasks.lm_eval.loading import load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,
@@ -31,6 +33,7 @@ from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
 
 # Decided in bits, document by document: lm-eval pools all documents, which no test of pairs can.
 LOGARITHMS = ("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte")
+FIX = "put it into the folder of include_path"
 NEED_GREEDY = frozenset({("loglikelihood", "acc"), ("multiple_choice", "exact_match")})
 
 
@@ -77,6 +80,7 @@ class LmEvalTask:
     output_type: str
     fingerprint: Mapping[str, str]
     tasks: Mapping[str, Any] = field(repr=False, compare=False)
+    code: AbstractContextManager[object] = field(repr=False, compare=False)
 
     @property
     def needs_likelihoods(self) -> bool:
@@ -99,18 +103,23 @@ class LmEvalTask:
 
         Raises
         ------
+        BadInput
+            When the task's own code opens another file of the repository.
         CannotEvaluate
             When lm-eval cannot score them.
         """
         task = self.tasks[sample.task]
         instances = _with_responses(sample.id, sample.instances, responses)
         try:
-            for ensemble in task._filters:
-                ensemble.apply(instances)
-            scores: dict[str, float | None] = {}
-            for name in instances[0].filtered_resps:
-                values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
-                scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
+            with self.code:
+                for ensemble in task._filters:
+                    ensemble.apply(instances)
+                scores: dict[str, float | None] = {}
+                for name in instances[0].filtered_resps:
+                    values = task.process_results(instances[0].doc, [one.filtered_resps[name] for one in instances])
+                    scores |= {f"{metric},{name}": _scalar(metric, value) for metric, value in values.items()}
+        except ReadsOutside:
+            raise
         except Exception as error:  # a task's own code raises what it likes
             fault = f"lm-eval's task {sample.task} cannot score sample {sample.id}"
             raise CannotEvaluate(f"{fault}: {type(error).__name__}: {error}") from error
@@ -148,7 +157,8 @@ class LmEvalTask:
             instances = _with_responses(sample.id, sample.instances, responses)
             ensemble = next((one for one in self.tasks[sample.task]._filters if one.name == self.filter), None)
             if ensemble is not None:
-                ensemble.apply(instances)
+                with self.code:
+                    ensemble.apply(instances)
             answer = instances[0].filtered_resps.get(self.filter, responses[0])
             while isinstance(answer, (list, tuple)) and answer:
                 answer = answer[0]
@@ -164,7 +174,8 @@ class LmEvalTask:
             return False
         tasks = self.tasks.values()
         ensembles = [one for task in tasks for one in task._filters if one.name == self.filter]
-        return not answer.strip() or answer in {text for one in ensembles for text in _fallbacks(one)}
+        with self.code:
+            return not answer.strip() or answer in {text for one in ensembles for text in _fallbacks(one)}
 
 
 def _fallbacks(ensemble: Any) -> list[str]:
@@ -176,7 +187,9 @@ def _fallbacks(ensemble: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Path = Path()) -> LmEvalTask:
+def lm_eval_task(
+    name: str, *, options: LmEvalOptions | None = None, folder: Path = Path(), trees: Sequence[Path] = ()
+) -> LmEvalTask:
     """A task or group of lm-eval by its name, with every document's requests.
 
     Parameters
@@ -187,30 +200,36 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
         What differs from the task's own settings.
     folder : Path
         Where `include_path` starts from.
+    trees : sequence of Path
+        Repositories: of their files the code in `include_path` may open only those of that folder.
 
     Raises
     ------
     BadInput
-        When there is no such task, it has several metrics or filters and none is chosen, or it is of a kind that is not
-        run here: images, sounds, or code from the model.
+        When there is no such task, its code opens another file of the trees, it has several metrics or filters and none
+        is chosen, or it is of a kind that is not run here: images, sounds, or code from the model.
     CannotEvaluate
         When lm-eval is not installed, or the data set cannot be had.
     """
     options = options or LmEvalOptions()
+    own = None if options.include_path is None else folder / options.include_path
+    code = nullcontext() if own is None else OwnCode(all_below(own), trees, of="the task", fix=FIX)
     tasks = load_tasks(
         name,
         num_fewshot=options.num_fewshot,
         fewshot_seed=options.fewshot_seed,
         system=options.system,
         chat=options.chat,
-        include_path=None if options.include_path is None else folder / options.include_path,
+        include_path=own,
+        code=code,
     )
     metric, filter_name = _metric_and_filter(name, tasks, options)
     first = next(iter(tasks.values()))
     output_type = str(first.OUTPUT_TYPE)
     if options.chat and output_type != "generate_until":
         raise BadInput(f"{name}: scores given texts ({output_type}), which a chat cannot; leave chat out")
-    samples = tuple(sample for own, task in tasks.items() for sample in _samples(own, task, chat=options.chat))
+    with code:
+        samples = tuple(sample for each, task in tasks.items() for sample in _samples(each, task, chat=options.chat))
     higher = first.higher_is_better().get(metric, True)
     generation = dict(first.config.generation_kwargs or {}) if output_type == "generate_until" else None
     scale = 1.0 if metric in LOGARITHMS else scale_of(metric, (), options.scale, name)
@@ -224,6 +243,7 @@ def lm_eval_task(name: str, *, options: LmEvalOptions | None = None, folder: Pat
         output_type=output_type,
         fingerprint=harness_fingerprint(name, metric, filter_name, generation),
         tasks=tasks,
+        code=code,
     )
 
 
