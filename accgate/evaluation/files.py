@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -176,21 +177,22 @@ def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
     with planned.locating():
         file = model_file(model.engine, model.model, planned.folder)
     if file is not None:
-        return digest_of_value([[part.name, digest_of(part)] for part in _split(file)])
+        return digest_of_value([[part.name, digest_of(part)] for part in split_parts(file)])
     path = path_in(planned.folder, model.model)
     return tree_digest(path, digest_of) if path.exists() else None
 
 
-def _split(path: Path) -> list[Path]:
+def split_parts(path: Path) -> list[Path]:
     """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
     parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
-    return sorted(path.parent.glob(f"{parts[1]}-*-of-{parts[2]}.gguf")) if parts else [path]
+    return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:
     """The digest of a file, or of all files in a folder with their names."""
     if path.is_file():
-        return digest_of(path)
+        parts = split_parts(path)
+        return digest_of(path) if len(parts) < 2 else digest_of_value([[each.name, digest_of(each)] for each in parts])
     names = sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())
     names = [name for name in names if not OWN_FOLDERS.intersection(name.parts)]
     with ThreadPoolExecutor(AT_ONCE) as readers:

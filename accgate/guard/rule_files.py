@@ -12,6 +12,7 @@ from typing import Any
 
 from accgate.config import Config, Judge, TaskSettings
 from accgate.errors import BadInput, Key
+from accgate.evaluation import split_parts
 from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
 from accgate.inputs import all_below, path_in, read_plain
@@ -22,6 +23,8 @@ FIX = "put it into the repository, and write its path relative to this file"
 LINK_FIX = "put a plain file there"
 YAML_PATHS = ("include", "task", "dataset_path", "dataset_kwargs", "data_dir", "data_files")  # keys of paths
 FUNCTION = "!function"  # the tag of lm-eval's functions
+PARTING = r"[\s=,;:@'\"()\[\]{}]"  # what parts the paths of a text
+LONGEST = 1000  # characters of a path
 MOST_YAML = 1_000_000  # bytes
 
 
@@ -54,7 +57,8 @@ def _faults(config: Config, tree: Tree) -> Iterator[str]:
             if os.path.isabs(text) or text.startswith("~"):  # noqa: PTH117
                 yield from _into_trees(config, ("judges", name), text, tree)
             else:
-                yield from of(("judges", name), text)
+                faults = list(of(("judges", name), text))
+                yield from faults or _used_faults(config, ("judges", name), config.path(text), tree)
     outside = list(of(("gate", "references"), config.gate.references))
     yield from outside or _link_faults(config.references, tree)
     for name, task in config.tasks.items():
@@ -212,19 +216,32 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _judge_paths(config: Config, judge: Judge) -> Iterator[str]:
     """What names a file or folder in a judge's settings: weights, adapters, chat templates, words of its command."""
-    words = (word for text in _texts([judge.model, judge.options]) for word in _words(text))
+    words = (word for text in _texts([judge.model, judge.options, judge.sampling.extra]) for word in _words(text))
     for text in dict.fromkeys(words):
-        if len(text) < 1000 and text.strip("./") and os.path.lexists(path_in(config.folder, text)):
-            yield text
+        if len(text) < LONGEST and text.strip("./") and os.path.lexists(path_in(config.folder, text)):
+            parts = split_parts(path_in(config.folder, text))
+            yield from [text] if len(parts) < 2 else (str(Path(text).with_name(part.name)) for part in parts)
 
 
 def _words(text: str) -> Iterator[str]:
     """A text, the parts of it that may be a path, as in `--chat-template=judge.jinja`, and the file of a module."""
     yield text
-    for word in re.split(r"[\s=,;:'\"()\[\]{}]+", text):
+    if len(text) < LONGEST:  # a name may hold what parts others; -mFILE
+        yield from (text[match.end() :] for match in re.finditer(rf"{PARTING}|^-\w", text))
+    for word in re.split(f"{PARTING}+", text):
         yield word
         if re.fullmatch(r"\w+(\.\w+)*", word):
             yield from (word.replace(".", "/") + end for end in (".py", ""))
+
+
+def _used_faults(config: Config, key: Key, path: Path, tree: Tree) -> Iterator[str]:
+    """The faults of what a judge's folder holds, or its code imports and names."""
+    if path.is_dir():
+        yield from _link_faults(path, tree)
+        return
+    for file in _files_at(path, config.folder):
+        if fault := tree.fault(config.folder, os.path.relpath(file, config.folder)):
+            yield config.source.error(key, f"uses {file}, which {fault}; {FIX}")
 
 
 def _into_trees(config: Config, key: Key, text: str, tree: Tree) -> Iterator[str]:

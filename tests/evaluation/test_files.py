@@ -92,6 +92,10 @@ def test_the_same_files_in_another_folder_have_the_same_digests(tmp_path: Path) 
         ("lora/a.safetensors", {"engine": "vllm", "model": "org/m", "options": {"lora": "lora"}}),
         ("ckpt/model.safetensors", {"engine": "openai", "model": "m", "options": {"serve": ["vllm", "ckpt"]}}),
         ("w.gguf", {"engine": "openai", "model": "m", "options": {"serve": ["llama-server", "--model=w.gguf"]}}),
+        (
+            "w-00002-of-00002.gguf",
+            {"engine": "openai", "model": "m", "options": {"serve": ["llama-server", "-m", "w-00001-of-00002.gguf"]}},
+        ),
         ("w.gguf", {"engine": "ray", "options": {"engine": "llamacpp"}}),
         ("ckpt/model.safetensors", {"engine": "ray", "model": "ckpt", "options": {"engine": "vllm"}}),
     ],

@@ -162,6 +162,42 @@ def test_the_judge_of_the_base_marks_a_pull_request(pair: Trees) -> None:
     assert rules.enforced.judges["strict"].sampling.temperature == 0.0
 
 
+JUDGES: dict[str, tuple[dict[str, Any], str]] = {
+    "a part of its weights": ({"engine": "llamacpp", "model": "j-00001-of-00002.gguf"}, "j-00002-of-00002.gguf"),
+    "a name with a space": ({"options": {"serve": ["srv", "--template=of judges/t.jinja"]}}, "of judges/t.jinja"),
+    "a name with a comma": ({"options": {"serve": ["srv", "--template=judge,2.jinja"]}}, "judge,2.jinja"),
+    "a file of arguments": ({"options": {"serve": ["srv", "@arguments.txt"]}}, "arguments.txt"),
+    "a field of its requests": ({"sampling": {"extra": {"chat_template": "t.jinja"}}}, "t.jinja"),
+    "a name after a letter": ({"options": {"serve": ["srv", "-mj.gguf"]}}, "j.gguf"),
+}
+
+
+@pytest.mark.parametrize("way", JUDGES)
+def test_every_file_that_a_judge_names_is_a_rule(pair: Trees, way: str) -> None:
+    keys, name = JUDGES[way]
+    for project in (pair.base, pair.head):
+        add_judge(project, **keys)
+        for file in ("j-00001-of-00002.gguf", name):
+            (project.folder / file).parent.mkdir(exist_ok=True)
+            (project.folder / file).write_text("before")
+    assert pair.changes() == ()
+    (pair.head.folder / name).write_text("after")
+    assert effects(pair.changes()) == {"judges.strict": "loosening"}
+
+
+@pytest.mark.parametrize("linked", ["weights/template.jinja", "helper.py"])
+def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees, linked: str) -> None:
+    """Both sides would read the head's file, and be the same."""
+    for project in (pair.base, pair.head):
+        add_judge(project, model="weights", options={"serve": ["python", "judge.py"]})
+        (project.folder / "weights").mkdir()
+        (project.folder / "judge.py").write_text("import helper\n")
+        (project.folder / linked).symlink_to("../" * linked.count("/") + "../head/mine")
+    (pair.head.folder / "mine").write_text("mine")
+    with pytest.raises(BadInput, match=f"{linked}.*leads out of the repository"):
+        pair.changes()
+
+
 @pytest.mark.parametrize("linked", ["rows.jsonl", "mine.py"])
 def test_a_rule_of_the_base_that_leads_into_the_pull_requests_files_is_refused(pair: Trees, linked: str) -> None:
     for project in (pair.base, pair.head):
