@@ -17,6 +17,8 @@ from accgate.tasks import ENDINGS, library_names
 from accgate.text import nearest
 
 NOT_WITH_LM_EVAL = ("file", "library", "mode", "dataset", "few_shot_dataset", "subset", "choose", "judge")
+# Fields of a request that are no model's own, for the base's rules say what is asked: `extra` has the last word.
+ASKED = ("messages", "prompt", "tools", "tool_choice", "functions", "function_call")
 
 
 def faults_between(content: AccuracyFile, file: TomlFile) -> Iterator[tuple[Key, str]]:
@@ -43,7 +45,7 @@ def _model_faults(name: str, model: Model) -> Iterator[tuple[Key, str]]:
     for label, value in model.variant.items():
         if isinstance(value, (dict, list)) or (isinstance(value, float) and not math.isfinite(value)):
             yield ("models", name, "variant", label), f"is {value!r}; write text, a number or true/false"
-    for key in ("messages", "prompt"):  # no model's own: the base's rules say what is asked
+    for key in ASKED:
         if key in model.sampling.extra:
             yield ("models", name, "sampling", "extra", key), "is what a task asks; write it in the task's file"
 

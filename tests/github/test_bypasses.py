@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from accgate.engines.openai.options import Options
+from accgate.errors import BadInput
 from accgate.github import publication as publishing
+from accgate.inputs.typed import parse_table
 from accgate.references.store import digest
 from tests.gates import questions, right_but, write_lines, write_task
 from tests.pull_requests import NUMBER, Gate
@@ -213,13 +216,19 @@ def test_an_anchor_gets_no_step_while_its_reference_stays(gate: Gate) -> None:
 # --- what is asked is no setting of a model ---
 
 
-@pytest.mark.parametrize("key", ["messages", "prompt"])
+@pytest.mark.parametrize("key", ["messages", "prompt", "tools", "tool_choice", "functions", "function_call"])
 def test_a_model_does_not_say_what_is_asked(gate: Gate, key: str, capsys: pytest.CaptureFixture[str]) -> None:
     gate.head.models["m"]["sampling"] = {"extra": {key: "Say 4."}}
     gate.head.write()
     gate.head.answer(right_but(0))
     assert gate.run() == 2
     assert f"sampling.extra.{key}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [False, "other"])
+def test_a_model_renames_no_field_that_a_task_sets(other: bool | str) -> None:
+    with pytest.raises(BadInput, match=r"tool_choice.*are what is asked, and stay"):
+        parse_table({"fields": {"tool_choice": other}}, Options)
 
 
 # --- publishing that fails ---

@@ -29,7 +29,8 @@ OPERATIONAL = frozenset(
         "serve_log",
     }
 )
-SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools"})  # fields that make up the question
+# Fields that make up the question.
+SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools", "tool_choice"})
 SILENCE = 600.0  # seconds
 EXAMPLE = 'add it: base_url = "http://127.0.0.1:8000/v1", the URL up to and with /v1'
 
