@@ -18,7 +18,7 @@ from accgate.guard.task_rules import is_higher_better
 from accgate.inputs import read_plain
 from accgate.records import clusters_of, file_name
 from accgate.references import Anchor, Reference, Step, anchor_beside, baseline_of, folder_of, read_reference
-from accgate.stats import difference_to_anchor
+from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.text import some_of
 
 KEY: Key = ("references",)
@@ -233,9 +233,12 @@ def _follows(step: Step, anchor: Anchor, reference: Reference | None) -> bool:
     now = reference.scores.take([id_ for id_ in reference.scores.ids if id_ in anchored])
     if not now.n:
         return False
-    before = anchor.scores.take(now.ids)
-    figures = difference_to_anchor(before.means(), now.means(), clusters_of(None, now))
+    before, codes = anchor.scores.take(now.ids), clusters_of(None, now)
+    figures = [*difference_to_anchor(before.means(), now.means(), codes)]
+    stated = [step.difference, step.error]
+    if step.p_fall is not None and step.p_rise is not None:  # else they are computed from these two
+        figures += anchor_tails(before.values, now.values, codes)
+        stated += [step.p_fall, step.p_rise]
     return all(
-        math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9)
-        for left, right in zip(figures, (step.difference, step.error), strict=True)
+        math.isclose(left, right, rel_tol=1e-6, abs_tol=1e-9) for left, right in zip(figures, stated, strict=True)
     )

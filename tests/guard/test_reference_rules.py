@@ -339,10 +339,13 @@ def test_what_record_does_to_an_anchor_is_told_with_the_reference_alone(anchored
     assert effects(anchored.changes()) == {SUMS: "tightening", ANCHOR: "loosening"}  # two steps, one of them not there
 
 
-def test_a_better_reference_may_add_its_own_step_to_the_anchor(anchored: Trees) -> None:
+@pytest.mark.parametrize(("figure", "forged"), [("difference", "-1.0"), ("error", "9.0"), ("p_fall", "0.9")])
+def test_a_better_reference_may_add_its_own_step_to_the_anchor(anchored: Trees, figure: str, forged: str) -> None:
     assert anchored.head.record(right_but(20), args=["--reason", "second"]) == 0
     assert effects(anchored.changes()) == {SUMS: "tightening"}
-    edit(anchored.head, r"difference = 0.0", "difference = -1.0", "m/sums.anchor.toml")
+    path = anchored.head.store / "m/sums.anchor.toml"
+    before, mark, last = path.read_text().rpartition(f"{figure} = ")
+    path.write_text(before + mark + re.sub(r"^[0-9.e-]+", forged, last))
     assert effects(anchored.changes()) == {SUMS: "tightening", ANCHOR: "loosening"}
 
 
