@@ -48,7 +48,8 @@ def _faults(config: Config, tree: Tree) -> Iterator[str]:
         return
 
     def of(key: Key, name: str | None) -> Iterator[str]:
-        if name is not None and (fault := tree.fault(config.folder, name)):
+        fault_of = tree.fault_with_dots if key[0] in ("gate", "judges") else tree.fault
+        if name is not None and (fault := fault_of(config.folder, name)):
             yield config.source.error(key, f"is {name!r}, which {fault}; {FIX}")
 
     yield from of(("report", "template"), config.report.template)

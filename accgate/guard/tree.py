@@ -34,6 +34,12 @@ class Tree:
             return "is named by a file outside of the repository"
         return self._walk([*real.relative_to(os.path.realpath(self.root)).parts, *Path(name).parts])
 
+    def fault_with_dots(self, folder: Path, name: str) -> str | None:
+        """The same of a name that is read with its `..` taken out as well: both ways must lead to one place."""
+        path = Path(os.path.realpath(folder)) / name
+        is_one = os.path.realpath(path) == os.path.realpath(os.path.normpath(path))
+        return self.fault(folder, name) or (None if is_one else "leads through a link and back with ..")
+
     def fault_of_config(self, config: Path) -> str | None:
         """Why the path of accuracy.toml itself does not stay in the tree; None where it does."""
         path = Path(os.path.abspath(config))  # noqa: PTH100 (resolve would follow links)

@@ -161,3 +161,26 @@ def test_rules_that_go_in_one_pull_request_do_not_come_back_looser_as_a_beginnin
     removed = chain.pull(lambda head: head.config.unlink())
     assert not removed.is_green
     assert removed.conclusion == "failure"
+
+
+def test_a_store_is_not_named_by_a_path_that_leads_elsewhere_once_its_dots_are_gone(chain: Chain) -> None:
+    """Through the link the path ends nowhere; without `link/..`, as references are read, in the head's files."""
+
+    def by_two_names(head: Project) -> None:
+        (head.folder / "deep/er").mkdir(parents=True)
+        (head.folder / "deep/er/file").touch()  # git keeps no empty folder
+        link(head.folder / "link", "deep/er")
+        head.store.rename(head.folder / "real")
+        link(head.store, "../head/real")
+        head.write(references="link/../references")
+
+    def lower(head: Project) -> None:
+        record_beside(head, lambda p: p.write(references="spare"), lambda p: p.write(references="link/../references"))
+        shutil.rmtree(head.folder / "real")
+        (head.folder / "spare").rename(head.folder / "real")
+
+    chain.begin()
+    first = chain.pull(by_two_names)
+    assert not first.is_green, first
+    chain.merge()
+    assert not chain.pull(lower, wrong=30).is_green

@@ -185,6 +185,19 @@ def test_every_file_that_a_judge_names_is_a_rule(pair: Trees, way: str) -> None:
     assert effects(pair.changes()) == {"judges.strict": "loosening"}
 
 
+def test_code_of_a_judge_is_named_by_a_path_that_is_the_same_without_its_dots(pair: Trees) -> None:
+    """The guard would compare judge.py, and Python run deep/judge.py."""
+    for project in (pair.base, pair.head):
+        add_judge(project, options={"serve": ["python", "link/../judge.py"]})
+        (project.folder / "deep/er").mkdir(parents=True)
+        (project.folder / "link").symlink_to("deep/er")
+        for name in ("judge.py", "deep/judge.py"):
+            (project.folder / name).write_text("mark = 1\n")
+    (pair.head.folder / "deep/judge.py").write_text("mark = 5\n")
+    with pytest.raises(BadInput, match="leads through a link and back"):
+        pair.changes()
+
+
 @pytest.mark.parametrize("linked", ["weights/template.jinja", "helper.py"])
 def test_what_a_judge_uses_never_leads_into_the_pull_requests_files(pair: Trees, linked: str) -> None:
     """Both sides would read the head's file, and be the same."""
