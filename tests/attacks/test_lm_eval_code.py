@@ -4,12 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from accgate.config.config import load_config
+from accgate.config.config import Config, load_config
 from accgate.errors import BadInput
 from accgate.guard.base import within_tree
 from accgate.planning.design import task_source
 from tests.attacks.test_rule_digests import write
 from tests.gates import Project
+from tests.trees import Trees, effects, trees
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Trees:
+    return trees(tmp_path)
+
 
 LM_EVAL = """
 task: adding
@@ -57,3 +64,26 @@ def test_code_of_lm_evals_tasks_opens_only_files_of_its_folder(tmp_path: Path, w
     names[when] = "lib/level"
     with pytest.raises(BadInput, match="the task's code opens this file, which is not part of the task"):
         points()
+
+
+def test_a_worse_mean_of_a_metric_of_which_less_is_better_is_a_loosening(pair: Trees) -> None:
+    """The guard does not load lm-eval: what its task says of the direction must stand in accuracy.toml."""
+    pytest.importorskip("lm_eval")
+    yaml = LM_EVAL.replace("exact_match", "toxic").replace("better: true", "better: false")
+    code = "import datasets\ndef rows(**_):\n    return {'test': datasets.Dataset.from_list([{'q': '1', 'a': '2'}])}\n"
+    code += "def target(doc):\n    return doc['a']\ndef score(doc, results):\n    return {'toxic': 1.0}\n"
+    options = {"include_path": "own", "metric": "toxic", "scale": 100}
+
+    def define(project: Project, target: float, **more: object) -> Config:
+        write(project, {"own/adding.yaml": yaml, "own/utils.py": code})
+        project.tasks = {"adding": {"lm_eval": "adding", "options": options | more, "sigma": 50.0, "target": target}}
+        project.write()
+        return load_config(project.config)
+
+    with pytest.raises(BadInput, match=r"less of toxic is better; write higher_is_better = false"):
+        task_source(define(pair.base, 20.0), "adding")
+    base = define(pair.base, 20.0, higher_is_better=False)
+    directions = [task_source(base, "adding", loaded=loaded).definition.higher_is_better for loaded in (True, False)]
+    assert directions == [False, False]
+    define(pair.head, 90.0, higher_is_better=False)
+    assert effects(pair.changes()) == {"tasks.adding.target": "loosening"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.inputs import parse_table
 from accgate.metrics import Metric
 from accgate.tasks.definition import Definition
+from accgate.tasks.lm_eval.mapping import stated_direction
 from accgate.tasks.sample import Sample
 from accgate.tasks.samples import Samples
 from accgate.tasks.schema import Dataset, DefinitionFile, Extract, ReasoningUse
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from accgate.tasks.lm_eval.task import LmEvalSample, LmEvalTask
 
 METRIC = "lm_eval:"  # before the name of a metric that lm-eval computes
-# Lower is better, as lm-eval has it; used only where lm-eval itself is not loaded, as in the guard.
-LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,7 @@ def is_of_harness(definition: Definition) -> bool:
 def unloaded_definition(name: str, options: Mapping[str, Any]) -> Definition:
     """The definition of a task of lm-eval that is not loaded: only its name, its metric and the metric's direction."""
     metric = options.get("metric") or "acc"
-    return _definition(name, str(metric), higher_is_better=metric not in LOWER)
+    return _definition(name, str(metric), higher_is_better=stated_direction(metric, options.get("higher_is_better")))
 
 
 def harness_definition(task: LmEvalTask) -> Definition:

@@ -15,6 +15,8 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.tasks.sample import sample_id
 
+# Lower is better, as lm-eval has it; the guard and `verify` do not load it to ask.
+LOWER = frozenset({"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "brier_score"})
 FRACTIONS = frozenset(
     {
         # lm-eval's own, and those of its tasks that document a share of right answers
@@ -149,3 +151,8 @@ def scale_of(metric: str, values: Sequence[float], scale: float | None, where: s
             f"{where}: {metric} should be a fraction, but {len(outside)} values are not: {outside[0]:g}; {ask}"
         )
     return 100.0
+
+
+def stated_direction(metric: str | None, option: bool | None) -> bool:
+    """Whether more of a metric is better, as far as the task's table says; a loaded task must agree."""
+    return metric not in LOWER if option is None else option is True

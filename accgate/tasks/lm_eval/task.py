@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.inputs import CLOSED, Flag, Number, Text, Whole, all_below
 from accgate.metrics import OwnCode, ReadsOutside
 from accgate.tasks.lm_eval.loading import load_tasks, means_of
@@ -28,6 +28,7 @@ from accgate.tasks.lm_eval.mapping import (
     numbered_ids,
     request_text,
     scale_of,
+    stated_direction,
 )
 from accgate.tasks.lm_eval.requests import LmEvalRequest, Response, request_of
 
@@ -45,6 +46,7 @@ class LmEvalOptions:
     filter: Text | None = Field(default=None, description="the filter, where the task has several")
     scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
     num_fewshot: Whole | None = Field(default=None, ge=0, description="examples in the prompt, as --num_fewshot")
+    higher_is_better: Flag | None = Field(default=None, description="whether more of the metric is better")
     include_path: Text | None = Field(default=None, description="folder with task files of your own")
     fewshot_seed: Whole = Field(default=1234, description="of the draw of examples; lm-eval's own default")
     chat: Flag = Field(default=False, description="ask by chat, as lm-eval does with --apply_chat_template")
@@ -230,7 +232,11 @@ def lm_eval_task(
         raise BadInput(f"{name}: scores given texts ({output_type}), which a chat cannot; leave chat out")
     with code:
         samples = tuple(sample for each, task in tasks.items() for sample in _samples(each, task, chat=options.chat))
-    higher = first.higher_is_better().get(metric, True)
+    stated = stated_direction(options.metric, options.higher_is_better)
+    higher = bool(first.higher_is_better().get(metric, stated))
+    if higher is not stated:  # the guard and `verify` do not load lm-eval
+        fault = f"lm-eval says that {'more' if higher else 'less'} of {metric} is better"
+        raise KeyFaults((("options", "higher_is_better"), f"{fault}; write higher_is_better = {str(higher).lower()}"))
     generation = dict(first.config.generation_kwargs or {}) if output_type == "generate_until" else None
     scale = 1.0 if metric in LOGARITHMS else scale_of(metric, (), options.scale, name)
     return LmEvalTask(
@@ -239,7 +245,7 @@ def lm_eval_task(
         metric=metric,
         filter=filter_name,
         scale=scale,
-        higher_is_better=bool(higher),
+        higher_is_better=higher,
         output_type=output_type,
         fingerprint=harness_fingerprint(name, metric, filter_name, generation),
         tasks=tasks,
