@@ -19,7 +19,7 @@ from accgate.tasks import rows as task_rows
 from accgate.tasks.task import load_task
 from tests.gates import said, table, write_lines
 from tests.servers import Server
-from tests.tasks.test_library_rows import MMLU, MMLU_DEV
+from tests.tasks.dataset_rows import MMLU, MMLU_DEV
 
 N = 120
 NAMES = {

@@ -19,8 +19,9 @@ from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.sample import Sample
 from accgate.tasks.task import Task, load_task
+from tests.tasks.dataset_rows import ARC, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
 from tests.tasks.question_rows import MMLU_PRO, MMLU_PRO_DEV
-from tests.tasks.test_library_rows import ARC, CASES, HELLASWAG, IFEVAL, MMLU, TRUTHFUL
+from tests.tasks.test_library_rows import CASES
 
 VERSION = "0.4.13"
 Rows = Sequence[Mapping[str, Any]]

@@ -15,7 +15,7 @@ from accgate.tasks.library import library_file
 from accgate.tasks.prompts import render
 from tests.runner import KEPT
 from tests.sandbox.test_library_programs import SPECIAL
-from tests.tasks.test_library_rows import HUMANEVAL_PLUS, MBPP_PLUS
+from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS
 
 pytestmark = pytest.mark.interop
 

@@ -20,8 +20,9 @@ from accgate.sandbox.process import Confinement
 from accgate.sandbox.runner import Sandbox
 from accgate.tasks.packed import unpack
 from accgate.tasks.task import Task, load_task
+from tests.tasks.dataset_rows import HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
 from tests.tasks.test_library import loaded, written
-from tests.tasks.test_library_rows import CASES, HUMANEVAL_PLUS, MBPP_PLUS, PLUS_TEST, Row, contest, packed
+from tests.tasks.test_library_rows import CASES
 
 
 def points_of(task: Task, replies: Sequence[str], confined: Confinement) -> list[float]:

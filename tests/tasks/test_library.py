@@ -20,7 +20,8 @@ from accgate.tasks.prompts import render
 from accgate.tasks.schema import DefinitionFile
 from accgate.tasks.task import Task, load_task
 from tests.cases import each
-from tests.tasks.test_library_rows import CASES, GENERATED, Row
+from tests.tasks.dataset_rows import Row
+from tests.tasks.test_library_rows import CASES, GENERATED
 
 CODE = ("humaneval", "humaneval_instruct", "mbpp")
 MULTIPLE_CHOICE = tuple(name for name in CASES if "[choices]" in library_file(name).read_text(encoding="utf-8"))

@@ -15,7 +15,8 @@ from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.prompts import render
 from tests.cases import each
-from tests.tasks.test_library_rows import CASES, MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
+from tests.tasks.dataset_rows import MBPP_PROMPT, MMLU, MMLU_DEV, MMMU_ROW
+from tests.tasks.test_library_rows import CASES
 
 LONGBENCH = [name for name in library_names() if name.startswith("longbench_v1_")]
 

@@ -13,9 +13,9 @@ from accgate.tasks.definition import read_definition
 from accgate.tasks.library import library_file
 from accgate.tasks.task import Task, load_task
 from tests.cases import each
+from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, DROP, MATH, MGSM, MMLU_PRO, MMLU_PRO_DEV, SQUAD, TRANSLATION
 from tests.tasks.test_library import points, written
-from tests.tasks.test_library_rows import GPQA
 
 
 def task_of(name: str, folder: Path, row: dict[str, object]) -> Task:

@@ -10,9 +10,9 @@ from accgate import load_config
 from accgate.cli.main import main
 from accgate.cli.starter.files import EXTRA, REASONING, config_text
 from accgate.config.tables import Sampling
+from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, MATH
 from tests.tasks.test_library import written
-from tests.tasks.test_library_rows import GPQA
 
 ROWS = {
     "aime_2025": [AIME | {"problem": f"Find {i}."} for i in range(30)],
