@@ -17,7 +17,7 @@ from .openai.options import is_this_machine, url_fault
 from .openai.probe import ask_server
 from .reasoning import opened_by, split_reasoning
 from .recording import recording_of
-from .table import check_options, create, determinism, model_file, server_engine, split_options
+from .table import check_options, create, determinism, model_file, server_engine, split_options, split_parts
 
 __all__ = [
     "FINGERPRINT",
@@ -47,6 +47,7 @@ __all__ = [
     "server_engine",
     "settings_to_keep",
     "split_options",
+    "split_parts",
     "split_reasoning",
     "union_of",
     "url_fault",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,6 +120,12 @@ def model_file(engine: str, model: str, folder: Path) -> Path | None:
     """
     file = KINDS[engine]().file
     return None if file is None else file(model, folder)
+
+
+def split_parts(path: Path) -> list[Path]:
+    """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
+    parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
+    return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
 def determinism(engine: str, options: Mapping[str, Any]) -> bool | str | None:

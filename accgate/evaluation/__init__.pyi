@@ -1,7 +1,6 @@
 from .assignment import Comparison, Evaluation, Limits, Observer, Watch
 from .cache.engine import Cache
 from .cache.store import contents, prune
-from .files import split_parts
 from .pair import evaluate_pair, refuse_absent_judges
 from .reading import shorten, unread_problem
 from .run import (
@@ -56,7 +55,6 @@ __all__ = [
     "refuse_unknown_ids",
     "rescore",
     "shorten",
-    "split_parts",
     "unread_problem",
     "why_incomplete",
     "write_shard",

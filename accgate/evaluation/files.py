@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from glob import escape
 from pathlib import Path
 from typing import Any
 
 from accgate.config import Model
-from accgate.engines import model_file, split_options
+from accgate.engines import model_file, split_options, split_parts
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs import path_in
 from accgate.planning import PlannedModel
@@ -180,12 +178,6 @@ def weights_digest(planned: PlannedModel, digest_of: DigestOf) -> str | None:
         return digest_of_value([[part.name, digest_of(part)] for part in split_parts(file)])
     path = path_in(planned.folder, model.model)
     return tree_digest(path, digest_of) if path.exists() else None
-
-
-def split_parts(path: Path) -> list[Path]:
-    """All parts of a GGUF file that is split over several: llama.cpp finds the others beside the first."""
-    parts = re.fullmatch(r"(.*)-\d{5}-of-(\d{5})\.gguf", path.name)
-    return sorted(path.parent.glob(f"{escape(parts[1])}-*-of-{parts[2]}.gguf")) if parts else [path]
 
 
 def tree_digest(path: Path, digest_of: DigestOf) -> str:

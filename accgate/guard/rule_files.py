@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config import Config, Judge, TaskSettings
+from accgate.engines import split_parts
 from accgate.errors import BadInput, Key
-from accgate.evaluation import split_parts
 from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
 from accgate.inputs import all_below, path_in, read_plain
