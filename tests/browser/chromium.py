@@ -21,6 +21,8 @@ FLAGS = (
     "--disable-extensions", "--disable-component-update", "--disable-background-networking", "--remote-debugging-pipe",
 )  # fmt: skip
 PATIENCE = 600.0  # seconds for any one answer; a busy machine is no failure
+LATE = 10.0  # seconds after which one process of the browser knows what another one stored
+STORED = "JSON.stringify(Object.entries(localStorage).sort())"
 INSTALL = "apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null"
 
 
@@ -142,10 +144,15 @@ class Page:
         self._loaded(path.as_uri())
 
     def reload(self) -> None:
-        time.sleep(0.5)  # what a page stored may reach a new process of the browser a moment later
-        url = self.value("window.left = location.href")
-        self.call("Page.reload")
-        self._loaded(url)
+        """Load the page again, and once more while the browser's new process lacks what the old one stored."""
+        stored, end = self.value(STORED), time.monotonic() + LATE
+        while True:
+            url = self.value("window.left = location.href")
+            self.call("Page.reload")
+            self._loaded(url)
+            if self.value(STORED) == stored or time.monotonic() > end:
+                return
+            time.sleep(0.5)
 
     def _loaded(self, url: str) -> None:
         """Wait for a page; the event would not do: that of about:blank may come late, and be taken for it."""
