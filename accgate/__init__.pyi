@@ -1,9 +1,10 @@
 from . import errors, metrics
 from ._version import __version__
-from .config import Config, load_config
-from .decision import compare, compare_statistic
+from .config.config import Config, load_config
+from .decision.comparison import compare
+from .decision.statistic import compare_statistic
 from .gate import run
-from .planning import Plan, plan
+from .planning.samples import Plan, plan
 from .result import Result
 from .verdict import Verdict
 

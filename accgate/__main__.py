@@ -12,10 +12,10 @@ def main() -> int:
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
-    from accgate import cli
+    from accgate.cli import main
 
     try:
-        return cli.main.main()
+        return main.main()
     finally:
         gc.freeze()  # the interpreter ends: it need not look through all that was loaded
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from accgate.errors import BadInput
-from accgate.stats import DEFAULT_SEQUENTIAL, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+from accgate.stats.names import DEFAULT_SEQUENTIAL
 
 if TYPE_CHECKING:
     import numpy as np

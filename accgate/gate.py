@@ -7,33 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.config import Config, load_config
-from accgate.decision import early_stop
+from accgate.config.config import Config, load_config
+from accgate.decision.progress import early_stop
 from accgate.errors import BadInput
-from accgate.evaluation import (
-    EvaluatedRun,
-    Observer,
-    Shard,
-    ShardRun,
-    Silent,
-    begin_shard,
-    ended_shard,
-    evaluate_checks,
-    join,
-    place_in,
-    read_evaluation,
-    refuse_own_output,
-    write_shard,
-    write_union,
-)
-from accgate.guard import RuleSets
-from accgate.references import copy_references
-from accgate.report import differences, forget_result, read_result, write_result
+from accgate.evaluation.assignment import Observer
+from accgate.evaluation.run import EvaluatedRun, Silent, evaluate_checks
+from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
+from accgate.evaluation.shards.run import ShardRun, begin_shard, ended_shard, write_shard
+from accgate.evaluation.shards.shard import Shard
+from accgate.evaluation.shards.siblings import place_in
+from accgate.evaluation.stored import read_evaluation
+from accgate.guard.base import RuleSets
+from accgate.references.copies import copy_references
+from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
 from accgate.run_plan import RunPlan, plan_run
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Cache
+    from accgate.evaluation.cache.engine import Cache
 
 OUT = Path("accgate-out")
 

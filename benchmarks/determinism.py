@@ -25,7 +25,8 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, where it is not installed
 
-from accgate.engines import ModelTable, Request
+from accgate.engines import Request
+from accgate.engines.base import ModelTable
 from accgate.engines.llamacpp import LlamaCppEngine
 from accgate.tasks.task import load_task
 

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc
 
-from accgate.decision import Evidence, add_groups
+from accgate.decision.evidence import Evidence
+from accgate.decision.groups import add_groups
 from accgate.design import Design
 from accgate.records import Ids, Scores
-from accgate.stats import exact_difference_interval
-from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Stop, Verdict
+from accgate.stats.difference import exact_difference_interval
+from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.figures import Stop
 
 ALPHA, RUNS = 0.05, 400
 Floats = npt.NDArray[np.float64]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from accgate.engines import Request, RequestFailed
-from accgate.engines.openai import OpenAIEngine
+from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 
 RATE, WORKERS = 60, 64

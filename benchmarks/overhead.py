@@ -24,7 +24,7 @@ from pathlib import Path
 
 import requests
 
-from accgate.config import load_config
+from accgate.config.config import load_config
 from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
@@ -32,7 +32,7 @@ from accgate.engines.wire import body_of, json_bytes
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.run import Silent, assignment_of
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.record import record
 from accgate.records.file import paths_of
 from accgate.run_plan import plan_run

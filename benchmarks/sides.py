@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import Engine, ModelTable, Request, create
+from accgate.engines import Engine, Request
+from accgate.engines.base import ModelTable
 from accgate.engines.openai.server import free_port
+from accgate.engines.table import create
 from accgate.engines.vllm.process import Log
 from accgate.engines.wire import body_of, json_bytes
 from accgate.inputs.toml import parsed_toml

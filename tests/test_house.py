@@ -1,4 +1,4 @@
-"""The plan of the house: imports run one way, neighbours use each other's faces, and nothing goes in a circle."""
+"""The plan of the house: imports run one way and in no circle, and a face is for names that several use."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ FILES = {
 PACKAGES = sorted(module for module, path in FILES.items() if path.stem == "__init__")
 
 
+@cache
 def imports_of(path: Path) -> set[tuple[str, str]]:
     """What a file imports of accgate, wherever in it: pairs of a module and a name in it, "" for the module itself."""
     pairs = set()
@@ -67,10 +68,16 @@ def unit_of(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-def is_open(target: str, module: str) -> bool:
-    """Whether a module may import another: it is in its own package or above, or a neighbour's face hands it out."""
-    package, _, name = target.rpartition(".")
-    return f"{module}.".startswith(f"{package}.") or name in face(package)
+def users_of(package: str, name: str) -> set[str]:
+    """The modules outside of a package that take a name from its face, by import or as attribute."""
+    users = set()
+    for module, path in FILES.items():
+        if f"{module}.".startswith(f"{package}."):
+            continue
+        imports, attribute = imports_of(path), f"{package.rpartition('.')[2]}.{name}"
+        if (package, name) in imports or ((package, "") in imports and attribute in path.read_text(encoding="utf-8")):
+            users.add(module)
+    return users
 
 
 def circle_in(graph: dict[str, set[str]]) -> list[str]:
@@ -88,14 +95,30 @@ def test_the_layers_contract_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.lint_imports(no_cache=True) == cli.EXIT_STATUS_SUCCESS
 
 
-def test_a_package_imports_its_neighbours_faces_and_not_their_rooms() -> None:
-    inside = {
-        f"{module} imports {target}"
+def test_a_face_hands_out_what_two_modules_outside_or_the_public_interface_use() -> None:
+    public = set(face("accgate").values())
+    public |= {("accgate.metrics", "get"), ("accgate.metrics", "aggregate")}
+    idle = [
+        f"{package}.{name}"
+        for package in PACKAGES
+        if package != "accgate"
+        for name in face(package)
+        if (package, name) not in public and len(users_of(package, name)) < 2
+    ]
+    assert idle == []
+
+
+def test_what_a_face_hands_out_is_imported_from_it() -> None:
+    around = {
+        f"{module} imports {name} from {target}, which {package} hands out"
+        for package in PACKAGES
+        if package != "accgate"
         for module, path in FILES.items()
-        for target, _ in imports_of(path)
-        if not is_open(target, module)
+        if not f"{module}.".startswith(f"{package}.") and module != "accgate"
+        for target, name in imports_of(path)
+        if face(package).get(name) == (target, name)
     }
-    assert inside == set()
+    assert around == set()
 
 
 def test_no_module_imports_itself_through_others() -> None:

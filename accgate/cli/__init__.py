@@ -2,7 +2,3 @@
 
 A command's options stand beside the function that runs it, which imports what is heavy itself: start-up is a feature.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

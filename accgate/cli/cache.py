@@ -15,7 +15,7 @@ from accgate.cli.working_folder import from_start
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Cache
+    from accgate.evaluation.cache.engine import Cache
 
 FOLDER = "ACCGATE_CACHE"  # the environment variable that names it
 SECONDS = {"h": 3600, "d": 86400, "w": 604800}
@@ -40,7 +40,7 @@ def caching_options(command: argparse.ArgumentParser) -> None:
 
 def cache(arguments: argparse.Namespace) -> int:
     """Show or prune a cache folder."""
-    from accgate.evaluation import prune
+    from accgate.evaluation.cache.store import prune
 
     folder = _folder_of(arguments, os.environ)
     if folder is None:
@@ -64,7 +64,7 @@ def _print_contents(folder: Path, *, as_json: bool) -> None:
     from dataclasses import asdict
     from datetime import datetime, timezone
 
-    from accgate.evaluation import contents
+    from accgate.evaluation.cache.store import contents
 
     caches = contents(folder)
     if as_json:
@@ -85,7 +85,7 @@ def cache_of(arguments: argparse.Namespace) -> Cache | None:
         return None
     if os.path.exists(folder) and not folder.is_dir():  # noqa: PTH110 (Path's own may raise)
         raise BadInput(f"{folder}: is no folder; name one with --cache or {FOLDER}, or run with --no-cache")
-    from accgate.evaluation import Cache
+    from accgate.evaluation.cache.engine import Cache
 
     return Cache(folder, say=print_note)
 

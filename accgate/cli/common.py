@@ -14,7 +14,7 @@ from accgate.text import message_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from accgate.config import Config
+    from accgate.config.config import Config
 
 CONFIG, OUT, RESULT = Path("accuracy.toml"), Path("accgate-out"), Path("accgate-out/accgate.json")
 
@@ -65,7 +65,7 @@ def bounds_option(command: argparse.ArgumentParser) -> None:
 
 def config_of(arguments: argparse.Namespace) -> Config:
     """The config that a command is given, with only the models and tasks that it names."""
-    from accgate.config import load_config, select
+    from accgate.config.config import load_config, select
 
     return select(load_config(arguments.config), names_of(*arguments.models), names_of(*arguments.tasks))
 
@@ -81,7 +81,7 @@ def names_of(*texts: str) -> tuple[str, ...]:
 
 def console(*, stderr: bool = False) -> Console:
     """Where text for people goes."""
-    from accgate.report import PlainConsole
+    from accgate.report.terminal import PlainConsole
 
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
     plain = PlainConsole(stderr=stderr, highlight=False)

@@ -50,10 +50,10 @@ def sigma_options(command: argparse.ArgumentParser) -> None:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Decide from two files of scores."""
-    from accgate.decision import compare_scores
+    from accgate.decision.comparison import compare_scores
     from accgate.design import Design, allowed_points
     from accgate.records import in_points, read_scores
-    from accgate.references import refuse_other_judge
+    from accgate.references.judge import refuse_other_judge
     from accgate.result import result_of_verdict, to_json
 
     bounds = bounds_of(arguments)
@@ -82,7 +82,7 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(to_json(result.checks[0]))
     else:
-        from accgate.report import print_result
+        from accgate.report.ending import print_result
 
         print_result(console(), result)
     return result.exit_code
@@ -95,7 +95,7 @@ def bounds_of(arguments: argparse.Namespace) -> tuple[float, float] | None:
 
 def sigma(arguments: argparse.Namespace) -> int:
     """Estimate how much scores vary, within a run and between two runs."""
-    from accgate.planning import noise_of
+    from accgate.planning.noise import noise_of
 
     noise = noise_of(
         arguments.records,
@@ -110,7 +110,7 @@ def sigma(arguments: argparse.Namespace) -> int:
 
         print(to_json(noise))
     else:
-        from accgate.report import print_noise
+        from accgate.report.plans import print_noise
 
         print_noise(console(), noise)
     return PASSED

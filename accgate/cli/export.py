@@ -84,7 +84,7 @@ def _out_option(command: argparse.ArgumentParser) -> None:
 def _export_lm_eval(arguments: argparse.Namespace) -> int:
     from datetime import datetime
 
-    from accgate.interop import export_lm_eval
+    from accgate.interop.lm_eval_export import export_lm_eval
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.out)
@@ -101,7 +101,8 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
 
 def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
-    from accgate.interop import export_every_eval_ever, read_run
+    from accgate.interop.every_eval_ever import export_every_eval_ever
+    from accgate.interop.run_folder import read_run
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.out)
@@ -118,7 +119,8 @@ def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
 
 
 def _export_hub(arguments: argparse.Namespace) -> int:
-    from accgate.interop import export_hub, read_run
+    from accgate.interop.hub import export_hub
+    from accgate.interop.run_folder import read_run
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.out)
@@ -135,7 +137,8 @@ def _export_hub(arguments: argparse.Namespace) -> int:
 
 
 def _export_mlflow(arguments: argparse.Namespace) -> int:
-    from accgate.interop import export_mlflow, read_run
+    from accgate.interop.run_folder import read_run
+    from accgate.interop.trackers import export_mlflow
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.out)
@@ -148,7 +151,8 @@ def _export_mlflow(arguments: argparse.Namespace) -> int:
 
 
 def _export_wandb(arguments: argparse.Namespace) -> int:
-    from accgate.interop import export_wandb, read_run
+    from accgate.interop.run_folder import read_run
+    from accgate.interop.trackers import export_wandb
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.out)

@@ -14,7 +14,8 @@ from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
-    from accgate.github import Client, Event
+    from accgate.github.api.client import Client
+    from accgate.github.event import Event
 
 TOKENS = ("ACCGATE_TOKEN", "GITHUB_TOKEN")
 
@@ -106,8 +107,10 @@ def _check_name_option(command: argparse.ArgumentParser) -> None:
 
 def publish(arguments: argparse.Namespace) -> int:
     """Publish a run, or with --start open its check run."""
-    from accgate import github
-    from accgate.guard import Selection
+    from accgate.github import publication
+    from accgate.github.admission import state_of
+    from accgate.github.rules import Trees
+    from accgate.guard.base import Selection
 
     environ = os.environ
     if arguments.start:
@@ -116,15 +119,15 @@ def publish(arguments: argparse.Namespace) -> int:
         arguments.result = RESULT
     if arguments.result is None:
         raise BadInput("give the accgate.json to publish, or --start before the run")
-    options = github.publication.Options(
+    options = publication.Options(
         result=arguments.result,
-        trees=github.Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
+        trees=Trees(arguments.head, arguments.base, _path_in_repository(arguments.config)),
         check_name=_check_name(arguments.check_name),
         comment=arguments.comment,
         fail_on=fail_on(arguments.fail_on),
         exit_code=arguments.exit_code,
         log=arguments.log,
-        check_run_id=github.state_of(arguments.state),
+        check_run_id=state_of(arguments.state),
         cancelled=arguments.cancelled,
         untrusted=arguments.untrusted,
         dry_run=arguments.dry_run,
@@ -133,21 +136,24 @@ def publish(arguments: argparse.Namespace) -> int:
         branches=names_of(arguments.required_branches),
     )
     mask_tokens(environ)
-    return github.publication.publish(options, environ, connect=lambda event: client_of(event, environ), say=_say)
+    return publication.publish(options, environ, connect=lambda event: client_of(event, environ), say=_say)
 
 
 def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
     """Refuse an event that must not be evaluated, and open the check run."""
-    from accgate import github
+    from accgate.github.admission import start, write_state
+    from accgate.github.api.answers import CannotPublish
+    from accgate.github.event import read_event
+    from accgate.github.troubles import trouble
 
     mask_tokens(environ)
-    event = github.read_event(environ)
+    event = read_event(environ)
     client = None
     try:
         client = client_of(event, environ)
-    except github.CannotPublish as error:
-        _say(github.trouble(str(error)))
-    number = github.start(
+    except CannotPublish as error:
+        _say(trouble(str(error)))
+    number = start(
         event,
         client,
         environ,
@@ -157,39 +163,41 @@ def _start(arguments: argparse.Namespace, environ: Mapping[str, str]) -> int:
         opens=arguments.state is not None,
         say=_say,
     )
-    github.write_state(arguments.state, number)
+    write_state(arguments.state, number)
     return PASSED
 
 
 def respond(arguments: argparse.Namespace) -> int:
     """Carry out the command of a comment, or leave it to the jobs that follow."""
-    from accgate import github
+    from accgate.github.api.answers import CannotPublish
+    from accgate.github.response import respond
 
     environ = os.environ
     name = _check_name(arguments.check_name)
     mask_tokens(environ)
     try:
-        return github.respond(environ, check_name=name, connect=lambda event: client_of(event, environ), say=_say)
-    except github.CannotPublish as error:
+        return respond(environ, check_name=name, connect=lambda event: client_of(event, environ), say=_say)
+    except CannotPublish as error:
         return fail_job("respond", error)
 
 
 def propose(arguments: argparse.Namespace) -> int:
     """Propose references as a pull request or commit."""
-    from accgate import github
+    from accgate.github import proposal
+    from accgate.github.api.answers import CannotPublish
 
     environ = os.environ
     mask_tokens(environ)
     try:
-        options = github.proposal.Options(
+        options = proposal.Options(
             arguments.folder,
             _sha(arguments.head_sha),
             _folder_in_repository(arguments.references),
             arguments.how,
             arguments.recorded,
         )
-        return github.proposal.propose(options, environ, connect=lambda event: client_of(event, environ), say=_say)
-    except github.CannotPublish as error:
+        return proposal.propose(options, environ, connect=lambda event: client_of(event, environ), say=_say)
+    except CannotPublish as error:
         return fail_job("propose", error)
     except BadInput as error:  # it can quote the references, in which the runner must find no command
         return fail_job("propose", error, error.exit_code)
@@ -203,7 +211,8 @@ def client_of(event: Event, environ: Mapping[str, str]) -> Client:
     CannotPublish
         When there is no token.
     """
-    from accgate.github import CannotPublish, Client
+    from accgate.github.api.answers import CannotPublish
+    from accgate.github.api.client import Client
 
     token = next((environ[name] for name in TOKENS if environ.get(name)), "")
     if not token:
@@ -213,7 +222,7 @@ def client_of(event: Event, environ: Mapping[str, str]) -> Client:
 
 def mask_tokens(environ: Mapping[str, str]) -> None:
     """Have the runner hide the token, where there is a runner."""
-    from accgate.github import mask
+    from accgate.github.runner import mask
 
     if environ.get("GITHUB_ACTIONS") == "true":
         for name in TOKENS:
@@ -223,7 +232,7 @@ def mask_tokens(environ: Mapping[str, str]) -> None:
 
 def fail_job(name: str, error: Exception, code: int = CANNOT_EVALUATE) -> int:
     """Show an error of `accgate NAME` in the job's log; returns the exit code."""
-    from accgate.github import command
+    from accgate.github.runner import command
 
     _say(command("error", str(error), title=f"accgate {name}"))
     return code
@@ -239,7 +248,7 @@ def fail_on(text: str) -> frozenset[str]:
     >>> sorted(fail_on("regression, guard")), fail_on("never")
     (['guard', 'regression'], frozenset())
     """
-    from accgate.github import FAIL_ON
+    from accgate.github.outcome import FAIL_ON
 
     names = names_of(text)
     if names == ("never",):

@@ -13,8 +13,9 @@ from accgate.cli.parser import Command, add_commands
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config import Config
-    from accgate.history import History, Run
+    from accgate.config.config import Config
+    from accgate.history.file import History
+    from accgate.history.run import Run
 
 FILE = Path("history.jsonl")
 
@@ -82,8 +83,8 @@ def _count(text: str) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from accgate.history import add_run
-    from accgate.references import commit_of
+    from accgate.history.store import add_run
+    from accgate.references.commit import commit_of
 
     config = _config_of(arguments)
     commit = arguments.commit
@@ -96,7 +97,8 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from accgate.history import as_rows, print_history, series_of
+    from accgate.history.series import series_of
+    from accgate.history.text import as_rows, print_history
 
     series = series_of(_read(arguments).runs, arguments.check)
     if arguments.json:
@@ -107,7 +109,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    from accgate.history import write_merged
+    from accgate.history.store import write_merged
 
     history = write_merged(arguments.histories, arguments.out)
     _print_notes(history)
@@ -116,14 +118,14 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _html(arguments: argparse.Namespace) -> int:
-    from accgate.history import html_page
+    from accgate.history.page import html_page
 
     write(arguments.out, html_page(_read(arguments), arguments.check))
     return PASSED
 
 
 def _badge(arguments: argparse.Namespace) -> int:
-    from accgate.history import badge_of, svg
+    from accgate.history.badge import badge_of, svg
 
     if arguments.out is None and not arguments.json:
         raise BadInput("say --out FILE for the SVG, --json for shields.io's endpoint, or both")
@@ -138,22 +140,24 @@ def _badge(arguments: argparse.Namespace) -> int:
 
 
 def _push(arguments: argparse.Namespace) -> int:
-    from accgate import github
     from accgate.cli.github import client_of, fail_job, mask_tokens
-    from accgate.history import NAME, Addition, add_to
+    from accgate.github.api.answers import CannotPublish
+    from accgate.github.branch import push_files, refuse_other_branch
+    from accgate.github.event import read_event
+    from accgate.history.store import NAME, Addition, add_to
 
     mask_tokens(os.environ)
-    event, config = github.read_event(os.environ), _config_of(arguments)
+    event, config = read_event(os.environ), _config_of(arguments)
     try:
         client = client_of(event, os.environ)
-        github.refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""), arguments.branch)
+        refuse_other_branch(client, event, os.environ.get("GITHUB_REF", ""), arguments.branch)
         run = _run_of(arguments, event.head_sha, config)
 
         def add(content: bytes) -> Addition:
             return add_to(content, run, name=f"{arguments.branch}:{NAME}", page=arguments.page)
 
-        sha, addition = github.push_files(client, event.repository, arguments.branch, NAME, add)
-    except github.CannotPublish as error:
+        sha, addition = push_files(client, event.repository, arguments.branch, NAME, add)
+    except CannotPublish as error:
         return fail_job("history", error)
     _print_notes(addition.history)
     print(f"{arguments.branch}: {_addition(addition.history, is_new=bool(addition.files))} at {sha}")
@@ -162,7 +166,7 @@ def _push(arguments: argparse.Namespace) -> int:
 
 def _config_of(arguments: argparse.Namespace) -> Config | None:
     """The config that is named, or the one that is here; without one, variants and reference digests are left out."""
-    from accgate.config import load_config
+    from accgate.config.config import load_config
 
     if arguments.config is None and not CONFIG.is_file():
         print_note(
@@ -175,8 +179,8 @@ def _config_of(arguments: argparse.Namespace) -> Config | None:
 def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -> Run:
     from datetime import datetime, timezone
 
-    from accgate.history import run_of
-    from accgate.report import read_result
+    from accgate.history.run import run_of
+    from accgate.report.result_file import read_result
 
     result = read_result(arguments.result)
     content = arguments.result.read_bytes()
@@ -184,7 +188,7 @@ def _run_of(arguments: argparse.Namespace, commit: str, config: Config | None) -
 
 
 def _read(arguments: argparse.Namespace) -> History:
-    from accgate.history import read_history
+    from accgate.history.store import read_history
 
     history = read_history(arguments.file)
     _print_notes(history)

@@ -14,7 +14,8 @@ from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
-    from accgate.interop import SuiteReference, TaskLog
+    from accgate.interop.task_log import TaskLog
+    from accgate.interop.trtllm import SuiteReference
 
 OUT = Path("accgate-import")
 
@@ -80,7 +81,8 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
 
 
 def _import_lm_eval(arguments: argparse.Namespace) -> int:
-    from accgate.interop import Choice, import_each, import_lm_eval, lm_eval_files
+    from accgate.interop.lm_eval import Choice, import_lm_eval, lm_eval_files
+    from accgate.interop.task_log import import_each
 
     choice = Choice(arguments.metric, arguments.filter, arguments.scale)
     files = lm_eval_files(arguments.paths)
@@ -89,7 +91,8 @@ def _import_lm_eval(arguments: argparse.Namespace) -> int:
 
 
 def _import_inspect(arguments: argparse.Namespace) -> int:
-    from accgate.interop import import_each, import_inspect, inspect_files
+    from accgate.interop.inspect_logs import import_inspect, inspect_files
+    from accgate.interop.task_log import import_each
 
     def read(file: Path) -> Sequence[TaskLog]:
         return import_inspect(
@@ -104,7 +107,8 @@ def _import_inspect(arguments: argparse.Namespace) -> int:
 
 
 def _import_nemo(arguments: argparse.Namespace) -> int:
-    from accgate.interop import import_each, import_nemo, nemo_files
+    from accgate.interop.nemo import import_nemo, nemo_files
+    from accgate.interop.task_log import import_each
 
     def read(file: Path) -> Sequence[TaskLog]:
         return [import_nemo(file, metric=arguments.metric, scale=arguments.scale, model=arguments.model)]
@@ -149,7 +153,7 @@ def _print_left_out(faults: Sequence[str], how_many: str) -> int:
 
 
 def _keep_log(arguments: argparse.Namespace, log: TaskLog, variant: Mapping[str, str]) -> dict[str, Any]:
-    from accgate.interop import keep_records, missing_scores, write_run
+    from accgate.interop.task_log import keep_records, missing_scores, write_run
 
     out = arguments.out or (OUT if arguments.references is None else None)
     row: dict[str, Any] = {
@@ -201,7 +205,7 @@ def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
 def _import_trtllm(arguments: argparse.Namespace) -> int:
     from datetime import datetime, timezone
 
-    from accgate.interop import NoAccuracies, keep_means, read_suite, suite_files, task_tables
+    from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
     from accgate.records import refuse_unwritable
 
     refuse_unwritable(arguments.references, "with --references")

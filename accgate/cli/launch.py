@@ -15,8 +15,8 @@ from accgate.cli.common import OUT, config_of, config_options, names_of
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config import Config
-    from accgate.launch import Job
+    from accgate.config.config import Config
+    from accgate.launch.job import Job
 
 FOLDER = PurePosixPath("/work")  # in pods
 ONLY = {  # options that only some clusters have
@@ -64,7 +64,7 @@ def launch_options(command: argparse.ArgumentParser) -> None:
 
 def launch(arguments: argparse.Namespace) -> int:
     """Print a job file, or submit it."""
-    from accgate.launch import submit
+    from accgate.launch.job import submit
 
     others = [
         f"--{option} is not for --{arguments.cluster.replace('_', '-')}; leave it out"
@@ -91,7 +91,8 @@ def launch(arguments: argparse.Namespace) -> int:
 
 def _job_of(arguments: argparse.Namespace, config: Config, now: datetime) -> Job:
     """The job that the arguments describe; where nothing numbers jobs, its name and folder end with the time."""
-    from accgate.launch import Job, gpus_of_replicas, gpus_of_shard, seconds_of
+    from accgate.launch.job import Job, seconds_of
+    from accgate.launch.models import gpus_of_replicas, gpus_of_shard
 
     nodes, gpus = 1, 0
     if arguments.cluster == "ray_job":
@@ -131,19 +132,19 @@ class Target:
 
 
 def _slurm(job: Job) -> str:
-    from accgate.launch import sbatch_file
+    from accgate.launch.slurm import sbatch_file
 
     return sbatch_file(job)
 
 
 def _k8s(job: Job) -> str:
-    from accgate.launch import indexed_job
+    from accgate.launch.kubernetes import indexed_job
 
     return indexed_job(job)
 
 
 def _ray(job: Job) -> str:
-    from accgate.launch import ray_job
+    from accgate.launch.kubernetes import ray_job
 
     return ray_job(job)
 
@@ -157,7 +158,7 @@ def _named_note(job: Job) -> list[str]:
 
 
 def _merge_note(job: Job) -> list[str]:
-    from accgate.launch import merge_commands
+    from accgate.launch.kubernetes import merge_commands
 
     return [*_named_note(job), "When it is applied, let the merge go after the shards:", *merge_commands(job)]
 

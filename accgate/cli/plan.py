@@ -14,8 +14,9 @@ from accgate.errors import PASSED
 from accgate.text import message_line, with_stop
 
 if TYPE_CHECKING:
-    from accgate.config import Config
-    from accgate.planning import Check, Estimate
+    from accgate.config.config import Config
+    from accgate.planning.checks import Check
+    from accgate.planning.cost import Estimate
 
 
 def validate_options(command: argparse.ArgumentParser) -> None:
@@ -43,11 +44,11 @@ def plan_options(command: argparse.ArgumentParser) -> None:
 
 def validate(arguments: argparse.Namespace) -> int:
     """Check a config and all that it names, and say what it means."""
-    from accgate import planning
+    from accgate.planning.validation import probe, validate
 
     config = config_of(arguments)
-    checks = planning.validate(config)
-    answers = planning.probe(config) if arguments.probe else ()
+    checks = validate(config)
+    answers = probe(config) if arguments.probe else ()
     code = _print_checks(arguments, config, checks, table=False)
     if not arguments.json:
         for answer in answers or ["no model has a server to ask"] * arguments.probe:
@@ -57,7 +58,8 @@ def validate(arguments: argparse.Namespace) -> int:
 
 def plan(arguments: argparse.Namespace) -> int:
     """Plan every check of a config, or with --margin the annotation of test cases."""
-    from accgate.planning import estimates, hardware_here, plan_checks
+    from accgate.planning.checks import plan_checks
+    from accgate.planning.cost import estimates, hardware_here
 
     if arguments.margin is not None:
         return _plan_annotation(arguments)
@@ -68,7 +70,7 @@ def plan(arguments: argparse.Namespace) -> int:
 
 
 def _plan_annotation(arguments: argparse.Namespace) -> int:
-    from accgate.planning import annotation_plan
+    from accgate.planning.annotation import annotation_plan
 
     low, high = arguments.range
     annotation = annotation_plan(
@@ -77,7 +79,7 @@ def _plan_annotation(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(annotation.as_dict(), indent=2))
     else:
-        from accgate.report import print_annotation
+        from accgate.report.plans import print_annotation
 
         print_annotation(console(), annotation)
     return PASSED
@@ -94,14 +96,14 @@ def _print_checks(
     if arguments.json:
         from dataclasses import asdict
 
-        from accgate.planning import as_rows
+        from accgate.planning.checks import as_rows
 
         rows = as_rows(checks)
         for row, cost in zip(rows, costs, strict=False):
             row["cost"] = {key: value for key, value in asdict(cost).items() if key not in ("model", "task")}
         print(json.dumps(rows, indent=2))
         return PASSED
-    from accgate.report import gate_sentence, print_costs, print_overall, print_plan
+    from accgate.report.plans import gate_sentence, print_costs, print_overall, print_plan
 
     print_plan(
         console(),

@@ -10,7 +10,7 @@ from accgate.cli.common import CONFIG, console, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.questionnaire import Question
+    from accgate.questionnaire.answers import Question
 
 IMPORT = "import"
 PAGE = Path("questionnaire.html")
@@ -63,16 +63,18 @@ def questionnaire(arguments: argparse.Namespace) -> int:
 def _build(arguments: argparse.Namespace) -> int:
     import secrets
 
-    from accgate import questionnaire
+    from accgate.questionnaire.key import key_json
+    from accgate.questionnaire.page import draw_questionnaire, page_html
+    from accgate.questionnaire.wording import read_wording
 
     page_path = arguments.out or PAGE
     key_path = page_path.with_name(page_path.stem + ".key.json")
     if key_path.exists() and not arguments.force:
         fix = "the ratings of its questionnaire need it: name another --out, or replace it with --force"
         raise BadInput(f"{key_path}: exists; {fix}")
-    wording = questionnaire.read_wording(arguments.items)
+    wording = read_wording(arguments.items)
     reference, candidate, questions = _source_of(arguments)
-    made = questionnaire.draw_questionnaire(
+    made = draw_questionnaire(
         questions,
         wording,
         seed=secrets.randbits(63) if arguments.seed is None else arguments.seed,
@@ -81,8 +83,8 @@ def _build(arguments: argparse.Namespace) -> int:
         count=arguments.questions,
         show_targets=bool(arguments.show_targets),
     )
-    page = questionnaire.page_html(made.page)
-    write(key_path, questionnaire.key_json(made.key))
+    page = page_html(made.page)
+    write(key_path, key_json(made.key))
     write(page_path, page)
     drawn, answers, items = len(made.key.questions), len(made.key.answers), len(made.key.items)
     print(f"wrote {page_path}: {drawn} of {len(questions)} questions, {answers} answers, {items} items")
@@ -93,7 +95,7 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question, ...]]:
     """Names of reference and candidate, and the questions with both answers."""
-    from accgate.questionnaire import from_files, from_run
+    from accgate.questionnaire.answers import from_files, from_run
 
     paths = [Path(path) for path in arguments.paths]
     if len(paths) == 1 and paths[0].is_dir():
@@ -108,7 +110,10 @@ def _source_of(arguments: argparse.Namespace) -> tuple[str, str, tuple[Question,
 
 def _import(arguments: argparse.Namespace) -> int:
     from accgate.design import Design
-    from accgate.questionnaire import print_survey, read_key, read_ratings, survey_markdown, survey_of
+    from accgate.questionnaire.key import read_key
+    from accgate.questionnaire.ratings import read_ratings
+    from accgate.questionnaire.survey import survey_of
+    from accgate.questionnaire.views import print_survey, survey_markdown
     from accgate.result import to_json
 
     if arguments.key is None:

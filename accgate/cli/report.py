@@ -37,29 +37,30 @@ def explain_options(command: argparse.ArgumentParser) -> None:
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a result for the terminal, or write it in the forms that are asked for."""
-    from accgate.report import flips_of_result, read_result
+    from accgate.report.flips import flips_of_result
+    from accgate.report.result_file import read_result
 
     result = read_result(arguments.result)
     if {arguments.markdown, arguments.junit, arguments.ctrf, arguments.html} == {None}:
-        from accgate.report import print_result
+        from accgate.report.ending import print_result
 
         print_result(console(), result, flips_of_result(result, arguments.result.parent))
         return PASSED
     if arguments.junit is not None:
-        from accgate.report import junit_xml
+        from accgate.report.result_file import junit_xml
 
         write(arguments.junit, junit_xml(result))
     if arguments.ctrf is not None:
-        from accgate.report import ctrf_json
+        from accgate.report.ctrf import ctrf_json
 
         write(arguments.ctrf, ctrf_json(result))
     flips = flips_of_result(result, arguments.result.parent)
     if arguments.html is not None:
-        from accgate.report import html_report
+        from accgate.report.html.page import html_report
 
         write(arguments.html, html_report(result, flips, arguments.result.parent))
     if arguments.markdown is not None:
-        from accgate.report import render_markdown
+        from accgate.report.markdown import render_markdown
 
         write(arguments.markdown, render_markdown(result, flips))
     return PASSED
@@ -67,7 +68,9 @@ def report(arguments: argparse.Namespace) -> int:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Explain in words how a check got its verdict."""
-    from accgate.report import explanation_of, find_check, print_explanation, print_groups, read_result
+    from accgate.report.result_file import read_result
+    from accgate.report.terminal import print_explanation, print_groups
+    from accgate.report.words import explanation_of, find_check
 
     name: str | None = arguments.check
     path: Path = arguments.result

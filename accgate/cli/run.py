@@ -17,9 +17,11 @@ from accgate.cli.working_folder import as_typed, from_start
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config import Config
-    from accgate.evaluation import Observer, Shard, ShardRun
-    from accgate.guard import RuleSets
+    from accgate.config.config import Config
+    from accgate.evaluation.assignment import Observer
+    from accgate.evaluation.shards.run import ShardRun
+    from accgate.evaluation.shards.shard import Shard
+    from accgate.guard.base import RuleSets
     from accgate.result import Result
     from accgate.verdict import Readings
 
@@ -96,7 +98,7 @@ def _decision_options(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate, decide and report."""
     from accgate import gate
-    from accgate.report import forget_result
+    from accgate.report.result_file import forget_result
 
     if arguments.shard is not None:
         return _run_shard(arguments)
@@ -122,8 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_shard(arguments: argparse.Namespace) -> int:
     from accgate import gate
-    from accgate.evaluation import parse_shard, place_in
-    from accgate.report import forget_result
+    from accgate.evaluation.shards.shard import parse_shard
+    from accgate.evaluation.shards.siblings import place_in
+    from accgate.report.result_file import forget_result
 
     if arguments.together is None:
         forget_result(arguments.out)
@@ -171,8 +174,8 @@ def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, wh
 def merge(arguments: argparse.Namespace) -> int:
     """Join shards, decide and report; those of `record` become references."""
     from accgate import gate, record
-    from accgate.evaluation import refuse_own_output
-    from accgate.report import forget_result
+    from accgate.evaluation.shards.merge import refuse_own_output
+    from accgate.report.result_file import forget_result
 
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
@@ -189,7 +192,7 @@ def merge(arguments: argparse.Namespace) -> int:
 def _merge_recorded(arguments: argparse.Namespace, *, twice: bool) -> int:
     """Join shards of `record`, and write the references."""
     from accgate import record
-    from accgate.references import commit_of
+    from accgate.references.commit import commit_of
 
     if arguments.base is not None or arguments.tree is not None or arguments.html:
         raise BadInput("shards of `accgate record` are merged without a verdict; leave --base, --tree and --html out")
@@ -213,7 +216,7 @@ def _recording_config(arguments: argparse.Namespace) -> Config:
 
 def _record_shard(arguments: argparse.Namespace) -> int:
     from accgate import record
-    from accgate.evaluation import parse_shard
+    from accgate.evaluation.shards.shard import parse_shard
 
     shard = parse_shard(arguments.shard)
     if arguments.add or arguments.reason is not None or arguments.no_replies:
@@ -234,7 +237,7 @@ def _record_shard(arguments: argparse.Namespace) -> int:
 def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
     from accgate import record
-    from accgate.references import commit_of
+    from accgate.references.commit import commit_of
 
     if arguments.check and (arguments.add or arguments.runs != 1):
         raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
@@ -275,7 +278,7 @@ def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], *, n
 
 def _noise_of(path: Path) -> str:
     """How many scores differed between two runs of the same model."""
-    from accgate.references import read_reference
+    from accgate.references.store import read_reference
 
     reference = read_reference(path)
     q = None if reference is None else reference.about.discordance
@@ -286,7 +289,7 @@ def _noise_of(path: Path) -> str:
 
 def _readings_of(path: Path) -> Readings | None:
     """How the replies of a reference were read; None where there was nothing to read."""
-    from accgate.references import read_reference
+    from accgate.references.store import read_reference
 
     reference = read_reference(path)
     return None if reference is None else reference.about.readings
@@ -294,7 +297,7 @@ def _readings_of(path: Path) -> Readings | None:
 
 def _readings_text(path: Path) -> str:
     """How the replies of a reference were read, where some hold no answer."""
-    from accgate.verdict import readings_text
+    from accgate.verdict.sentences import readings_text
 
     readings = _readings_of(path)
     text = None if readings is None else readings_text(readings)
@@ -306,12 +309,12 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bo
     if arguments.base is None:
         config = config_of(arguments)
         if arguments.tree is not None:
-            from accgate.guard import within_tree
+            from accgate.guard.base import within_tree
 
             config = within_tree(config, arguments.tree)
         return config, None, False
-    from accgate.config import load_config
-    from accgate.guard import Selection, rule_sets_of
+    from accgate.config.config import load_config
+    from accgate.guard.base import Selection, rule_sets_of
 
     selection = Selection(names_of(*arguments.models), names_of(*arguments.tasks))
     base = rule_sets_of(load_config(arguments.config), arguments.base, selection)
@@ -322,7 +325,7 @@ def observer_of(arguments: argparse.Namespace) -> Observer | None:
     """The progress bar; None with --quiet."""
     if arguments.quiet:
         return None
-    from accgate.report import ProgressBar
+    from accgate.report.progress import ProgressBar
 
     return ProgressBar(console(stderr=True))
 
@@ -330,12 +333,12 @@ def observer_of(arguments: argparse.Namespace) -> Observer | None:
 @contextlib.contextmanager
 def _reporting_interruption(out: Path) -> Iterator[None]:
     """Write into report.md what an interrupted run evaluated; it has no accgate.json."""
-    from accgate.evaluation import Interrupted
+    from accgate.evaluation.run import Interrupted
 
     try:
         yield
     except Interrupted as interruption:
-        from accgate.report import interrupted_report
+        from accgate.report.markdown import interrupted_report
         from accgate.result import REPORT
 
         out.mkdir(parents=True, exist_ok=True)
@@ -345,7 +348,10 @@ def _reporting_interruption(out: Path) -> Iterator[None]:
 
 def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool = False) -> None:
     """Write a result for people beside its accgate.json, and print it."""
-    from accgate.report import flips_of_result, forest_files, render_markdown, worst_first
+    from accgate.report.flips import flips_of_result
+    from accgate.report.forest import forest_files
+    from accgate.report.markdown import render_markdown
+    from accgate.report.story import worst_first
     from accgate.result import HTML, NAME, REPORT
 
     flips = flips_of_result(result, arguments.out)
@@ -353,7 +359,7 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
     for name, picture in forest_files(worst_first(result.decided)).items():
         write(arguments.out / name, picture)
     if arguments.html:
-        from accgate.report import html_report
+        from accgate.report.html.page import html_report
 
         write(arguments.out / HTML, html_report(result, flips, arguments.out))
     place = as_typed(arguments.out / NAME)
@@ -363,7 +369,7 @@ def _report_result(arguments: argparse.Namespace, result: Result, *, quiet: bool
 
             print(to_json(result))
             return
-        from accgate.report import Places, print_result
+        from accgate.report.ending import Places, print_result
 
         where = "" if arguments.out == from_start(OUT) else place
         report = as_typed(arguments.out / (HTML if arguments.html else REPORT))

@@ -13,7 +13,8 @@ from accgate.cli.common import names_of, print_note
 from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
-    from accgate.cli.starter import Answers, OwnTask
+    from accgate.cli.starter.own_data import OwnTask
+    from accgate.cli.starter.questions import Answers
 
 FLAGS = (
     *("name", "engine", "model", "base_url", "api_key_env", "tasks", "theta", "reasoning", "workflow"),
@@ -80,7 +81,8 @@ def schema_options(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and print the next step."""
-    from accgate.cli.starter import CONFIG_FILE, SCHEMA_FILE, WORKFLOW_FILE, repository_of, schema_text, workflow_text
+    from accgate.cli.starter.files import CONFIG_FILE, SCHEMA_FILE, repository_of, schema_text
+    from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -135,7 +137,7 @@ def _refuse_to_replace(paths: Iterable[Path], *, force: bool) -> None:
 
 def _own_task(answers: Answers, repository: Path) -> OwnTask:
     """The task of a file of the user's own, which must lie in the repository: a gate's rules do not leave it."""
-    from accgate.cli.starter import own_task
+    from accgate.cli.starter.own_data import own_task
 
     assert answers.data is not None
     data, here = Path(answers.data), Path.cwd()
@@ -155,7 +157,7 @@ def _own_task(answers: Answers, repository: Path) -> OwnTask:
 
 def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[str], str]:
     """Where a server answers, which may be the URL with /v1; the models that it has; and both in words."""
-    from accgate.engines import ask_server
+    from accgate.engines.openai.probe import ask_server
 
     if not probe:
         return url, (), f"{url} was not asked"
@@ -171,7 +173,7 @@ def _server(url: str, key: str | None, *, probe: bool) -> tuple[str, Sequence[st
 def _ask(*, probe: bool) -> Answers:
     import shutil
 
-    from accgate.cli.starter import ask_answers
+    from accgate.cli.starter.questions import ask_answers
     from accgate.tasks import library_names
 
     width = shutil.get_terminal_size().columns
@@ -188,7 +190,8 @@ def _ask(*, probe: bool) -> Answers:
 
 def _fault_of_rows(name: str) -> str | None:
     """What is wrong with a file of one's own rows; None where they make a task."""
-    from accgate.cli.starter import Answers, repository_of
+    from accgate.cli.starter.files import repository_of
+    from accgate.cli.starter.questions import Answers
 
     try:
         _own_task(Answers(data=name), repository_of(Path.cwd()))
@@ -211,7 +214,8 @@ def _fault_of_file(engine: str, model: str) -> str | None:
 
 def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     """The answers that the options give, with the defaults for the others, and what the server said."""
-    from accgate.cli.starter import MODELS, REASONING, Answers, name_fault
+    from accgate.cli.starter.files import MODELS, REASONING, name_fault
+    from accgate.cli.starter.questions import Answers
     from accgate.engines import url_fault
 
     engine = arguments.engine or Answers.engine
@@ -246,9 +250,9 @@ def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
 
 def _config_text(answers: Answers, own: OwnTask | None) -> str:
     """accuracy.toml, checked; raises BadInput where an answer cannot be used."""
-    from accgate.cli.starter import CONFIG_FILE, REASONING, config_text, reasoning_fault, theta_of
-    from accgate.config import config_of
-    from accgate.inputs import parsed_toml
+    from accgate.cli.starter.files import CONFIG_FILE, REASONING, config_text, reasoning_fault, theta_of
+    from accgate.config.config import config_of
+    from accgate.inputs.toml import parsed_toml
     from accgate.tasks import library_names
     from accgate.text import nearest
 
@@ -289,7 +293,7 @@ def _write(path: Path, content: str) -> None:
 
 def _ignore_runs(top: Path) -> None:
     """Add the folder of runs to the .gitignore at the top of the repository."""
-    from accgate.cli.starter import IGNORE_FILE, IGNORED, add_ignored
+    from accgate.cli.starter.files import IGNORE_FILE, IGNORED, add_ignored
 
     path = top / IGNORE_FILE
     exists = path.exists()
@@ -305,9 +309,9 @@ def _ignore_runs(top: Path) -> None:
 
 def _validate(config: Path) -> int:
     """Validate what was written, as `accgate validate` does, and print the next step."""
-    from accgate.config import load_config
-    from accgate.planning import validate
-    from accgate.report import gate_sentence
+    from accgate.config.config import load_config
+    from accgate.planning.validation import validate
+    from accgate.report.plans import gate_sentence
 
     try:
         loaded = load_config(config)
@@ -326,8 +330,8 @@ def _validate(config: Path) -> int:
 
 def schema(arguments: argparse.Namespace) -> int:
     """Print a JSON schema."""
-    from accgate.config import config_schema
-    from accgate.report import result_schema
+    from accgate.config.config import config_schema
+    from accgate.report.result_file import result_schema
 
     print(json.dumps(config_schema() if arguments.what == "config" else result_schema(), indent=2))
     return PASSED

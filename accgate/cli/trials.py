@@ -13,8 +13,8 @@ from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
 
 if TYPE_CHECKING:
-    from accgate.config import Config
-    from accgate.guard import RuleSets
+    from accgate.config.config import Config
+    from accgate.guard.base import RuleSets
 
 FAILURE = 1_000  # characters of why nothing was found
 
@@ -47,9 +47,11 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
     from accgate.records import refuse_unwritable
-    from accgate.report import CauseFile, blame_html, blame_markdown, print_blame, write_cause
+    from accgate.report.cause import blame_markdown, print_blame
+    from accgate.report.cause_file import CauseFile, write_cause
+    from accgate.report.html.cause import blame_html
     from accgate.result import CAUSE, CAUSE_HTML, to_json
-    from accgate.trials import blame
+    from accgate.trials.search import blame
 
     if arguments.samples is not None and arguments.samples < 1:
         raise BadInput(f"--samples is {arguments.samples}; give 1 or more")
@@ -93,7 +95,7 @@ def blame(arguments: argparse.Namespace) -> int:
 
 def _rules_of_run(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None]:
     """The config and rules of a run: of the models and tasks that it was for, which its result names."""
-    from accgate.report import read_result
+    from accgate.report.result_file import read_result
     from accgate.result import NAME
 
     checks = read_result(arguments.folder / NAME).checks
@@ -122,9 +124,9 @@ def ab_options(command: argparse.ArgumentParser) -> None:
 
 def ab(arguments: argparse.Namespace) -> int:
     """Compare two models, and print what came of each task."""
-    from accgate.report import print_ab
+    from accgate.report.terminal import print_ab
     from accgate.result import to_json
-    from accgate.trials import ab
+    from accgate.trials.comparison import ab
 
     arguments.models = []
     done = ab(
@@ -155,9 +157,10 @@ def rerun_options(command: argparse.ArgumentParser) -> None:
 
 def rerun(arguments: argparse.Namespace) -> int:
     """Ask the lost answers again, or show one sample of a run."""
-    from accgate.report import print_asked_again, print_sample, read_result
+    from accgate.report.repetition import print_asked_again, print_sample
+    from accgate.report.result_file import read_result
     from accgate.result import NAME, to_json
-    from accgate.trials import rerun
+    from accgate.trials.repetition import rerun
 
     if arguments.times < 1:
         raise BadInput(f"--times is {arguments.times}; give 1 or more")
@@ -203,9 +206,9 @@ def bisect_options(command: argparse.ArgumentParser) -> None:
 
 def bisect(arguments: argparse.Namespace) -> int:
     """Search the commits, and name the one that lost the answers."""
-    from accgate.report import print_bisection, print_chances
+    from accgate.report.bisection import print_bisection, print_chances
     from accgate.result import to_json
-    from accgate.trials import bisect
+    from accgate.trials.bisection import bisect
 
     screen = console(stderr=True)
     done = bisect(

@@ -25,14 +25,15 @@ def view(arguments: argparse.Namespace) -> int:
     """Serve a run on this machine until nobody looks any more, or Ctrl-C."""
     import webbrowser
 
-    from accgate.report import live
+    from accgate.report.live.progress import Follower, checks_of
+    from accgate.report.live.server import Viewer
 
     if not arguments.folder.is_dir():
         raise BadInput(f"{arguments.folder}: there is no such folder; start a run, or name the folder of its --out")
     if not 0.0 < arguments.minutes <= 24 * 60:
         raise BadInput(f"--minutes is {arguments.minutes:g}; give a number above 0 and up to 1440")
-    checks, fault = live.checks_of(arguments.config)
-    viewer = live.Viewer(live.Follower(arguments.folder, checks), idle=60.0 * arguments.minutes)
+    checks, fault = checks_of(arguments.config)
+    viewer = Viewer(Follower(arguments.folder, checks), idle=60.0 * arguments.minutes)
     if fault is not None and not viewer.follower.is_finished:
         print_note(f"without a plan only what is done is shown: {fault}")
     print(viewer.url, flush=True)

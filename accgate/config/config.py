@@ -11,7 +11,8 @@ from typing import Any, Literal
 from accgate.config.faults import faults_between
 from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, TaskSettings
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import TomlFile, parse_table_of, read_toml
+from accgate.inputs.toml import TomlFile, read_toml
+from accgate.inputs.typed import parse_table_of
 from accgate.text import nearest
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from accgate.config.tables import AccuracyFile, Model, TaskSettings
 from accgate.design import allowed_points, allowed_share
 from accgate.errors import BadInput, Key, key_text
-from accgate.inputs import TomlFile
+from accgate.inputs.toml import TomlFile
 from accgate.records import file_name
 from accgate.stats import PAIRED_TESTS
 from accgate.tasks import ENDINGS, library_names

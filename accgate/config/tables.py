@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole
 from accgate.stats import Correction, TestName
-from accgate.tasks import Beta, ChosenBy, Level, ReasoningUse, Share
+from accgate.tasks.schema import Beta, ChosenBy, Level, ReasoningUse, Share
 
 EngineName = Literal["vllm", "openai", "llamacpp", "recorded", "ray"]
 

@@ -2,7 +2,3 @@
 
 It also says whether a running check may stop, how near it is to that, and by which path a verdict came about.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

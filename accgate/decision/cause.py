@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from accgate.stats import clopper_pearson, coin_evidence, share_evidence
+from accgate.stats.coin import coin_evidence, share_evidence
+from accgate.stats.noise import clopper_pearson
 
 Kind = Literal["all back", "put back", "set alone", "pair back"]
 Finding = Literal["cause", "no cause", "open"]

@@ -16,16 +16,9 @@ from accgate.decision.sequential import decisive_part, difference_of, order_by_c
 from accgate.design import Design, Mean, Target, choose_test, oriented, sequential_test
 from accgate.errors import VerdictName
 from accgate.records import Floats, Scores, pair_scores
-from accgate.stats import (
-    McNemarResult,
-    SequentialResult,
-    TestResult,
-    move,
-    student_t,
-    target_z,
-    two_sample_z,
-    welch_t,
-)
+from accgate.stats import SequentialResult, TestResult, move
+from accgate.stats.paired import McNemarResult
+from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.text import drop_word
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 

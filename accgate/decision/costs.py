@@ -10,12 +10,12 @@ import numpy as np
 
 from accgate.errors import SEVERITY
 from accgate.records import Figures, Floats, Ids, Record, Scores
-from accgate.stats import ratio_test
+from accgate.stats.ratio import ratio_test
 from accgate.verdict import Cost, Verdict
 
 if TYPE_CHECKING:
     from accgate.decision.evidence import Evidence
-    from accgate.planning import Check
+    from accgate.planning.checks import Check
     from accgate.result import EngineInfo
 
 CostName = Literal["tokens", "seconds"]

@@ -14,7 +14,7 @@ from accgate.records import Codes, Record, Scores, clusters_of
 from accgate.stats import Rows
 
 if TYPE_CHECKING:
-    from accgate.planning import Check
+    from accgate.planning.checks import Check
     from accgate.tasks import Samples
 
 
@@ -88,7 +88,7 @@ def evidence_of(check: Check, records: Sequence[Record], *, stopped: bool = Fals
     BadInput
         When a sample has no record, or an uneven number of repeats.
     """
-    from accgate.references import scores_of
+    from accgate.references.store import scores_of
 
     assert check.reference is not None
     samples = check.task.samples

@@ -9,7 +9,8 @@ from accgate.decision.sequential import repeats_in
 from accgate.design import FEWEST_CLUSTERS, sequential_test
 from accgate.errors import BadInput
 from accgate.records import Floats, Scores
-from accgate.stats import MOST_PAIRS, TestName, TestResult, mcnemar_exact, move, paired_t
+from accgate.stats import MOST_PAIRS, TestName, TestResult, mcnemar_exact, move
+from accgate.stats.paired import paired_t
 
 Named = tuple[TestResult, TestName]
 
@@ -59,11 +60,11 @@ def _exact(difference: Floats, test: TestName, margin: float, alpha: float, beta
     """The exact tests of single samples scored 0 or 100."""
     lost, gained, n = int((difference < 0).sum()), int((difference > 0).sum()), len(difference)
     if margin:
-        from accgate.stats import margin_test
+        from accgate.stats.margin import margin_test
 
         return margin_test(lost, gained, n, margin=margin, alpha=alpha, beta=beta), "paired"
     if test in ("auto", "unconditional") and n <= MOST_PAIRS:
-        from accgate.stats import unconditional_exact
+        from accgate.stats.unconditional import unconditional_exact
 
         return unconditional_exact(lost, gained, n, alpha=alpha, beta=beta), "unconditional"
     return mcnemar_exact(lost, gained, n, alpha=alpha, beta=beta), "paired"
@@ -73,7 +74,9 @@ def _other(evidence: Evidence, difference: Floats, test: TestName, alpha: float,
     """The tests of scores other than 0/100, and of clusters."""
     codes, beta = evidence.clusters, evidence.design.beta
     if test in ("permutation", "bootstrap") or (test == "auto" and not is_binary):
-        from accgate.stats import choose_paired_test, cluster_totals, sign_flip, weighted_bootstrap
+        from accgate.stats import weighted_bootstrap
+        from accgate.stats.clusters import cluster_totals
+        from accgate.stats.resampling import choose_paired_test, sign_flip
 
         totals, sizes = cluster_totals(difference, np.arange(len(difference)) if codes is None else codes)
         order = np.lexsort((sizes, totals))  # so that the order of the samples changes nothing
@@ -84,7 +87,7 @@ def _other(evidence: Evidence, difference: Floats, test: TestName, alpha: float,
         return sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=beta, seed=evidence.design.seed), test
     if codes is None:
         return paired_t(difference, alpha=alpha, beta=beta), "paired"
-    from accgate.stats import clustered_exact, clustered_t
+    from accgate.stats.clusters import clustered_exact, clustered_t
 
     clustered = clustered_exact if is_binary else clustered_t
     return clustered(difference, codes, alpha=alpha, beta=beta), "paired"

@@ -21,18 +21,13 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.sequential import bounds_of, difference_of, order_by_cluster
 from accgate.design import choose_test, oriented
 from accgate.records import Floats, Scores, pair_scores
-from accgate.stats import (
-    Units,
-    adjust_p_values,
-    betting_path,
-    confidence_sequence,
-    exact_difference_interval,
-    include,
-    mcnemar_p,
-    units_of,
-    weighted_bootstrap,
-)
-from accgate.verdict import NO_GROUP, GroupFigures, Groups, Verdict
+from accgate.stats import Units, adjust_p_values, betting_path, units_of, weighted_bootstrap
+from accgate.stats.betting import confidence_sequence
+from accgate.stats.difference import exact_difference_interval
+from accgate.stats.paired import mcnemar_p
+from accgate.stats.sequential import include
+from accgate.verdict import GroupFigures, Verdict
+from accgate.verdict.figures import NO_GROUP, Groups
 
 MOST_GROUPS = 300  # a column with more is not a grouping, and nobody would read its figures
 FEWEST_UNBOUNDED = 50  # samples or clusters of a group, from which unbounded scores have limits

@@ -12,9 +12,11 @@ from accgate.decision.evidence import Evidence
 from accgate.decision.sequential import answers_in, order_by_cluster, sequential_check
 from accgate.design import Design, oriented
 from accgate.errors import VerdictName
-from accgate.planning import AlphaSplit, Check
+from accgate.planning.checks import Check
+from accgate.planning.overall import AlphaSplit
 from accgate.records import Floats, Scores, pair_scores
-from accgate.stats import Repeats, Series, TestResult, mcnemar_exact, pooled_test, repeats_exact
+from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
+from accgate.stats.pooled import Series, pooled_test
 from accgate.text import some_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 

@@ -10,7 +10,8 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.decision.sequential import SequentialCheck, difference_of, order_by_cluster, sequential_check
 from accgate.design import oriented
-from accgate.stats import Boundaries, SequentialResult
+from accgate.stats import SequentialResult
+from accgate.stats.sequential import Boundaries
 from accgate.verdict import Verdict
 
 Points = tuple[tuple[float, float], ...]
@@ -96,14 +97,14 @@ def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
 
 def _boundaries(check: SequentialCheck) -> Boundaries:
     if check.test == "group-sequential":
-        from accgate.stats import group_sequential_boundaries
+        from accgate.stats.group_sequential import group_sequential_boundaries
 
         return group_sequential_boundaries(check.units, **check.rates)
     if check.repeats is not None:
-        from accgate.stats import repeats_boundaries
+        from accgate.stats.early_repeats import repeats_boundaries
 
         return repeats_boundaries(check.repeats, discordance=check.discordance, **check.rates)
-    from accgate.stats import gsprt_boundaries
+    from accgate.stats.gsprt import gsprt_boundaries
 
     return gsprt_boundaries(check.units, discordance=check.discordance, **check.rates)
 

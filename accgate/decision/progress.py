@@ -18,8 +18,8 @@ from accgate.decision.sequential import (
     sequential_check,
 )
 from accgate.design import FEWEST_CLUSTERS, oriented, sequential_test
-from accgate.evaluation import Comparison, Limits, Watch
-from accgate.planning import Check
+from accgate.evaluation.assignment import Comparison, Limits, Watch
+from accgate.planning.checks import Check
 from accgate.records import Record, Scores
 from accgate.stats import SEQUENTIAL_TESTS, unseen_n
 
@@ -215,7 +215,7 @@ class _Near:
 
 
 def _gsprt(check: SequentialCheck) -> _Near:
-    from accgate.stats import Passing, schedule, soonest_pass
+    from accgate.stats.gsprt import Passing, schedule, soonest_pass
 
     units, rates = check.units, check.rates
     plan = schedule(units, discordance=check.discordance, **rates)
@@ -226,7 +226,7 @@ def _gsprt(check: SequentialCheck) -> _Near:
 
 
 def _repeats(check: SequentialCheck) -> _Near:
-    from accgate.stats import repeats_schedule
+    from accgate.stats.early_repeats import repeats_schedule
 
     repeats, rates = check.repeats, check.rates
     assert repeats is not None
@@ -239,7 +239,9 @@ def _repeats(check: SequentialCheck) -> _Near:
 
 
 def _group_sequential(check: SequentialCheck) -> _Near:
-    from accgate.stats import LOOKS, graded_next, group_design, next_look
+    from accgate.stats import LOOKS, group_design
+    from accgate.stats.graded import graded_next
+    from accgate.stats.group_sequential import next_look
 
     units, rates = check.units, check.rates
     theta, alpha = rates["theta"], rates["alpha"]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from accgate.design import Target
-from accgate.evaluation import unread_problem
-from accgate.planning import Check
+from accgate.evaluation.reading import unread_problem
+from accgate.planning.checks import Check
 from accgate.records import Figures, Record, Scores, readings_of
 from accgate.verdict import Readings, Verdict
 

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from accgate._version import __version__
-from accgate.config import Gate
+from accgate.config.tables import Gate
 from accgate.decision.comparison import decide
 from accgate.decision.costs import count_cost_gates, with_costs
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.decision.overall import decide_overall
 from accgate.decision.readings import with_readings
 from accgate.errors import BadInput, exit_code, worst
-from accgate.evaluation import EvaluatedCheck, EvaluatedRun, judge_fault, why_incomplete
-from accgate.planning import Check, split_of
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
+from accgate.evaluation.scoring import judge_fault
+from accgate.planning.checks import Check, split_of
 from accgate.records import Figures, Record, failed_of, readings_of
-from accgate.references import batch_note, drift_of, setting_changes
+from accgate.references.anchor import drift_of
+from accgate.references.settings import batch_note, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict

@@ -15,16 +15,8 @@ from accgate.decision.reach import room_of
 from accgate.design import FEWEST_CLUSTERS, Design, oriented, sequential_test
 from accgate.errors import BadInput
 from accgate.records import Floats, Scores, pair_scores
-from accgate.stats import (
-    GSPRT_MAXIMUM,
-    TYPICAL,
-    Repeats,
-    SequentialResult,
-    TestName,
-    Units,
-    mcnemar_theta,
-    units_of,
-)
+from accgate.stats import GSPRT_MAXIMUM, Repeats, SequentialResult, TestName, Units, mcnemar_theta, units_of
+from accgate.stats.sequential import TYPICAL
 
 
 class Rates(TypedDict):
@@ -62,22 +54,22 @@ class SequentialCheck:
     def result(self, *, figures: bool = True) -> SequentialResult:
         """What the test says of these units; without `figures` only where it stops and its p-value."""
         if self.looks is not None:
-            from accgate.stats import margin_looks
+            from accgate.stats.margin import margin_looks
 
             return margin_looks(self.units, figures=figures, **self.rates, **self.looks)
         if self.test == "group-sequential":
-            from accgate.stats import group_sequential_test
+            from accgate.stats.group_sequential import group_sequential_test
 
             return group_sequential_test(self.units, figures=figures, **self.rates)
         if self.test == "e-process":
-            from accgate.stats import e_process_test
+            from accgate.stats.e_process import e_process_test
 
             return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
         if self.repeats is not None:
-            from accgate.stats import repeats_sequential
+            from accgate.stats.early_repeats import repeats_sequential
 
             return repeats_sequential(self.repeats, discordance=self.discordance, figures=figures, **self.rates)
-        from accgate.stats import gsprt_test
+        from accgate.stats.gsprt import gsprt_test
 
         return gsprt_test(self.units, discordance=self.discordance, figures=figures, **self.rates)
 
@@ -183,7 +175,7 @@ def are_decided(cases: Sequence[SequentialCheck | None]) -> bool:
 
 
 def _repeats_check(repeats: Repeats, design: Design, alpha: float) -> SequentialCheck:
-    from accgate.stats import visible_drop
+    from accgate.stats.early_repeats import visible_drop
 
     theta = design.theta or visible_drop(repeats, design.discordance, alpha=alpha, beta=design.beta)
     units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
@@ -201,7 +193,7 @@ def repeats_in(evidence: Evidence) -> Repeats | None:
 
 def answers_in(evidence: Evidence) -> Repeats:
     """The answers of both sides, all of them 0 or 100, higher better."""
-    from accgate.stats import repeats_of
+    from accgate.stats.answers import repeats_of
 
     assert isinstance(evidence.reference, Scores)
     before, now = pair_scores(evidence.reference, evidence.candidate).values, evidence.candidate.values

@@ -17,7 +17,7 @@ from accgate.stats import Rows, StatisticUndefined
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 if TYPE_CHECKING:
-    from accgate.stats import Method
+    from accgate.stats.statistics import Method
 
 
 def compare_statistic(

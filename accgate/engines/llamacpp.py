@@ -25,7 +25,7 @@ from accgate.engines.port import Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
-from accgate.inputs import has_file, missing_file, path_in
+from accgate.inputs.paths import has_file, missing_file, path_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
 

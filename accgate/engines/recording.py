@@ -15,8 +15,11 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import CLOSED, Number, has_file, missing_file, parse_table, path_in, read_table
-from accgate.records import READINGS, Ids
+from accgate.inputs.paths import has_file, missing_file, path_in
+from accgate.inputs.rows import read_table
+from accgate.inputs.typed import CLOSED, Number, parse_table
+from accgate.records import Ids
+from accgate.records.file import READINGS
 from accgate.result import EngineInfo
 
 SHORT = 16  # letters of a reply that others may give too

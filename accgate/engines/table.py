@@ -35,13 +35,14 @@ def _llamacpp() -> Kind:
 
 
 def _openai() -> Kind:
-    from accgate.engines.openai import OPERATIONAL, OpenAIEngine
+    from accgate.engines.openai.engine import OpenAIEngine
+    from accgate.engines.openai.options import OPERATIONAL
 
     return Kind(OpenAIEngine.of_table, OPERATIONAL, of_server=OpenAIEngine.of_table)
 
 
 def _ray() -> Kind:
-    from accgate.engines.ray import OPERATIONAL, RayEngine
+    from accgate.engines.ray.engine import OPERATIONAL, RayEngine
 
     return Kind(partial(RayEngine.of_table, create=create), OPERATIONAL)
 
@@ -53,7 +54,8 @@ def _recorded_kind() -> Kind:
 
 
 def _vllm() -> Kind:
-    from accgate.engines.vllm import OPERATIONAL, VllmEngine
+    from accgate.engines.vllm.engine import VllmEngine
+    from accgate.engines.vllm.options import OPERATIONAL
 
     return Kind(VllmEngine, OPERATIONAL, determinism=lambda options: options.get("batch_invariant") is True)
 

@@ -2,7 +2,3 @@
 
 A run that was stopped goes on from its records, may end early, may be split into shards, and may reuse cached replies.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

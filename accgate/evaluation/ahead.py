@@ -10,7 +10,7 @@ from typing import Protocol
 
 from accgate.evaluation.assignment import Assignment, ForeseeingStopRule, StopRule
 from accgate.evaluation.reading import is_beyond_unread
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import Record, RecordLog
 from accgate.tasks import Task
 

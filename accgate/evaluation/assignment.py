@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from accgate.records import Figures, Record, failed_of
-from accgate.references import Makers
+from accgate.references.judge import Makers
 from accgate.tasks import Sample, Task
 
 

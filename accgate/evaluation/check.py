@@ -24,12 +24,12 @@ from accgate.records import (
     Record,
     RecordLog,
     RecordPaths,
-    RecordWriter,
     beginning_of,
     places_in,
     write_gzip_lines,
     write_settings,
 )
+from accgate.records.file import RecordWriter
 
 
 async def evaluate(

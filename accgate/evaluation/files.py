@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Model
+from accgate.config.tables import Model
 from accgate.engines import model_file, split_options, split_parts
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import path_in
-from accgate.planning import PlannedModel
+from accgate.inputs.paths import path_in
+from accgate.planning.model import PlannedModel
 from accgate.records import FILES
 
 CHUNK = 1 << 22  # bytes

@@ -13,7 +13,7 @@ from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment, Evaluation
 from accgate.evaluation.reading import is_beyond_unread
 from accgate.records import STOPPED, Places, Record, RecordPaths, beginning_of, places_in, read_log, settings_of_run
-from accgate.references import Makers
+from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 
 Stops = Callable[[Sequence[Record]], bool]

@@ -15,7 +15,7 @@ from accgate.evaluation.interruption import Stop, grace_of, interruptible
 from accgate.evaluation.presence import refuse_absent, running_servers
 from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
 from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import Record, paths_of, sole_run
 from accgate.result import EngineInfo
 

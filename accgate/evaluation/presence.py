@@ -7,7 +7,8 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.planning import Check, ModelKey, PlannedModel
+from accgate.planning.checks import Check
+from accgate.planning.model import ModelKey, PlannedModel
 from accgate.text import with_stop
 
 

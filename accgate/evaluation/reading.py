@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from accgate.engines import Reply, split_reasoning
 from accgate.records import CUT, Record, split_readings
-from accgate.tasks import Sample, Task, parse_reply, reply_json
+from accgate.tasks import Sample, Task
+from accgate.tasks.tools import parse_reply, reply_json
 from accgate.text import clip, some_of, visible
 from accgate.verdict import Readings
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from accgate.engines import Engine, Identity, identity_of
+from accgate.engines import Engine
+from accgate.engines.identity import Identity, identity_of
 from accgate.errors import BadInput, writing
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.files import changed_content
@@ -30,7 +31,7 @@ from accgate.records import (
     settings_of_run,
     write_settings,
 )
-from accgate.references import Makers
+from accgate.references.judge import Makers
 from accgate.tasks import Task
 from accgate.text import some_of
 

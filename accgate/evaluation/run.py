@@ -29,30 +29,31 @@ from accgate.evaluation.presence import models_and_judges, refuse_absent, runnin
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
 from accgate.evaluation.scoring import JudgeFailed, OtherJudge, Scorers, crowding, judge_fault, missing_ability
-from accgate.evaluation.shards import Shard, Siblings, samples_digest
-from accgate.planning import Check, ModelKey, PlannedModel
+from accgate.evaluation.shards.shard import Shard, samples_digest
+from accgate.evaluation.shards.siblings import Siblings
+from accgate.planning.checks import Check
+from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records import (
     FILES,
-    OPERATIONAL,
     PLAN,
     Record,
     RecordLog,
-    changed_fault,
     in_fixed_order,
     paths_of,
     read_log,
     refuse_unwritable,
     settings_of_run,
     sole_run,
-    stamp_of,
 )
-from accgate.references import OF_JUDGE, Makers
+from accgate.records.file import changed_fault, stamp_of
+from accgate.records.settings import OPERATIONAL
+from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
 
 if TYPE_CHECKING:
-    from accgate.evaluation.cache import Cache
+    from accgate.evaluation.cache.engine import Cache
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accgate.engines import Engine, Reply, Request, RequestFailed, all_replies, opened_by, recording_of, split_reasoning
+from accgate.engines import Engine, Reply, Request, RequestFailed, all_replies, recording_of, split_reasoning
+from accgate.engines.reasoning import opened_by
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.reading import Thoughts, divide, kind_of, kind_without_answer, read, shorten
 from accgate.evaluation.scoring import NotScored, Scoring, in_range, score_of
-from accgate.metrics import perplexity
+from accgate.metrics.kinds import perplexity
 from accgate.records import CUT, Record
-from accgate.tasks import HarnessTask, Messages, Sample, Task, continuation, likeliest_option
+from accgate.tasks import HarnessTask, Sample, Task
+from accgate.tasks.choices import continuation, likeliest_option
+from accgate.tasks.conversation import Messages
 
 ROUNDING = 1e-3  # above 0, at most, of a log-probability in 16 bits
 
@@ -149,7 +152,7 @@ async def _perplexity(engine: Any, task: Task, sample: Sample, request: Request)
 
 async def _by_lm_eval(engine: Engine, task: HarnessTask, sample: Sample, repeat: int, thoughts: Thoughts) -> _Answer:
     """What lm-eval asks, and how it scores the answers; its reading is that of the answer behind its filter."""
-    from accgate.tasks import responses_of
+    from accgate.tasks.lm_eval.requests import responses_of
 
     question = task.documents[sample.id]
     responses, replies = await responses_of(engine, question.requests, sample.id, repeat)

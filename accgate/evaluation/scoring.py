@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 from accgate.engines import Engine, Request, RequestFailed, recording_of, split_reasoning
 from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Sampling
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import Scores
-from accgate.references import Makers, other_judge
-from accgate.tasks import CannotRender, HarnessTask, JudgeTable, Sample, Task, by_regex
+from accgate.references.judge import Makers, other_judge
+from accgate.tasks import HarnessTask, Sample, Task
+from accgate.tasks.extract import by_regex
+from accgate.tasks.prompts import CannotRender
+from accgate.tasks.schema import JudgeTable
 
 if TYPE_CHECKING:
-    from accgate.sandbox import Sandbox
+    from accgate.sandbox.runner import Sandbox
 
 
 class NotScored(Exception):
@@ -95,7 +98,8 @@ class ByRunning:
 
     async def points(self, task: Task, sample: Sample, answer: str, *, repeat: int = 0) -> float:  # noqa: ARG002
         """100 where the target's program, with the answer in it, ends as it should, or all test cases hold; else 0."""
-        from accgate.sandbox import WorkerEnded, split_program
+        from accgate.sandbox.assertions import split_program
+        from accgate.sandbox.process import WorkerEnded
 
         try:
             if sample.cases:
@@ -196,7 +200,9 @@ class Scorers:
         return ByFunction()
 
     async def _by_running(self, check: Check) -> Scoring:
-        from accgate.sandbox import Limits, Sandbox, packages_of
+        from accgate.sandbox.limits import Limits
+        from accgate.sandbox.packages import packages_of
+        from accgate.sandbox.runner import Sandbox
 
         seconds = 6.0 if check.task.metric.name == "code_output" else 3.0
         options = {"timeout": seconds, "memory": 1024, "packages": (), "before": "", **check.task.metric_options}

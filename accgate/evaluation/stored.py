@@ -14,7 +14,7 @@ from accgate.evaluation.assignment import Evaluation
 from accgate.evaluation.finished import Stops, engine_of, finished_evaluation
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, assignment_of
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import (
     NOT_COMPARED,
     RecordPaths,
@@ -23,7 +23,8 @@ from accgate.records import (
     read_log,
     settings_of_run,
 )
-from accgate.references import PARTS, Makers, changed_parts, is_rescored
+from accgate.references.judge import Makers
+from accgate.references.store import PARTS, changed_parts, is_rescored
 from accgate.result import EngineInfo
 from accgate.tasks import recorded_samples
 from accgate.text import some_of

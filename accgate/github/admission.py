@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accgate.errors import BadInput
-from accgate.github.api import CannotPublish, Client
+from accgate.github.api.answers import CannotPublish
+from accgate.github.api.client import Client
 from accgate.github.approvals import fork_is_allowed
 from accgate.github.check_runs import finish_check_run, open_check_run
 from accgate.github.event import Event, check_run_name

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from accgate.config import load_config
+from accgate.config.config import load_config
 from accgate.errors import AccgateError
 from accgate.github.check_runs import Annotation, Level
 from accgate.github.outcome import Outcome
 from accgate.github.rules import Trees
-from accgate.guard import Guard
+from accgate.guard.state import Guard
 from accgate.verdict import Verdict, name_of, sentence
 
 FAULT = re.compile(r"^accgate: (?P<path>[^\n:]+):(?P<line>[1-9]\d{0,6}): (?P<message>.+)$", re.MULTILINE)

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from accgate.github.api import CannotPublish, CannotRead, Client, NotFound, as_promised
+from accgate.github.api.answers import CannotPublish, CannotRead, NotFound, as_promised
+from accgate.github.api.client import Client
 from accgate.github.check_runs import check_runs, origin_of
 from accgate.github.event import Event, name_for_branch
 

@@ -13,7 +13,9 @@ from urllib.parse import unquote
 
 from accgate.errors import BadInput
 from accgate.records import file_name, read_gzip_lines
-from accgate.references import Reference, anchor_beside, figures_of, find_reference, reference_path
+from accgate.references.anchor import anchor_beside
+from accgate.references.store import Reference, find_reference, reference_path
+from accgate.references.writer import figures_of
 
 MOST_FILES = 2_000
 FILE_LIMIT = 25_000_000  # bytes

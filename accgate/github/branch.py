@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
 from accgate.errors import BadInput
-from accgate.github.api import Client, Git, Refused, as_promised, text_at
+from accgate.github.api.answers import Refused, as_promised, text_at
+from accgate.github.api.client import Client
+from accgate.github.api.git_data import Git
 from accgate.github.event import Event
 
 ATTEMPTS = 12

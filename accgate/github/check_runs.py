@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from accgate.github.api import CannotReach, Client, NotFound, Uncertain, Unreadable, number_at
+from accgate.github.api.answers import CannotReach, NotFound, Uncertain, Unreadable, number_at
+from accgate.github.api.client import Client
 from accgate.github.event import Event
 from accgate.text import clip
 

@@ -9,10 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from accgate.github.api import (
+from accgate.github.api.answers import (
     CannotPublish,
     CannotReach,
-    Client,
     LimitedTooLong,
     NotFound,
     Uncertain,
@@ -20,6 +19,7 @@ from accgate.github.api import (
     number_at,
     text_at,
 )
+from accgate.github.api.client import Client
 from accgate.github.event import Event
 
 When = Literal["always", "on-change", "on-failure", "never"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput
-from accgate.github.api import number_at, text_at
+from accgate.github.api.answers import number_at, text_at
 
 if TYPE_CHECKING:
-    from accgate.github.api import Client
+    from accgate.github.api.client import Client
 
 
 LOCAL = "local"  # the name of what is no event: a dry run on a machine of one's own

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accgate.errors import CANNOT_EVALUATE, INTERRUPTED, NO_VERDICT, PASSED, REGRESSION, BadInput
-from accgate.guard import Guard
-from accgate.inputs import holds_only
-from accgate.report import Failure, headline_of, read_result
+from accgate.guard.state import Guard
+from accgate.inputs.rows import holds_only
+from accgate.report.comment import Failure
+from accgate.report.result_file import read_result
+from accgate.report.story import headline_of
 from accgate.result import Result
 from accgate.text import clip, visible
 from accgate.verdict import Verdict
@@ -146,7 +148,7 @@ def final_exit_code(outcome: Outcome, guard: Guard | None, fail_on: frozenset[st
 
     Bad input and an evaluation that could not finish always fail the job, unless `fail_on` is empty.
 
-    >>> from accgate.guard import Guard
+    >>> from accgate.guard.state import Guard
     >>> final_exit_code(Outcome(failure=Failure(3, "")), None, frozenset({"regression"}))
     3
     """

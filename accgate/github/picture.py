@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accgate.errors import BadInput
-from accgate.github.api import Client, as_promised
+from accgate.github.api.answers import as_promised
+from accgate.github.api.client import Client
 from accgate.github.branch import push_files
 from accgate.github.event import Event
-from accgate.report import forest_files, worst_first
+from accgate.report.forest import forest_files
+from accgate.report.story import worst_first
 from accgate.result import Result
 
 

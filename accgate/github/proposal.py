@@ -9,23 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 from accgate.errors import PASSED, BadInput
-from accgate.github.api import (
-    CannotPublish,
-    CannotReach,
-    Client,
-    Entry,
-    Git,
-    MissingPermission,
-    Refused,
-    Uncertain,
-    as_promised,
-)
+from accgate.github.api.answers import CannotPublish, CannotReach, MissingPermission, Refused, Uncertain, as_promised
+from accgate.github.api.client import Client
+from accgate.github.api.git_data import Entry, Git
 from accgate.github.approvals import is_writer
 from accgate.github.artifact import check_references, git_sha, stored_files
 from accgate.github.event import Event, Head, read_event, read_head
 from accgate.github.runner import write_outputs
 from accgate.github.slash import IssueComment, link, plain, read_issue_comment, reply, try_reply
-from accgate.report import LINKED, code
+from accgate.report.markdown import LINKED, code
 
 As = Literal["pull-request", "commit"]
 

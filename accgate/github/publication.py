@@ -10,7 +10,8 @@ from pathlib import Path
 
 from accgate.errors import PASSED, AccgateError, BadInput
 from accgate.github.annotations import annotations_of, in_repository
-from accgate.github.api import CannotPublish, CannotRead, Client
+from accgate.github.api.answers import CannotPublish, CannotRead
+from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval
 from accgate.github.check_runs import Annotation, Conclusion, finish_check_run
 from accgate.github.comments import State, When, comment_key, put_comment
@@ -32,18 +33,14 @@ from accgate.github.rivals import SAME_NAME, allowed_conclusion, settle_rivals
 from accgate.github.rules import Trees, by_rules_in_force, guard_of, has_commands, template_of, verify_result
 from accgate.github.runner import append_summary, command, inert, write_outputs
 from accgate.github.troubles import collect_troubles, internal_error, trouble
-from accgate.guard import Guard, Selection
-from accgate.references import commit_of
-from accgate.report import (
-    About,
-    CauseFile,
-    CauseView,
-    cause_view,
-    flips_of_result,
-    guard_ending,
-    read_cause,
-    render_comment,
-)
+from accgate.guard.base import Selection
+from accgate.guard.state import Guard
+from accgate.references.commit import commit_of
+from accgate.report.cause import CauseView, cause_view
+from accgate.report.cause_file import CauseFile, read_cause
+from accgate.report.comment import About, render_comment
+from accgate.report.ending import guard_ending
+from accgate.report.flips import flips_of_result
 from accgate.result import CAUSE
 from accgate.text import clip
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from accgate.errors import PASSED
-from accgate.github.api import CannotPublish, Client, NotFound, Refused, Uncertain, as_promised
+from accgate.github.api.answers import CannotPublish, NotFound, Refused, Uncertain, as_promised
+from accgate.github.api.client import Client
 from accgate.github.approvals import find_approval, is_writer, looks_of, moment, moved_since
 from accgate.github.check_runs import origin_of
 from accgate.github.event import Event, Head, read_event, read_head

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from accgate.github.api import CannotPublish, Client, as_promised
+from accgate.github.api.answers import CannotPublish, as_promised
+from accgate.github.api.client import Client
 from accgate.github.check_runs import NEEDS, Conclusion, Origin, change_check_run, check_runs, event_origin, origin_of
 from accgate.github.event import Event
 

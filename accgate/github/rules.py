@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate import gate
-from accgate.config import load_config
+from accgate.config.config import load_config
 from accgate.errors import AccgateError, BadInput, exit_code, worst
-from accgate.github.api import CannotPublish
+from accgate.github.api.answers import CannotPublish
 from accgate.github.outcome import Outcome
-from accgate.guard import Guard, Selection, changed_rules, has_rules, rule_sets_of
-from accgate.inputs import read_plain
+from accgate.guard.base import Selection, rule_sets_of
+from accgate.guard.base_tree import has_rules
+from accgate.guard.changes import changed_rules
+from accgate.guard.state import Guard
+from accgate.inputs.paths import read_plain
 from accgate.result import Result
 from accgate.verdict import Verdict
 

@@ -16,10 +16,11 @@ from pydantic import AwareDatetime, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from accgate.errors import BadInput
-from accgate.github.api import CannotPublish, Client, Refused, Uncertain
+from accgate.github.api.answers import CannotPublish, Refused, Uncertain
+from accgate.github.api.client import Client
 from accgate.github.comments import State, comment_key, put_comment
 from accgate.github.event import Event
-from accgate.report import cell
+from accgate.report.markdown import cell
 from accgate.text import clip
 
 REASON_LIMIT = 300  # characters

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from accgate.errors import AccgateError
-from accgate.github.api import CannotPublish
+from accgate.github.api.answers import CannotPublish
 from accgate.github.runner import command
 
 

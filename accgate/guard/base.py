@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
-from accgate.config import Config, TaskSettings, load_config
+from accgate.config.config import Config, load_config
+from accgate.config.tables import TaskSettings
 from accgate.errors import BadInput
 from accgate.guard.base_tree import has_rules, refuse_unread_references
 from accgate.guard.rule_files import within
 from accgate.guard.secrets import refuse_secrets
 from accgate.guard.tree import tree_at, trees_of_pair
-from accgate.planning import Check, plan_checks
+from accgate.planning.checks import Check, plan_checks
 from accgate.records import file_name
-from accgate.references import baseline_of, folder_of
+from accgate.references.store import baseline_of, folder_of
 from accgate.text import nearest
 
 Pair = tuple[str, str]

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from accgate.config import Config
+from accgate.config.config import Config
 from accgate.errors import BadInput
 from accgate.guard.tree import trees_of
 

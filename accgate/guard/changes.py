@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any, get_args
 
-from accgate.config import Config, Gate, Model
+from accgate.config.config import Config
+from accgate.config.tables import Gate, Model
 from accgate.errors import BadInput, Key
 from accgate.guard.base_tree import refuse_unread_references
 from accgate.guard.difference import (
@@ -28,7 +29,7 @@ from accgate.guard.state import Effect, RuleChange
 from accgate.guard.store_rules import baseline_differences, store_differences
 from accgate.guard.task_rules import ALPHA, BETA, task_differences
 from accgate.guard.tree import trees_of_pair
-from accgate.inputs import TomlFile
+from accgate.inputs.toml import TomlFile
 from accgate.text import some_of
 
 GATE: Mapping[str, Direction] = {
@@ -70,7 +71,7 @@ def changed_rules(base: Config, head: Config) -> tuple[RuleChange, ...]:
 
     Examples
     --------
-    >>> from accgate.config import load_config
+    >>> from accgate.config.config import load_config
     >>> config = load_config("configs/quickstart.toml")
     >>> changed_rules(config, config)
     ()

@@ -12,7 +12,7 @@ from typing import Any
 
 from accgate.errors import BadInput, Key, key_text
 from accgate.guard.state import Effect
-from accgate.inputs import plain_size
+from accgate.inputs.paths import plain_size
 from accgate.text import clip
 
 WIDTH = 80  # characters of a value

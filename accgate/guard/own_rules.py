@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from accgate.config import Config
-from accgate.decision import Decided, Evidence, decide, decide_overall, early_stop, evidence_of, with_readings
+from accgate.config.config import Config
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence, evidence_of
+from accgate.decision.overall import decide_overall
+from accgate.decision.progress import early_stop
+from accgate.decision.readings import with_readings
+from accgate.decision.run import Decided
 from accgate.errors import AccgateError, BadInput
-from accgate.evaluation import EvaluatedCheck, EvaluatedRun, judge_fault, rescore
-from accgate.planning import Check, plan_checks, split_of_pairs
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun
+from accgate.evaluation.sample import rescore
+from accgate.evaluation.scoring import judge_fault
+from accgate.planning.checks import Check, plan_checks, split_of_pairs
 from accgate.records import Record
-from accgate.tasks import WORDING
+from accgate.tasks.task import WORDING
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 # What tells two verdicts apart.

@@ -13,9 +13,11 @@ import numpy as np
 from accgate.design import oriented
 from accgate.guard.difference import exact
 from accgate.guard.state import Effect
-from accgate.inputs import id_of, read_table, repeat_of, score_of
+from accgate.inputs.rows import id_of, read_table, repeat_of, score_of
 from accgate.records import Floats, is_binary
-from accgate.references import COST_COLUMNS, Reference, ReferenceFile, changed_parts, figures_of
+from accgate.references.columns import COST_COLUMNS
+from accgate.references.store import Reference, ReferenceFile, changed_parts
+from accgate.references.writer import figures_of
 
 INFORMATION = (
     "date", "commit", "engine", "engine_version", "hardware", "reason", "anchor", "replaced",

@@ -10,14 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Config, Judge, TaskSettings
+from accgate.config.config import Config
+from accgate.config.tables import Judge, TaskSettings
 from accgate.engines import split_parts
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import file_digest
 from accgate.guard.tree import Tree
-from accgate.inputs import all_below, path_in, read_plain
-from accgate.metrics import code_files, own_file
-from accgate.tasks import Definition, library_file, picture_file, read_definition, read_rows
+from accgate.inputs.paths import all_below, path_in, read_plain
+from accgate.metrics.code import code_files
+from accgate.metrics.own import own_file
+from accgate.tasks import Definition, library_file, read_definition, read_rows
+from accgate.tasks.sample import picture_file
 
 FIX = "put it into the repository, and write its path relative to this file"
 LINK_FIX = "put a plain file there"

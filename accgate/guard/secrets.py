@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from accgate.config import Config, Judge, Model
-from accgate.engines import is_this_machine
+from accgate.config.config import Config
+from accgate.config.tables import Judge, Model
+from accgate.engines.openai.options import is_this_machine
 from accgate.errors import BadInput, Key, key_text
 from accgate.guard.difference import Difference, texts
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from accgate.config import Config
+from accgate.config.config import Config
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import Difference, exact, file_digest, unreadable
 from accgate.guard.reference_rules import ReferencePair
 from accgate.guard.task_rules import is_higher_better
-from accgate.inputs import read_plain
+from accgate.inputs.paths import read_plain
 from accgate.records import clusters_of, file_name
-from accgate.references import Anchor, Reference, Step, anchor_beside, baseline_of, folder_of, read_reference
+from accgate.references.anchor import Anchor, Step, anchor_beside
+from accgate.references.store import Reference, baseline_of, folder_of, read_reference
 from accgate.stats import anchor_tails, difference_to_anchor
 from accgate.text import some_of
 

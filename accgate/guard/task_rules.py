@@ -9,7 +9,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.config import Config, TaskSettings
+from accgate.config.config import Config
+from accgate.config.tables import TaskSettings
 from accgate.design import allowed_share
 from accgate.errors import BadInput, Key
 from accgate.guard.difference import (
@@ -26,14 +27,8 @@ from accgate.guard.difference import (
 )
 from accgate.guard.rule_files import definition_path, included_digests, picture_digests
 from accgate.metrics import code_digest, helpers_digest
-from accgate.tasks import (
-    MAX_UNREAD,
-    Definition,
-    DefinitionFile,
-    is_of_harness,
-    read_definition,
-    unloaded_definition,
-)
+from accgate.tasks import MAX_UNREAD, Definition, DefinitionFile, read_definition, unloaded_definition
+from accgate.tasks.lm_eval.harness import is_of_harness
 
 
 def _rank_of_allowance(value: float | str | None) -> float:

@@ -1,5 +1,1 @@
 """The history of a repository's runs: kept as lines that only grow, joined, shown, drawn and published."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,7 +10,8 @@ from accgate.errors import VerdictName
 from accgate.history.chart import BAND, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, chart_of, is_declining
 from accgate.history.file import History
 from accgate.history.series import HEADINGS, Series, cells, series_of
-from accgate.report import SIGNS, page_template
+from accgate.report.html.inline import page_template
+from accgate.report.story import SIGNS
 from accgate.text import p_relation, signed_number
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from accgate.stats import PAIRED_TESTS
 from accgate.verdict import CandidateSummary, Drift, Verdict
 
 if TYPE_CHECKING:
-    from accgate.config import Config
+    from accgate.config.config import Config
     from accgate.result import Result
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
@@ -155,7 +155,7 @@ def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
 def _run(row: dict[str, Any]) -> Run | None:
     from pydantic import ValidationError
 
-    from accgate.inputs import adapter_of
+    from accgate.inputs.typed import adapter_of
 
     try:
         return adapter_of(Run).validate_python(row)
@@ -224,7 +224,7 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
 
 def _label(model: str, config: Config | None) -> str:
     """model@variant; the model alone where no config tells the variant."""
-    from accgate.references import baseline_of
+    from accgate.references.store import baseline_of
 
     settings = None if config is None else config.models.get(model)
     return model if settings is None else baseline_of(model, settings.variant, None)
@@ -232,9 +232,9 @@ def _label(model: str, config: Config | None) -> str:
 
 def _against(verdict: Verdict, config: Config | None) -> Against:
     """The reference's figures, and which recorded reference it was where that can be read."""
-    from accgate.inputs import read_toml
+    from accgate.inputs.toml import read_toml
     from accgate.records import file_name
-    from accgate.references import baseline_of, folder_of
+    from accgate.references.store import baseline_of, folder_of
 
     mean, n = verdict.reference.mean, verdict.reference.n
     model = None if config is None or verdict.model is None else config.models.get(verdict.model)

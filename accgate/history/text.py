@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from accgate.history.series import HEADINGS, Series, Step, cells, sparkline
-from accgate.report import COLOURS, print_paragraph, print_table
+from accgate.report.terminal import COLOURS, print_paragraph, print_table
 from accgate.text import number, visible
 
 BARS = 60  # runs in the line of bars

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import read_plain
+from accgate.inputs.paths import read_plain
 
 LARGEST = 2_000_000_000  # bytes of a log, packed and unpacked
 RATIO, FREE = 200, 100_000_000  # what an archive may unpack to: so many times its size, or so many bytes

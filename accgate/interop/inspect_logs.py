@@ -10,7 +10,7 @@ from reprlib import repr as brief
 from typing import Any, TypeVar
 
 from accgate.errors import BadInput
-from accgate.evaluation import shorten
+from accgate.evaluation.reading import shorten
 from accgate.interop.inspect_file import Log, message_text, prompt_text, read_log, reasoning_text
 from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
 from accgate.records import CUT, Record

@@ -13,10 +13,12 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import read_plain, read_table
+from accgate.inputs.paths import read_plain
+from accgate.inputs.rows import read_table
 from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
 from accgate.records import Record
-from accgate.tasks import harness_fingerprint, likeliest, numbered_ids, request_text, scale_of
+from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
+from accgate.tasks.lm_eval.mapping import likeliest, request_text
 
 NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl")
 OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"})

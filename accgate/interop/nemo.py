@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import read_plain, read_table
+from accgate.inputs.paths import read_plain
+from accgate.inputs.rows import read_table
 from accgate.interop.task_log import MALFORMED, TaskLog, check_mean
 from accgate.records import Record
 from accgate.tasks import harness_fingerprint, sample_id, scale_of

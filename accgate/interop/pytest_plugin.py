@@ -83,7 +83,7 @@ class AccuracyGate:
         )
         if not (out / "accgate.json").is_file():
             raise AssertionError(_no_result(done))
-        from accgate.report import read_result
+        from accgate.report.result_file import read_result
 
         result = read_result(out / "accgate.json")
         if result.verdict != "pass" or result.exit_code or not result.checks:
@@ -101,7 +101,8 @@ def _no_result(done: subprocess.CompletedProcess[str]) -> str:
 
 def _failure(result: Result, out: Path) -> str:
     """The headline, a sentence for each check that did not pass, at most three changed answers, and the report."""
-    from accgate.report import flips_of_result, headline_of
+    from accgate.report.flips import flips_of_result
+    from accgate.report.story import headline_of
     from accgate.text import visible
 
     flips = flips_of_result(result, out)

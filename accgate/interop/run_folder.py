@@ -13,9 +13,10 @@ import numpy as np
 
 from accgate.errors import BadInput
 from accgate.records import codes_of, paths_of, read_gzip_lines, settings_of_run
-from accgate.report import Sides, read_result, sides_of
+from accgate.report.html.run import Sides, sides_of
+from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
-from accgate.stats import cluster_robust_error
+from accgate.stats.clusters import cluster_robust_error
 from accgate.verdict import Verdict
 
 

@@ -22,7 +22,8 @@ from accgate.records import (
     write_gzip_lines,
     write_settings,
 )
-from accgate.references import ReferenceFile, figures_of, write_reference
+from accgate.references.store import ReferenceFile
+from accgate.references.writer import figures_of, write_reference
 from accgate.text import some_of
 
 # Raised by parts of an unexpected type, by numbers that no float holds, and by what is nested too deeply.

@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.inputs import read_plain
+from accgate.inputs.paths import read_plain
 from accgate.records import replacing
-from accgate.references import (
-    ReferenceFile,
-    reference_path,
-    replaced_figures,
-    toml_of,
-    variant_label,
-)
+from accgate.references.store import ReferenceFile, reference_path, toml_of, variant_label
+from accgate.references.writer import replaced_figures
 
 LARGEST = 1_000_000  # bytes; the suite's largest file has 20,000
 DEPTH = 20  # nested tables and lists; a file of the suite has 3

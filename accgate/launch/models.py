@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from accgate.config import Config
+from accgate.config.config import Config
 from accgate.errors import BadInput
-from accgate.planning import PlannedModel, planned_judge, planned_model
+from accgate.planning.design import planned_judge, planned_model
+from accgate.planning.model import PlannedModel
 
 # What vLLM multiplies into its world size; decode_context_parallel_size shares the GPUs of the tensor parallel size.
 PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "prefill_context_parallel_size", "data_parallel_size")

@@ -13,7 +13,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import parse_python, read_plain
+from accgate.inputs.paths import read_plain
+from accgate.inputs.python import parse_python
 
 MOST = 500_000_000  # bytes of a file of code; compiled modules can be large
 MOST_SOURCE = 2_000_000  # bytes of a file of Python

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from accgate.metrics.ifbench import FORM, WORDING, missing_data
+from accgate.metrics.ifbench.form import FORM
+from accgate.metrics.ifbench.text import missing_data
+from accgate.metrics.ifbench.wording import WORDING
 from accgate.metrics.metric import Entry, Metric
 
 Check = Callable[..., bool]

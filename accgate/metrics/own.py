@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accgate.inputs import read_plain
+from accgate.inputs.paths import read_plain
 from accgate.metrics.code import MOST, OwnCode, code_files, files_digest
 from accgate.metrics.metric import BadOption, Metric
 

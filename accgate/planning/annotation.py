@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.stats import (
-    ceiling,
+from accgate.stats import quantile
+from accgate.stats.bounds import (
     hoeffding_margin,
     hoeffding_n,
     hoeffding_probability,
-    quantile,
     serfling_margin,
     serfling_n,
     serfling_probability,
 )
+from accgate.stats.power import ceiling
 
 FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand million test cases
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accgate.config import Config
+from accgate.config.config import Config
 from accgate.errors import BadInput, Key, KeyFaults
 from accgate.planning.model import PlannedModel
-from accgate.references import baseline_of, folder_of, missing_reference
+from accgate.references.store import baseline_of, folder_of, missing_reference
 from accgate.text import nearest
 
 

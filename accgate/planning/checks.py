@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accgate.config import Config, Gate, TaskSettings
+from accgate.config.config import Config
+from accgate.config.tables import Gate, TaskSettings
 from accgate.design import Design, Mean, Target, allowed_points, allowed_share, choose_test, oriented, sequential_test
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.planning.baselines import missing_note
@@ -20,7 +21,7 @@ from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
 from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error, usual_test
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
-from accgate.references import Reference, baseline_of, find_reference
+from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, quantile
 from accgate.tasks import Task
 
@@ -418,7 +419,7 @@ def _expected_samples(
     if check.design.has_looks:
         if discordance is None:
             return None, None
-        from accgate.stats import LOOKS_EXPECTED
+        from accgate.stats.margin import LOOKS_EXPECTED
 
         healthy, dropped = (share * check.n for share in LOOKS_EXPECTED)
         return healthy, dropped

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import cpu_name
+from accgate.engines.base import cpu_name
 from accgate.errors import BadInput
 from accgate.planning.checks import Check
 from accgate.records import MEASURED, numbered_records, paths_of, settings_of_run

@@ -6,32 +6,30 @@ import hashlib
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from accgate.config import Config, Judge, Model, TaskSettings
+from accgate.config.config import Config
+from accgate.config.tables import Judge, Model, TaskSettings
 from accgate.design import Design
 from accgate.errors import KeyFaults
 from accgate.metrics import Kind
 from accgate.planning.model import PlannedModel
-from accgate.references import Reference
+from accgate.references.store import Reference
 from accgate.tasks import (
     MAX_UNREAD,
     Definition,
     Sample,
     Samples,
-    Source,
     Task,
-    build_task,
-    harness_definition,
-    harness_task,
     library_file,
-    load_from_harness,
     read_definition,
     recorded_samples,
-    stored_task,
     unloaded_definition,
 )
+from accgate.tasks.lm_eval.harness import harness_definition, harness_task, load_from_harness
+from accgate.tasks.rows import Source
+from accgate.tasks.task import build_task, stored_task
 
 if TYPE_CHECKING:
-    from accgate.tasks import LmEvalTask
+    from accgate.tasks.lm_eval.task import LmEvalTask
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from accgate.config import Model
-from accgate.engines import Engine, ModelTable, ServerEngine, check_options, create, server_engine
+from accgate.config.tables import Model
+from accgate.engines import Engine
+from accgate.engines.base import ModelTable, ServerEngine
+from accgate.engines.table import check_options, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.inputs import TomlFile
+from accgate.inputs.toml import TomlFile
 
 ModelKey = tuple[str, str, Path]  # table, name and folder
 

@@ -11,15 +11,8 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.planning.samples import achieved_theta, plan
 from accgate.records import Scores, in_points, pair_scores, read_scores
-from accgate.stats import (
-    Estimate,
-    TestName,
-    VarianceParts,
-    discordance_of_repeats,
-    estimate_discordance,
-    estimate_sigma,
-    variance_parts,
-)
+from accgate.stats import TestName, discordance_of_repeats
+from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from accgate.design import Design
 from accgate.errors import BadInput
 from accgate.stats import (
-    E_PROCESS_MAXIMUM,
-    GSPRT_LEAST,
     GSPRT_MAXIMUM,
-    GSPRT_MORE,
     N_LIMIT,
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
@@ -23,6 +20,7 @@ from accgate.stats import (
     share_of_alpha,
     two_sample_n,
 )
+from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -160,7 +158,9 @@ def fixed_n(
     if discordance is not None and test in PAIRED_TESTS:
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats import MOST_PAIRS, mcnemar_n, unconditional_n
+        from accgate.stats import MOST_PAIRS
+        from accgate.stats.mcnemar import mcnemar_n
+        from accgate.stats.unconditional import unconditional_n
 
         n = mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
         if test != "unconditional" or n > MOST_PAIRS:
@@ -181,7 +181,7 @@ def margin_n(
     theta: float, design: Design, test: TestName, *, sigma: float | None, discordance: float | None, alpha: float
 ) -> int:
     """Most samples that a paired check takes which allows a drop, or must prove that there is none."""
-    from accgate.stats import LOOKS_COST, MARGIN_EXACTNESS
+    from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
 
     if discordance is None:
         return one_sample_n(theta, sd=sigma or 0.0, alpha=alpha, beta=design.beta)
@@ -203,7 +203,8 @@ def _cost(test: TestName, alpha: float, beta: float) -> float:
     if test == "gsprt":
         return GSPRT_LEAST
     if test == "group-sequential":
-        from accgate.stats import DISCRETENESS, LOOKS, group_design
+        from accgate.stats import LOOKS, group_design
+        from accgate.stats.group_sequential import DISCRETENESS
 
         return DISCRETENESS * group_design(LOOKS, alpha, beta).inflation
     return E_PROCESS_MAXIMUM if test == "e-process" else 1.0
@@ -223,7 +224,8 @@ def expected_n(
     if test not in SEQUENTIAL_TESTS:
         return float(n), float(n)
     if test == "group-sequential" and drop_share is not None:
-        from accgate.stats import LOOKS, expected_shares
+        from accgate.stats import LOOKS
+        from accgate.stats.group_sequential import expected_shares
 
         healthy, dropped = expected_shares(LOOKS, alpha, beta)
         return healthy * n, dropped * n
@@ -260,13 +262,14 @@ def achieved_theta(
     exceeds that by.
     """
     if margin is not None and test in PAIRED_TESTS and discordance is not None:
-        from accgate.stats import LOOKS_COST, MARGIN_EXACTNESS, margin_effect
+        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS, margin_effect
 
         n_fixed = n / (MARGIN_EXACTNESS * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
         return margin_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
     n_fixed = n / (1.0 if margin is not None else _cost(test, alpha, beta))
     if test in PAIRED_TESTS and discordance is not None:
-        from accgate.stats import mcnemar_theta, unconditional_theta
+        from accgate.stats import mcnemar_theta
+        from accgate.stats.unconditional import unconditional_theta
 
         theta_of = unconditional_theta if test == "unconditional" else mcnemar_theta
         return theta_of(int(n_fixed), discordance=discordance, alpha=alpha, beta=beta)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from accgate.config import TaskSettings
+from accgate.config.tables import TaskSettings
 from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, achieved_theta, fixed_n, margin_n, maximum_n
 from accgate.records import Scores
-from accgate.references import Reference, ReferenceFile, mismatch
+from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n, unseen_n
 from accgate.tasks import DefinitionFile, Task
 

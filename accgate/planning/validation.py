@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from accgate.config import Config
+from accgate.config.config import Config
 from accgate.planning.baselines import refuse_unknown_baselines
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_judge, planned_model

@@ -10,9 +10,9 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import cluster_of, id_of, read_table, repeat_of
+from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of
 from accgate.records import paths_of, read_gzip_lines
-from accgate.references import Reference, read_reference
+from accgate.references.store import Reference, read_reference
 from accgate.text import nearest, some_of
 
 
@@ -213,8 +213,8 @@ def from_run(folder: Path, config: Path, model: str | None, task: str | None) ->
     BadInput
         When the model or task is ambiguous, or the reference keeps no replies.
     """
-    from accgate.config import load_config
-    from accgate.references import baseline_of, find_reference, missing_reference
+    from accgate.config.config import load_config
+    from accgate.references.store import baseline_of, find_reference, missing_reference
 
     model, task = _choose(folder, model, task)
     candidate = read_side(paths_of(folder, model, task).records, f"{model} / {task}")

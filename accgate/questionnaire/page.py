@@ -13,7 +13,8 @@ from accgate.errors import BadInput
 from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side
 from accgate.questionnaire.wording import Wording
-from accgate.report import embed, policy_hash, shared_head
+from accgate.report.flips import shared_head
+from accgate.report.html.inline import embed, policy_hash
 
 DEFAULT_QUESTIONS = 20
 

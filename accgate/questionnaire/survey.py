@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from accgate.decision import Evidence, decide
+from accgate.decision.comparison import decide
+from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import BadInput, exit_code, worst
 from accgate.questionnaire.key import Key
@@ -15,7 +16,8 @@ from accgate.questionnaire.ratings import Ratings, by_answer, missing_of
 from accgate.questionnaire.wording import Item
 from accgate.records import Floats, Ids, Scores, codes_of
 from accgate.result import Result
-from accgate.stats import Correction, krippendorff_alpha
+from accgate.stats import Correction
+from accgate.stats.agreement import krippendorff_alpha
 from accgate.text import some_of
 
 TENTATIVE = 0.667  # Krippendorff, Content Analysis: the least alpha that tentative conclusions can rest on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accgate.questionnaire.survey import ItemResult, Survey, SurveyResult
-from accgate.report import SIGNS
+from accgate.report.story import SIGNS
 from accgate.text import number, p_text, signed_number, visible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from accgate.report import COLOURS
+    from accgate.report.terminal import COLOURS
 
     survey = result.judgement
     console.print(Text(headline(result), style=f"bold {COLOURS[result.verdict]}"))
@@ -109,7 +109,7 @@ def print_survey(console: Console, result: SurveyResult) -> None:
 
 def survey_markdown(result: SurveyResult) -> str:
     """The result as GitHub-flavoured Markdown, in which names and statements are inert text."""
-    from accgate.report import cell
+    from accgate.report.markdown import cell
 
     survey = result.judgement
 

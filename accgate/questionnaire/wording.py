@@ -11,7 +11,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.errors import Key
-from accgate.inputs import CLOSED, Flag, Text, Texts, locate_faults, parse_table_of, read_toml
+from accgate.inputs.toml import locate_faults, read_toml
+from accgate.inputs.typed import CLOSED, Flag, Text, Texts, parse_table_of
 
 LEVELS = ("Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree")
 INTRODUCTION = (

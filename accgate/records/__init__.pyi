@@ -1,60 +1,30 @@
-from .clusters import cluster_labels, clusters_of, codes_of
+from .clusters import clusters_of, codes_of
 from .figures import CUT, Figures
 from .file import (
     ENDINGS,
-    READINGS,
-    SETTINGS,
     Record,
     RecordPaths,
-    RecordWriter,
-    changed_fault,
     file_name,
     new_records,
     numbered_records,
     paths_of,
     read_gzip_lines,
     read_records,
-    stamp_of,
     to_line,
 )
-from .groups import groups_of, moved_groups
 from .ids import Ids, Places
-from .lock import LOCK, sole_run, sole_writer
-from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, lines_of, places_in, read_log, records_at
-from .order import order_key, order_of
+from .lock import sole_run
+from .log import RecordLog, beginning_of, failed_of, fills, in_fixed_order, places_in, read_log, records_at
+from .order import order_of
 from .readings import readings_of, split_readings
-from .replacement import (
-    Replacements,
-    json_line,
-    refuse_unwritable,
-    replacing,
-    write_atomically,
-    write_gzip_lines,
-)
-from .scores import (
-    DECIMALS,
-    LARGEST,
-    ROUNDING,
-    Codes,
-    Floats,
-    Scores,
-    check_bounds,
-    check_range,
-    collect,
-    from_python,
-    in_points,
-    is_binary,
-    pair_scores,
-    read_scores,
-    scores_of_rows,
-)
+from .replacement import Replacements, json_line, refuse_unwritable, replacing, write_atomically, write_gzip_lines
+from .scores import Codes, Floats, Scores, check_bounds, collect, in_points, is_binary, pair_scores, read_scores
 from .settings import (
     FILES,
     JUDGE_SERVED,
     MEASURED,
     MERGED,
     NOT_COMPARED,
-    OPERATIONAL,
     PLAN,
     SERVED,
     STOPPED,
@@ -64,21 +34,14 @@ from .settings import (
 
 __all__ = [
     "CUT",
-    "DECIMALS",
     "ENDINGS",
     "FILES",
     "JUDGE_SERVED",
-    "LARGEST",
-    "LOCK",
     "MEASURED",
     "MERGED",
     "NOT_COMPARED",
-    "OPERATIONAL",
     "PLAN",
-    "READINGS",
-    "ROUNDING",
     "SERVED",
-    "SETTINGS",
     "STOPPED",
     "Codes",
     "Figures",
@@ -88,31 +51,22 @@ __all__ = [
     "Record",
     "RecordLog",
     "RecordPaths",
-    "RecordWriter",
     "Replacements",
     "Scores",
     "beginning_of",
-    "changed_fault",
     "check_bounds",
-    "check_range",
-    "cluster_labels",
     "clusters_of",
     "codes_of",
     "collect",
     "failed_of",
     "file_name",
     "fills",
-    "from_python",
-    "groups_of",
     "in_fixed_order",
     "in_points",
     "is_binary",
     "json_line",
-    "lines_of",
-    "moved_groups",
     "new_records",
     "numbered_records",
-    "order_key",
     "order_of",
     "pair_scores",
     "paths_of",
@@ -125,12 +79,9 @@ __all__ = [
     "records_at",
     "refuse_unwritable",
     "replacing",
-    "scores_of_rows",
     "settings_of_run",
     "sole_run",
-    "sole_writer",
     "split_readings",
-    "stamp_of",
     "to_line",
     "write_atomically",
     "write_gzip_lines",

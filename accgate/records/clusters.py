@@ -35,7 +35,7 @@ def clusters_of(
 
     Examples
     --------
-    >>> from accgate.records import from_python
+    >>> from accgate.records.scores import from_python
     >>> candidate = from_python({"a": 100, "b": 0, "c": 100}, "candidate")
     >>> clusters_of(None, candidate, {"c": "page 1", "b": "page 2", "a": "page 1"}).tolist()
     [0, 1, 0]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.errors import BadInput
-from accgate.inputs import cluster_of, group_of, id_of, read_table, repeat_of, score_of
+from accgate.inputs.rows import cluster_of, group_of, id_of, read_table, repeat_of, score_of
 from accgate.records.ids import Ids
 from accgate.text import some_of
 

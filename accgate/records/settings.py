@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import read_plain
+from accgate.inputs.paths import read_plain
 from accgate.records.file import RecordPaths
 from accgate.records.replacement import write_atomically
 

@@ -11,7 +11,8 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import oriented
 from accgate.errors import BadInput
-from accgate.inputs import CLOSED, Number, Text, Whole, parse_table_of, read_toml
+from accgate.inputs.toml import read_toml
+from accgate.inputs.typed import CLOSED, Number, Text, Whole, parse_table_of
 from accgate.records import Codes, Floats, Replacements, Scores, clusters_of, file_name
 from accgate.references.judge import Makers
 from accgate.references.store import (
@@ -26,7 +27,8 @@ from accgate.references.store import (
     stored_scores,
     toml_of,
 )
-from accgate.stats import anchor_tails, difference_to_anchor, drift_test, normal_tails
+from accgate.stats import anchor_tails, difference_to_anchor
+from accgate.stats.drift import drift_test, normal_tails
 from accgate.verdict import Drift
 
 RESTART = "delete both, and drift is counted afresh"

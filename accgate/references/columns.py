@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import read_table, repeat_of, score_of
+from accgate.inputs.rows import read_table, repeat_of, score_of
 from accgate.records import Figures, Record, fills
 
 TEXTS = ("cluster", "group", "label")

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import FINGERPRINT, change_of, settings_to_keep, union_of
+from accgate.engines import FINGERPRINT, union_of
+from accgate.engines.identity import change_of
+from accgate.engines.openai.listing import settings_to_keep
 from accgate.errors import BadInput
-from accgate.inputs import read_toml
+from accgate.inputs.toml import read_toml
 from accgate.records import ENDINGS, FILES, JUDGE_SERVED, SERVED, RecordPaths, settings_of_run
 from accgate.text import clip, some_of
 

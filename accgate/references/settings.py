@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from accgate.engines import determinism, split_options
+from accgate.engines import split_options
+from accgate.engines.table import determinism
 from accgate.text import differences, path_text, value_text
 
 if TYPE_CHECKING:
-    from accgate.config import Model
+    from accgate.config.tables import Model
     from accgate.references.store import ReferenceFile
     from accgate.result import EngineInfo
 
@@ -20,7 +21,7 @@ IN_PROCESS = ("llamacpp", "vllm")  # the engines that say whether they are deter
 def answer_settings(model: Model) -> dict[str, Any]:
     """The settings of a model that can change an answer, as a reference keeps them: nothing unset, nothing empty.
 
-    >>> from accgate.config import Model, Sampling
+    >>> from accgate.config.tables import Model, Sampling
     >>> answer_settings(Model(engine="vllm", model="m", options={"dtype": "half", "log": "v.log"}))
     {'model': 'm', 'options': {'dtype': 'half'}, 'sampling': {'temperature': 0.0}}
     """
@@ -41,7 +42,7 @@ def batch_note(reference: ReferenceFile) -> str | None:
 
     Servers do not say whether they do.
 
-    >>> from accgate.references import ReferenceFile
+    >>> from accgate.references.store import ReferenceFile
     >>> figures = {"mean": 50.0, "n": 9, "discordance": 0.02, "settings": {"model": "m"}}
     >>> batch_note(ReferenceFile(model="m", task="t", engine="vllm", **figures))
     "the reference's engine was not deterministic: of two runs of it 2% of the scores differ"
@@ -59,8 +60,8 @@ def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | N
 
     A reference of an earlier version has no settings: then only engine, hardware and variant are compared.
 
-    >>> from accgate.config import Model
-    >>> from accgate.references import ReferenceFile
+    >>> from accgate.config.tables import Model
+    >>> from accgate.references.store import ReferenceFile
     >>> recorded = {"model": "m", "options": {"kv": "f16"}}
     >>> reference = ReferenceFile(model="m", task="t", mean=50.0, n=9, settings=recorded)
     >>> setting_changes(reference, Model(engine="vllm", model="m", options={"kv": "q4_0"}), None)

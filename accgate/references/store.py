@@ -14,19 +14,11 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.design import Mean
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import CLOSED, Number, Text, Texts, Whole, parse_table_of, read_plain, read_toml
-from accgate.records import (
-    Figures,
-    Record,
-    RecordLog,
-    Scores,
-    collect,
-    file_name,
-    fills,
-    moved_groups,
-    read_gzip_lines,
-    read_scores,
-)
+from accgate.inputs.paths import read_plain
+from accgate.inputs.toml import read_toml
+from accgate.inputs.typed import CLOSED, Number, Text, Texts, Whole, parse_table_of
+from accgate.records import Figures, Record, RecordLog, Scores, collect, file_name, fills, read_gzip_lines, read_scores
+from accgate.records.groups import moved_groups
 from accgate.references.columns import stored_records
 from accgate.references.judge import SCORES, Makers
 from accgate.tasks import Task

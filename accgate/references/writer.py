@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from accgate.errors import BadInput, writing
-from accgate.inputs import read_toml
+from accgate.inputs.toml import read_toml
 from accgate.records import (
     Figures,
     Places,
@@ -23,14 +23,14 @@ from accgate.records import (
     Scores,
     fills,
     json_line,
-    lines_of,
     read_gzip_lines,
     readings_of,
     records_at,
     replacing,
-    scores_of_rows,
     split_readings,
 )
+from accgate.records.log import lines_of
+from accgate.records.scores import scores_of_rows
 from accgate.references.anchor import anchor_beside, keep_anchor
 from accgate.references.columns import cell, columns_of, value_of
 from accgate.references.judge import Makers

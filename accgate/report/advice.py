@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from accgate.report.contrast import settings_of
-from accgate.verdict import Verdict, deciding_theta, needed_samples
+from accgate.verdict import Verdict
+from accgate.verdict.findings import deciding_theta, needed_samples
 
 if TYPE_CHECKING:
     from accgate.result import Result

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from accgate.decision import Bisection, Commit, Culprit
+from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.report.terminal import print_paragraph, terminal_text
 from accgate.stats import Floats
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accgate.decision import Blame, Explained, Trial
+from accgate.decision.cause import Blame, Explained, Trial
 from accgate.report.cause_file import CauseFile, is_of
 from accgate.report.flips import opening
 from accgate.report.markdown import fill_template

@@ -6,9 +6,10 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from accgate.decision import Blame, is_consistent
+from accgate.decision.cause import Blame, is_consistent
 from accgate.errors import BadInput, writing
-from accgate.inputs import holds_only, read_plain
+from accgate.inputs.paths import read_plain
+from accgate.inputs.rows import holds_only
 from accgate.records import write_atomically
 from accgate.result import Result, to_json
 
@@ -51,7 +52,7 @@ def read_cause(path: Path) -> CauseFile | None:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs import adapter_of
+    from accgate.inputs.typed import adapter_of
 
     if path.is_symlink():
         raise BadInput(f"{path}: is a link, not a file; {FIX}")

@@ -51,7 +51,7 @@ from accgate.report.story import guard_sentence, headline_of, is_bootstrap, verd
 from accgate.report.views import ROOMS, FlipsByCheck, Room, changes_of
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard
+    from accgate.guard.state import Guard
     from accgate.result import Result
 
 SMALLEST = 8_000  # bytes that the smallest comment may need

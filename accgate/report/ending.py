@@ -23,7 +23,7 @@ from accgate.text import clip, p_text, with_stop
 from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard
+    from accgate.guard.state import Guard
     from accgate.report.flips import Flip
     from accgate.result import Result
     from accgate.verdict import Verdict

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from accgate.design import oriented
-from accgate.report.charts import Axis, axis_of, short
+from accgate.report.charts.axes import Axis, axis_of, short
 from accgate.report.story import SIGNS
 from accgate.report.words import interval_text
 from accgate.text import clip, figure, visible

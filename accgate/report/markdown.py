@@ -21,8 +21,8 @@ from accgate.text import clip, number, signed_number, visible
 from accgate.verdict import other_rules
 
 if TYPE_CHECKING:
-    from accgate.evaluation import EvaluatedCheck
-    from accgate.planning import Check
+    from accgate.evaluation.run import EvaluatedCheck
+    from accgate.planning.checks import Check
     from accgate.report.sandbox import InertEnvironment
     from accgate.result import Result
 

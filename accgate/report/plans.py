@@ -10,14 +10,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accgate.config import Gate
-from accgate.planning import ASSUMED_DISCORDANCE, AlphaSplit, AnnotationPlan, Check, split_of
+from accgate.config.tables import Gate
+from accgate.planning.annotation import AnnotationPlan
+from accgate.planning.checks import Check, split_of
+from accgate.planning.overall import AlphaSplit
+from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table
-from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
+from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_sd
+from accgate.stats.power import paired_binary_effect
 from accgate.text import number, some_of
 
 if TYPE_CHECKING:
-    from accgate.planning import Cost, Estimate, Noise
+    from accgate.planning.cost import Cost, Estimate
+    from accgate.planning.noise import Noise
 
 
 def gate_sentence(file: Path, gate: Gate, checks: int) -> str:
@@ -158,7 +163,7 @@ def total_sentence(estimates: Sequence[Estimate]) -> str | None:
     """What all checks will cost at most; None for a single check."""
     if len(estimates) < 2:
         return None
-    from accgate.planning import Cost
+    from accgate.planning.cost import Cost
 
     costs = [estimate.most for estimate in estimates]
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from accgate.text import clip, number, p_relation, p_text, signed_number, visible
 
 if TYPE_CHECKING:
-    from accgate.evaluation import Comparison, Limits
+    from accgate.evaluation.assignment import Comparison, Limits
     from accgate.records import Record
 
 LINE_EVERY = 60.0  # seconds between the lines of a log
@@ -179,7 +179,7 @@ def clock_text(seconds: float) -> str:
 def distance_text(limits: Limits) -> str:
     """How near a decision is, in words.
 
-    >>> from accgate.evaluation import Limits
+    >>> from accgate.evaluation.assignment import Limits
     >>> distance_text(Limits(312, 1319, -1.92, 0.041, 0.0123, -0.32, 0.4))
     'first 312 of 1,319: -1.92, p = 0.0410 (fails at 0.0123), passes from -0.32 (40% there)'
     >>> distance_text(Limits(20, 1319, 0.0, 1.0, 0.0, None, 0.22))

@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from accgate.errors import BadInput, exit_code, worst, writing
-from accgate.evaluation import SHARD
-from accgate.inputs import read_plain
+from accgate.evaluation.shards.run import SHARD
+from accgate.inputs.paths import read_plain
 from accgate.records import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -64,7 +64,7 @@ def read_result(path: Path) -> Result:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs import adapter_of
+    from accgate.inputs.typed import adapter_of
 
     try:
         if not path.exists():
@@ -145,7 +145,7 @@ def _short(value: Any) -> str:
 
 def result_schema() -> dict[str, Any]:
     """JSON schema of accgate.json."""
-    from accgate.inputs import adapter_of
+    from accgate.inputs.typed import adapter_of
 
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **adapter_of(Result).json_schema()}
 

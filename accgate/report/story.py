@@ -20,14 +20,14 @@ from accgate.verdict import (
     lost_answers,
     move_sentence,
     pass_words,
-    runs_text,
     samples_words,
     sight_sentence,
     subject_of,
 )
+from accgate.verdict.findings import runs_text
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard
+    from accgate.guard.state import Guard
     from accgate.result import Result
 
 SIGNS = {"pass": "✓", "regression": "✕", "inconclusive": "?", "no-reference": "○", "error": "!"}
@@ -114,7 +114,7 @@ def headline_of(
 
     `refusal` says why a result that is there is not believed.
 
-    >>> from accgate.guard import Guard
+    >>> from accgate.guard.state import Guard
     >>> headline_of(None, exit_code=130, guard=Guard("loosened")).text
     'No verdict: the run was cancelled (exit code 130). This pull request also loosens the gate'
     """

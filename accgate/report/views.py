@@ -20,7 +20,6 @@ from accgate.text import figure, p_text
 from accgate.verdict import (
     digits_of,
     drift_sentence,
-    flip_counts,
     groups_paragraph,
     groups_sentence,
     lack_sentence,
@@ -28,13 +27,13 @@ from accgate.verdict import (
     name_of,
     readings_sentence,
     sentence,
-    settings_sentence,
     subject_of,
-    theta_text,
 )
+from accgate.verdict.findings import theta_text
+from accgate.verdict.sentences import flip_counts, settings_sentence
 
 if TYPE_CHECKING:
-    from accgate.guard import Guard, RuleChange
+    from accgate.guard.state import Guard, RuleChange
     from accgate.result import Result
     from accgate.verdict import Verdict
 

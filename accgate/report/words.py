@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from accgate.errors import BadInput
 from accgate.report.story import SIGNS
 from accgate.text import figure, nearest, number, p_text, signed_number
-from accgate.verdict import Paragraph, Surroundings, Verdict, explanation
+from accgate.verdict import Paragraph, Verdict
+from accgate.verdict.paragraphs import Surroundings, explanation
 
 if TYPE_CHECKING:
     from accgate.result import Result

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accgate.inputs import parse_python
+from accgate.inputs.python import parse_python
 from accgate.sandbox.values import END, GIVE, NotPlain, unpack
 
 _SINGLETONS = (None, True, False)

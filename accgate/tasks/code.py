@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from accgate.inputs import parse_python
+from accgate.inputs.python import parse_python
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Literal
 
 from accgate.errors import BadInput
-from accgate.metrics import box_content, latex_boxes, number_in
+from accgate.metrics.equality import box_content, latex_boxes
+from accgate.metrics.numbers import number_in
 from accgate.signals import limited_seconds
 from accgate.tasks.code import python_in
 from accgate.tasks.schema import Extract, Form

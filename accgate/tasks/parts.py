@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from accgate import metrics
 from accgate.errors import BadInput, KeyFaults
-from accgate.inputs import Row
+from accgate.inputs.rows import Row
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.library import library_file, library_names
 from accgate.tasks.rows import Source, read_rows

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
-from accgate.inputs import Row, plain_size, read_plain, read_table
+from accgate.inputs.paths import plain_size, read_plain
+from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition
 from accgate.tasks.filler import CannotGenerate
 from accgate.tasks.generators import check_options, generate

@@ -16,10 +16,12 @@ from random import Random
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs import Row, read_plain
-from accgate.metrics import CALLS, calls_fault
-from accgate.sandbox import BadCases, Case, cases_of
-from accgate.tasks.attacks import CannotAttack, attack_row, attack_text
+from accgate.inputs.paths import read_plain
+from accgate.inputs.rows import Row
+from accgate.metrics import CALLS
+from accgate.metrics.calls import calls_fault
+from accgate.sandbox.cases import BadCases, Case, cases_of
+from accgate.tasks.attacks.attack import CannotAttack, attack_row, attack_text
 from accgate.tasks.choices import Option, options_of
 from accgate.tasks.conversation import Messages, last_user, messages_of, prefix_of, transcript
 from accgate.tasks.definition import Definition

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole
-from accgate.tasks.attacks import Attack
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole
+from accgate.tasks.attacks.attack import Attack
 
 Level = Annotated[Number, Field(gt=0, lt=0.5, description="type I error rate, above 0 and below 0.5")]
 Beta = Annotated[Number, Field(gt=0, le=0.5, description="type II error rate, above 0 and up to 0.5")]

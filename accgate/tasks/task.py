@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import KeyFaults
-from accgate.inputs import Row
-from accgate.metrics import CALLS, EQUALITY, READING, Metric, code_digest, helpers_digest, with_tools
+from accgate.inputs.rows import Row
+from accgate.metrics import CALLS, Metric, code_digest, helpers_digest
+from accgate.metrics.calls import with_tools
+from accgate.metrics.equality import EQUALITY
+from accgate.metrics.numbers import READING
 from accgate.records import Ids
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.extract import by_form, by_json_path, by_letter, by_regex, reads_digits_alone

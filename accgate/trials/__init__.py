@@ -2,7 +2,3 @@
 
 Nothing is recorded as a reference, and no verdict of a gate depends on a trial.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

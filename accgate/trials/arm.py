@@ -8,9 +8,12 @@ from pathlib import Path
 
 from accgate.design import oriented
 from accgate.errors import CannotEvaluate
-from accgate.evaluation import Observer, Watch, evaluate_checks, failures
-from accgate.planning import Check, PlannedModel
-from accgate.records import DECIMALS, Record
+from accgate.evaluation.assignment import Observer, Watch
+from accgate.evaluation.run import evaluate_checks, failures
+from accgate.planning.checks import Check
+from accgate.planning.model import PlannedModel
+from accgate.records import Record
+from accgate.records.scores import DECIMALS
 
 MAX_FAILED = 0.2  # share of an arm's samples that may have no score; those tell nothing
 Scored = Mapping[str, float | None]

@@ -10,15 +10,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from accgate.config import Model, load_config, select
-from accgate.decision import Bisection, Commit, Culprit
+from accgate.config.config import load_config, select
+from accgate.config.tables import Model
+from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation import Observer, Silent
-from accgate.planning import Check, PlannedModel, plan_checks, planned_model
+from accgate.evaluation.assignment import Observer
+from accgate.evaluation.run import Silent
+from accgate.planning.checks import Check, plan_checks
+from accgate.planning.design import planned_model
+from accgate.planning.model import PlannedModel
 from accgate.records import Scores, write_atomically
-from accgate.report import read_result
+from accgate.report.result_file import read_result
 from accgate.result import NAME
-from accgate.stats import Asked, Floats, culprit_posterior, next_place
+from accgate.stats import Floats
+from accgate.stats.culprit import Asked, culprit_posterior, next_place
 from accgate.text import nearest
 from accgate.trials.arm import Arm, Scored, ask
 from accgate.trials.commits import History

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accgate.decision import Commit
+from accgate.decision.bisection import Commit
 from accgate.errors import BadInput
 
 MARK = ".git"  # of a working tree: a file that names the repository

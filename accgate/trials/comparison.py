@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from accgate.config import Config, load_config, select
-from accgate.decision import Evidence, decide, evidence_of, is_decided
+from accgate.config.config import Config, load_config, select
+from accgate.decision.comparison import decide, is_decided
+from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation import Observer, Silent, evaluate_pair, refuse_absent_judges
-from accgate.planning import Check, plan_checks, planned_model
+from accgate.evaluation.assignment import Observer
+from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
+from accgate.evaluation.run import Silent
+from accgate.planning.checks import Check, plan_checks
+from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
-from accgate.references import scores_of
+from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
 from accgate.text import nearest
 from accgate.trials.folder import TrialFolder

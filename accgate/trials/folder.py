@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate.errors import BadInput, writing
-from accgate.records import ENDINGS, LOCK, SETTINGS, refuse_unwritable, sole_run, write_atomically
+from accgate.records import ENDINGS, refuse_unwritable, sole_run, write_atomically
+from accgate.records.file import SETTINGS
+from accgate.records.lock import LOCK
 
 MARK = ".accgate"  # in a folder that was empty when a trial began in it: the command's name
 

@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass
 from math import comb
 from pathlib import Path
 
-from accgate.config import Config, load_config
+from accgate.config.config import Config, load_config
 from accgate.design import oriented
 from accgate.engines import split_options
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.guard import RuleSets
-from accgate.planning import Check
+from accgate.guard.base import RuleSets
+from accgate.planning.checks import Check
 from accgate.records import Record, Scores, paths_of, settings_of_run, split_readings
-from accgate.report import read_result
+from accgate.report.result_file import read_result
 from accgate.result import NAME, EngineInfo, Result
 from accgate.run_plan import plan_run
 from accgate.verdict import Verdict

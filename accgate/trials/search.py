@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from accgate.config import Config, Model
-from accgate.decision import (
+from accgate.config.config import Config
+from accgate.config.tables import Model
+from accgate.decision.cause import (
     ENOUGH,
     MOST_PAIRS,
     Blame,
@@ -22,9 +23,10 @@ from accgate.decision import (
     trial_of,
 )
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation import Observer, Silent
-from accgate.guard import RuleSets
-from accgate.planning import Check
+from accgate.evaluation.assignment import Observer
+from accgate.evaluation.run import Silent
+from accgate.guard.base import RuleSets
+from accgate.planning.checks import Check
 from accgate.trials.arm import Answers, Arm, Scored, ask
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import Loss, loss_of, reference_scores, refuse_unread

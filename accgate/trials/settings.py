@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from accgate.config import Model, Sampling
-from accgate.decision import Change
+from accgate.config.tables import Model, Sampling
+from accgate.decision.cause import Change
 from accgate.errors import BadInput
-from accgate.references import Reference, answer_settings
+from accgate.references.settings import answer_settings
+from accgate.references.store import Reference
 from accgate.result import EngineInfo
 from accgate.text import NOT_SET, differences, path_text, value_text
 

@@ -1,19 +1,6 @@
-from .figures import (
-    NO_GROUP,
-    CandidateSummary,
-    Cost,
-    Drift,
-    Figures,
-    GroupFigures,
-    Groups,
-    Readings,
-    ReferenceSummary,
-    Stop,
-)
+from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
 from .findings import (
     chance_sentence,
-    cost_words,
-    deciding_theta,
     digits_of,
     drop_sentence,
     lack_sentence,
@@ -21,50 +8,29 @@ from .findings import (
     lost_answers,
     mean_change,
     move_sentence,
-    needed_samples,
     pass_words,
-    runs_text,
     samples_words,
     sight_sentence,
     subject_of,
-    theta_text,
 )
 from .groups import groups_paragraph, groups_sentence
-from .paragraphs import NEXT, Paragraph, Surroundings, explanation, other_rules
-from .sentences import (
-    drift_sentence,
-    flip_counts,
-    name_of,
-    readings_sentence,
-    readings_text,
-    sentence,
-    settings_sentence,
-)
+from .paragraphs import Paragraph, other_rules
+from .sentences import drift_sentence, name_of, readings_sentence, sentence
 from .verdict import Verdict
 
 __all__ = [
-    "NEXT",
-    "NO_GROUP",
     "CandidateSummary",
     "Cost",
     "Drift",
-    "Figures",
     "GroupFigures",
-    "Groups",
     "Paragraph",
     "Readings",
     "ReferenceSummary",
-    "Stop",
-    "Surroundings",
     "Verdict",
     "chance_sentence",
-    "cost_words",
-    "deciding_theta",
     "digits_of",
     "drift_sentence",
     "drop_sentence",
-    "explanation",
-    "flip_counts",
     "groups_paragraph",
     "groups_sentence",
     "lack_sentence",
@@ -73,16 +39,11 @@ __all__ = [
     "mean_change",
     "move_sentence",
     "name_of",
-    "needed_samples",
     "other_rules",
     "pass_words",
     "readings_sentence",
-    "readings_text",
-    "runs_text",
     "samples_words",
     "sentence",
-    "settings_sentence",
     "sight_sentence",
     "subject_of",
-    "theta_text",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accgate.errors import VerdictName
-from accgate.stats import Interval
+from accgate.stats.result import Interval
 from accgate.text import figure
 
 Stop = Literal["regression", "futility", "end"]

@@ -12,7 +12,8 @@ LONGEST = 60  # characters of a group's name in a sentence
 def groups_sentence(verdict: Figures) -> str | None:
     """Which groups stand out, three of them by name; None where none does. Without a full stop.
 
-    >>> from accgate.verdict import CandidateSummary, Groups, ReferenceSummary, Verdict
+    >>> from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+    >>> from accgate.verdict.figures import Groups
     >>> law = GroupFigures("law", 40, 80.0, 67.5, -12.5, (-30.1, -1.2), 0.0001, 0.005, 5, 0, 0, True)
     >>> sides = ReferenceSummary(75.0, 400), CandidateSummary(74.0, 400)
     >>> groups = Groups(9, 0.05, any_stop=False, rows=(law,))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.github.api import MissingPermission, Refused
+from accgate.github.api.answers import MissingPermission, Refused
 from accgate.github.comments import State, put_comment
 from accgate.github.response import respond
 from accgate.github.rivals import settle_rivals

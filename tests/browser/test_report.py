@@ -13,7 +13,7 @@ import pytest
 from accgate.report.flips import Flip
 from accgate.report.html.page import html_report
 from accgate.result import Result
-from accgate.stats import Interval
+from accgate.stats.result import Interval
 from tests.browser.axe import axe
 from tests.browser.chromium import Browser, Page
 from tests.report.hostile import hostile

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.report.live import Follower, Viewer, checks_of
+from accgate.report.live.progress import Follower, checks_of
+from accgate.report.live.server import Viewer
 from tests.browser.axe import axe
 from tests.browser.chromium import PATIENCE, Browser, Page
 from tests.gates import Project, recorded_project, right_but

@@ -86,7 +86,7 @@ def test_a_disk_that_is_full_for_another_file_is_not_blamed_on_the_output(
         with FULL.open("w") as file:
             file.write("x")
 
-    monkeypatch.setattr("accgate.config.config_schema", fill)
+    monkeypatch.setattr("accgate.config.config.config_schema", fill)
     assert main(["schema", "config"]) == 3
     assert capsys.readouterr().err == (
         "accgate: a file: cannot be written: No space left on device; free some space, then run it again\n"

@@ -9,7 +9,8 @@ import pytest
 from accgate import load_config
 from accgate.errors import CannotEvaluate
 from accgate.interop.trtllm import DEFAULTS
-from accgate.planning import Check, validate
+from accgate.planning.checks import Check
+from accgate.planning.validation import validate
 from accgate.tasks import rows
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 from accgate import gate
 from accgate.cli.main import main
 from accgate.errors import BadInput
-from accgate.stats import ratio_test
+from accgate.stats.ratio import ratio_test
 from accgate.text import figure
 from tests.gates import Project, right_but, said, write_lines
 

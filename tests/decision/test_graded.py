@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accgate.decision import compare
+from accgate.decision.comparison import compare
 from tests.cases import each
 
 

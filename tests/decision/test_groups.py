@@ -14,7 +14,8 @@ from accgate.design import Design, Mean
 from accgate.errors import BadInput
 from accgate.records.scores import Scores
 from accgate.stats import bootstrap, units_of
-from accgate.verdict import NO_GROUP, CandidateSummary, GroupFigures, Groups, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.figures import NO_GROUP, Groups
 from tests.cases import each
 
 G, SIZE = 57, 40  # subjects of MMLU, with samples of each

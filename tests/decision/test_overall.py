@@ -12,8 +12,9 @@ from scipy.stats import binomtest
 from accgate.cli.main import main
 from accgate.engines import Reply, Request
 from accgate.engines.recording import RecordedEngine
-from accgate.report import junit_xml, read_result, render_comment, render_markdown
-from accgate.report.comment import About
+from accgate.report.comment import About, render_comment
+from accgate.report.markdown import render_markdown
+from accgate.report.result_file import junit_xml, read_result
 from tests.gates import RIGHT, WRONG, N, Project, right_but, write_lines
 
 FULL = [RIGHT] * N

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from accgate.decision.comparison import compare
-from accgate.verdict import Verdict, explanation, sentence
+from accgate.verdict import Verdict, sentence
+from accgate.verdict.paragraphs import explanation
 from tests.cases import each
 
 RUNS = 100

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from accgate.config import Model
+from accgate.config.tables import Model
 from accgate.engines import Engine
-from accgate.inputs import TomlFile, parse_table
-from accgate.planning import PlannedModel
+from accgate.inputs.toml import TomlFile
+from accgate.inputs.typed import parse_table
+from accgate.planning.model import PlannedModel
 
 
 def planned_model(source: TomlFile, name: str = "m") -> PlannedModel:

@@ -320,7 +320,7 @@ def test_fields_are_renamed_or_left_out_and_a_refused_one_says_so(server: Server
 
 
 def table_of(options: Any) -> Any:
-    from accgate.engines import ModelTable
+    from accgate.engines.base import ModelTable
 
     return ModelTable("toy", options, Path())
 

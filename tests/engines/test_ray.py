@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from accgate.engines import Engine, ModelTable, Reply, Request, RequestFailed
-from accgate.engines.base import EngineDied
+from accgate.engines import Engine, Reply, Request, RequestFailed
+from accgate.engines.base import EngineDied, ModelTable
 from accgate.engines.ray import actors
 from accgate.engines.ray.actors import Host, Spec
 from accgate.engines.ray.cluster import cause_of, probe

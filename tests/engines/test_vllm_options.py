@@ -20,7 +20,8 @@ import pytest
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.config.config import load_config
-from accgate.engines import ModelTable, create
+from accgate.engines.base import ModelTable
+from accgate.engines.table import create
 from accgate.engines.vllm import process as vllm_process
 from accgate.engines.vllm.failures import cause
 from accgate.engines.vllm.options import checked_sampling, engine_arguments, own_options, weights

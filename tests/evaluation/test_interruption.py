@@ -185,7 +185,7 @@ def test_a_recording_is_interrupted_between_samples_though_no_event_loop_turns(t
     project = Project(tmp_path, n=3000)
     project.answer(right_but(10, 3000))
     code = (
-        "import os, signal, sys, accgate.records as r\nfrom accgate.cli.main import main\n"
+        "import os, signal, sys, accgate.records.file as r\nfrom accgate.cli.main import main\n"
         "append = r.RecordWriter.append\n"
         "def noting(self, record, count=[0]):\n"
         "    start = append(self, record); count[0] += 1\n"

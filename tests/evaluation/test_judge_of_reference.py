@@ -11,7 +11,7 @@ import pytest
 
 from accgate import record as recording
 from accgate.cli.main import main
-from accgate.evaluation import evaluate_checks
+from accgate.evaluation.run import evaluate_checks
 from accgate.inputs.toml import read_toml
 from accgate.records.file import paths_of
 from accgate.references.store import find_reference

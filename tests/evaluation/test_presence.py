@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.config import Model
+from accgate.config.tables import Model
 from accgate.evaluation.presence import running_servers
 from accgate.inputs.toml import TomlFile
-from accgate.planning import PlannedModel
+from accgate.planning.model import PlannedModel
 from accgate.records.file import paths_of
 from tests.gates import said, table, write_task
 from tests.servers import Fault, Server

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from accgate.decision import Blame, Change, causes_of, levels_of, trial_of
-from accgate.report import CauseFile, read_cause, read_result, write_cause
+from accgate.decision.cause import Blame, Change, causes_of, levels_of, trial_of
+from accgate.report.cause_file import CauseFile, read_cause, write_cause
+from accgate.report.result_file import read_result
 from accgate.result import to_json
 from tests.gates import right_but
 from tests.github.server import GitHub

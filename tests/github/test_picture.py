@@ -7,7 +7,7 @@ import pytest
 
 from accgate.errors import BadInput
 from accgate.github.picture import push_pictures
-from accgate.report import About, render_comment
+from accgate.report.comment import About, render_comment
 from tests.github.server import GitHub
 from tests.github.store import REPOSITORY
 from tests.report.runs import result_of, verdict_of

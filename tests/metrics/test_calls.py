@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from accgate.metrics import BadOption, calls_fault, get, with_tools
+from accgate.metrics import BadOption, get
+from accgate.metrics.calls import calls_fault, with_tools
 
 PARAMETERS = {
     "type": "object", "required": ["city"],

@@ -4,8 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from accgate.metrics import names
-from accgate.metrics.registry import entries
+from accgate.metrics.registry import entries, names
 from tests.cases import each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")

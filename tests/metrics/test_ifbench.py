@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from accgate import metrics
-from accgate.metrics.ifbench import FORM, WORDING, missing_data
+from accgate.metrics.ifbench.form import FORM
+from accgate.metrics.ifbench.text import missing_data
+from accgate.metrics.ifbench.wording import WORDING
 from accgate.metrics.instructions import instruction_following
 
 nltk = pytest.importorskip("nltk")

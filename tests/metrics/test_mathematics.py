@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accgate.metrics import box_content, get
+from accgate.metrics import get
+from accgate.metrics.equality import box_content
 from accgate.metrics.mathematics import Comparer, NoDecision
 from tests.metrics.readings import LENIENT, MATHEMATICS, WORD_PROBLEMS
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from accgate.metrics import BadOption, Metric, UnknownMetric, get, names
+from accgate.metrics import BadOption, Metric, UnknownMetric, get
+from accgate.metrics.registry import names
 from tests.cases import each
 
 

@@ -161,7 +161,7 @@ def test_every_wrong_argument_is_named_at_once() -> None:
 
 def test_a_plan_loads_no_numpy() -> None:
     code = (
-        "import sys; from accgate.planning import annotation_plan; annotation_plan(0.01, population=500);"
+        "import sys; from accgate.planning.annotation import annotation_plan; annotation_plan(0.01, population=500);"
         "print('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

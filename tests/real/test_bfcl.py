@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from accgate.metrics import get, with_tools
+from accgate.metrics import get
+from accgate.metrics.calls import with_tools
 from accgate.tasks.tools import tools_of
 from tests.runner import KEPT, ROOT
 

@@ -17,7 +17,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from accgate.engines import ModelTable, Request, RequestFailed, create
+from accgate.engines import Request, RequestFailed
+from accgate.engines.base import ModelTable
+from accgate.engines.table import create
 from accgate.engines.vllm.engine import VllmEngine
 
 # The model in the process that schedules: of vLLM's processes, each of which takes seconds to import it, one less.

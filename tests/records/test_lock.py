@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accgate.records import sole_writer
+from accgate.records.lock import sole_writer
 
 fcntl = pytest.importorskip("fcntl")
 

@@ -13,7 +13,7 @@ import pytest
 from accgate import record as recording
 from accgate.cli.main import main
 from accgate.errors import AccgateError, CannotEvaluate
-from accgate.evaluation import evaluate_checks
+from accgate.evaluation.run import evaluate_checks
 from accgate.references.store import find_reference
 from accgate.references.writer import add_runs, write_reference
 from tests.gates import Project, contents, recorded_project, right_but, said, write_lines

@@ -12,7 +12,7 @@ from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.errors import exit_code, worst
 from accgate.guard.state import Guard, RuleChange
-from accgate.records import from_python
+from accgate.records.scores import from_python
 from accgate.report.comment import About, Failure, render_comment
 from accgate.report.flips import Flip
 from accgate.result import Result

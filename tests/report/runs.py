@@ -9,7 +9,8 @@ from accgate.errors import exit_code, worst
 from accgate.report import sandbox
 from accgate.report.markdown import environment
 from accgate.result import Result
-from accgate.verdict import CandidateSummary, GroupFigures, Groups, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, GroupFigures, ReferenceSummary, Verdict
+from accgate.verdict.figures import Groups
 
 
 def verdict_of(name: str = "pass", **keys: Any) -> Verdict:

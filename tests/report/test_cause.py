@@ -6,8 +6,10 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from accgate.decision import Change
-from accgate.report import CauseView, blame_html, blame_markdown, policy_hash
+from accgate.decision.cause import Change
+from accgate.report.cause import CauseView, blame_markdown
+from accgate.report.html.cause import blame_html
+from accgate.report.html.inline import policy_hash
 from accgate.report.markdown import fill_template
 from accgate.report.views import ROOMS
 from tests.github.test_cause import blame_of

@@ -13,17 +13,9 @@ from accgate.report.contrast import Setting, cut_to_difference, settings_of
 from accgate.report.forest import forest_files, rows_of, scale_of, text_plot
 from accgate.report.story import story_of, worst_first
 from accgate.result import Result
-from accgate.stats import Interval
-from accgate.verdict import (
-    CandidateSummary,
-    ReferenceSummary,
-    Verdict,
-    chance_sentence,
-    deciding_theta,
-    drop_sentence,
-    needed_samples,
-    pass_words,
-)
+from accgate.stats.result import Interval
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, chance_sentence, drop_sentence, pass_words
+from accgate.verdict.findings import deciding_theta, needed_samples
 from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds, run_of, verdicts
 from tests.report.runs import result_of, verdict_of

@@ -18,7 +18,8 @@ from accgate.report.progress import ProgressBar
 from accgate.report.terminal import print_explanation
 from accgate.report.words import explanation_of
 from accgate.result import Result
-from accgate.verdict import NEXT, CandidateSummary, Drift, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Drift, ReferenceSummary, Verdict
+from accgate.verdict.paragraphs import NEXT
 from tests.gates import RIGHT, right_but
 from tests.report.kinds import kinds
 from tests.report.runs import groups_of, result_of, verdict_of

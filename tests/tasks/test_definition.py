@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accgate.errors import BadInput
-from accgate.metrics import names
+from accgate.metrics.registry import names
 from accgate.tasks.definition import Definition, read_definition
 from accgate.tasks.generators import generator_names
 from accgate.tasks.library import library_file, library_names

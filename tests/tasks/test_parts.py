@@ -12,17 +12,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput, KeyFaults
 from accgate.records import read_records
-from accgate.tasks import (
-    Definition,
-    Source,
-    build_task,
-    library_file,
-    load_task,
-    read_definition,
-    sample_id,
-    stored_task,
-)
+from accgate.tasks import Definition, library_file, read_definition, sample_id
 from accgate.tasks.library import library_names
+from accgate.tasks.rows import Source
+from accgate.tasks.task import build_task, load_task, stored_task
 from tests.servers import Server
 from tests.tasks.test_library_rows import CASES
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.config import Config, load_config, select
+from accgate.config.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
 from accgate.report.cause_file import read_cause
 from accgate.result import to_json
-from accgate.tasks import load_task
+from accgate.tasks.task import load_task
 from accgate.trials.search import blame as search
 from tests.gates import table, write_task
 from tests.servers import Fault, Server

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.records import LOCK, paths_of, sole_run
+from accgate.records import paths_of, sole_run
+from accgate.records.lock import LOCK
 from accgate.trials.commits import History
 from accgate.trials.folder import TrialFolder
 

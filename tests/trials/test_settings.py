@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from accgate.config import Model, Sampling
+from accgate.config.tables import Model, Sampling
 from accgate.errors import BadInput
-from accgate.references import Reference, ReferenceFile, answer_settings
+from accgate.references.settings import answer_settings
+from accgate.references.store import Reference, ReferenceFile
 from accgate.result import EngineInfo
 from accgate.trials.settings import settings_of
 

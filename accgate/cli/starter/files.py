@@ -135,7 +135,7 @@ def config_text(
 
 def schema_text() -> str:
     """The JSON schema of accuracy.toml for editors; the first line of accuracy.toml names it."""
-    from accgate.config import config_schema
+    from accgate.config.config import config_schema
 
     return json.dumps(config_schema(), indent=2) + "\n"
 

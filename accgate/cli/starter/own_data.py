@@ -59,7 +59,7 @@ def own_task(
     BadInput
         Where a field is missing or empty in a row, none can be guessed, or the metric does not exist.
     """
-    from accgate.planning import plan
+    from accgate.planning.samples import plan
     from accgate.tasks import read_rows
 
     rows = read_rows(data)
@@ -215,7 +215,7 @@ def _name_of(data: Path) -> str:
 
 def _theta_of(rows: int) -> tuple[float, bool]:
     """A drop in points that so many rows can show, 4 or more, and whether only where all of them are asked."""
-    from accgate.planning import plan
+    from accgate.planning.samples import plan
 
     if plan(USUAL_THETA, test="gsprt").n <= rows:
         return USUAL_THETA, False

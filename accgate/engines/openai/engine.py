@@ -24,7 +24,8 @@ from accgate.engines.openai.server import CannotStart, Server, free_port
 from accgate.engines.silence import Stalled
 from accgate.engines.wire import MalformedReply, body_of, reply_of
 from accgate.errors import CannotEvaluate, KeyFaults
-from accgate.inputs import parse_table, path_in
+from accgate.inputs.paths import path_in
+from accgate.inputs.typed import parse_table
 from accgate.result import EngineInfo
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
-from accgate.inputs import CLOSED, Count, Number, Text, Texts, Whole
+from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"

@@ -23,7 +23,7 @@ from accgate.engines.ray.head import PATIENCE, Lifeline, Patience, lost, outlive
 from accgate.engines.ray.replicas import MAX_SILENCE, Replicas, combine_infos
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, KeyNotReady
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
 from accgate.result import EngineInfo
 
 # Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.

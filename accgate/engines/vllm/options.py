@@ -19,7 +19,8 @@ from pydantic.dataclasses import dataclass
 from accgate.engines.base import ModelTable
 from accgate.engines.vllm.failures import one_line
 from accgate.errors import Key, KeyFaults, KeyNotReady
-from accgate.inputs import CLOSED, Count, Flag, Number, Text, has_file, parse_table, path_in
+from accgate.inputs.paths import has_file, path_in
+from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
 from accgate.text import nearest
 
 # What accgate itself decides: the weights stand under `model`, and replies come whole.

@@ -1,5 +1,1 @@
 """Replies of earlier runs: where they lie, and on what they depend."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -12,7 +12,8 @@ from accgate.engines import Engine, LogProbs, Reply, Request, Scorer, useful_in_
 from accgate.evaluation.cache.identity import KeyIncomplete, identity_of, request_key
 from accgate.evaluation.cache.store import FILES, Answer, Say, Shelf
 from accgate.evaluation.files import FileDigests
-from accgate.planning import Check, PlannedModel
+from accgate.planning.checks import Check
+from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
 
 

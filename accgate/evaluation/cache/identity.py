@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Model
+from accgate.config.tables import Model
 from accgate.engines import Request
 from accgate.evaluation.files import (
     DigestOf,
@@ -24,7 +24,7 @@ from accgate.evaluation.files import (
     tree_digest,
     weights_digest,
 )
-from accgate.planning import PlannedModel
+from accgate.planning.model import PlannedModel
 from accgate.result import EngineInfo
 
 IMAGE = "ACCGATE_IMAGE_DIGEST"  # digest of the container's image: every installed file

@@ -27,7 +27,7 @@ from accgate.evaluation.shards.pool import (
 from accgate.evaluation.shards.run import ShardRun, Share, read_shard, write_shard
 from accgate.evaluation.shards.shard import Shard, parse_shard, samples_digest, units
 from accgate.evaluation.stored import StopRuleOf
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import (
     MERGED,
     PLAN,

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from accgate.engines import FINGERPRINT, fingerprints_of, may_mix, union_of
+from accgate.engines import FINGERPRINT, union_of
+from accgate.engines.identity import fingerprints_of, may_mix
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Assignment
 from accgate.evaluation.resume import check_points, settings_of
 from accgate.evaluation.run import NO_ENGINE, assignment_of
 from accgate.evaluation.shards.run import RECORDING, ShardRun
 from accgate.evaluation.shards.shard import samples_digest
-from accgate.planning import Check, ModelKey, PlannedModel
+from accgate.planning.checks import Check
+from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records import (
     FILES,
     JUDGE_SERVED,
@@ -34,7 +36,7 @@ from accgate.records import (
     settings_of_run,
     to_line,
 )
-from accgate.references import Makers
+from accgate.references.judge import Makers
 from accgate.result import EngineInfo
 from accgate.text import mismatches, some_of
 

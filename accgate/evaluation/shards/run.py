@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.config import Gate
+from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import Shard, parse_shard
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import Scores, paths_of, refuse_unwritable, sole_run, write_atomically
 
 RECORDING = "recording"  # in a plan whose records become references: how often each sample is evaluated
@@ -152,7 +152,7 @@ def read_shard(folder: Path) -> ShardRun:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs import adapter_of
+    from accgate.inputs.typed import adapter_of
 
     path = folder / SHARD
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"

@@ -265,7 +265,8 @@ def power_at(verdict: Verdict, effect: float) -> float:
     assert verdict.theta is not None
     alpha = _alpha(verdict)
     if verdict.test in ("paired", "unconditional") and verdict.p_mid is not None and verdict.discordance is not None:
-        from accgate.stats import mcnemar_power, unconditional_power
+        from accgate.stats.mcnemar import mcnemar_power
+        from accgate.stats.unconditional import unconditional_power
 
         if max(effect, verdict.discordance) == 0.0:
             return 0.0  # nothing changes, so nothing is lost

@@ -2,7 +2,3 @@
 
 The page loads nothing from elsewhere and shows names, prompts and replies as text.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from accgate.decision import Blame, Trial, explained_bounds
+from accgate.decision.cause import Blame, Trial, explained_bounds
 from accgate.report.cause import blame_sentences, finding_of, method_of, share_of, trials_of
 from accgate.report.cause_file import is_of, read_cause
 from accgate.report.html.inline import page_template, policy_hash

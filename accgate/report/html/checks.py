@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.decision import path_of
-from accgate.report.charts import Chart, coverage_chart, distribution_chart, evidence_chart, reliability_chart
+from accgate.decision.path import path_of
+from accgate.report.charts.confidence import coverage_chart, reliability_chart
+from accgate.report.charts.distribution import distribution_chart
+from accgate.report.charts.evidence import evidence_chart
+from accgate.report.charts.svg import Chart
 from accgate.report.html.run import Sides, sides_of
 from accgate.text import figure, with_capital, with_stop
 from accgate.verdict import (

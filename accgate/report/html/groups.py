@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts import axis_of, element, label, line, percent, short
+from accgate.report.charts.axes import axis_of, short
+from accgate.report.charts.svg import element, label, line, percent
 from accgate.report.groups import NAME
 from accgate.report.html.overview import between, change
 from accgate.text import clip
 from accgate.verdict import groups_paragraph
 
 if TYPE_CHECKING:
-    from accgate.report.charts import Axis
+    from accgate.report.charts.axes import Axis
     from accgate.verdict import GroupFigures, Verdict
 
 SHOWN = 16  # groups that stand unfolded; those that stand out are the first

@@ -8,7 +8,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from accgate.design import oriented
-from accgate.report.charts import Axis, element, label, line, mark, percent, short
+from accgate.report.charts.axes import Axis, short
+from accgate.report.charts.svg import element, label, line, mark, percent
 from accgate.report.forest import Place, place_of, scale_of, tick_text
 from accgate.report.words import has_evidence, samples_used, savings
 from accgate.text import clip, figure, visible

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from accgate.decision import Evidence
+from accgate.decision.evidence import Evidence
 from accgate.design import Design
 from accgate.records import (
     Ids,

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from accgate.errors import AccgateError
-from accgate.planning import Check
+from accgate.planning.checks import Check
 from accgate.records import Record, Scores, new_records, paths_of
 from accgate.result import NAME
 from accgate.text import signed_number, visible
@@ -115,8 +115,8 @@ def checks_of(
     config: Path, models: Sequence[str] = (), tasks: Sequence[str] = ()
 ) -> tuple[Sequence[Check], str | None]:
     """The plan of a run's config, without reading what its references hold; and why there is none."""
-    from accgate.config import load_config, select
-    from accgate.planning import plan_checks
+    from accgate.config.config import load_config, select
+    from accgate.planning.checks import plan_checks
 
     try:
         return plan_checks(select(load_config(config), tuple(models), tuple(tasks)), stored=True), None

@@ -94,7 +94,7 @@ class Viewer:
             When the run's files are damaged.
         """
         from accgate.report.flips import flips_of_result
-        from accgate.report.html import html_report
+        from accgate.report.html.page import html_report
         from accgate.report.result_file import read_result
         from accgate.result import NAME
 

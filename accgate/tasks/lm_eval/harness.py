@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.inputs import parse_table
+from accgate.inputs.typed import parse_table
 from accgate.metrics import Metric
 from accgate.tasks.definition import Definition
 from accgate.tasks.lm_eval.mapping import stated_direction

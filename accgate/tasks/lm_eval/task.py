@@ -18,8 +18,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
-from accgate.inputs import CLOSED, Flag, Number, Text, Whole, all_below
-from accgate.metrics import OwnCode, ReadsOutside
+from accgate.inputs.paths import all_below
+from accgate.inputs.typed import CLOSED, Flag, Number, Text, Whole
+from accgate.metrics import ReadsOutside
+from accgate.metrics.code import OwnCode
 from accgate.tasks.lm_eval.loading import load_tasks, means_of
 from accgate.tasks.lm_eval.mapping import (
     FRACTIONS,

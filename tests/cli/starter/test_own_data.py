@@ -58,7 +58,7 @@ def test_fields_and_metric_are_guessed_from_what_the_rows_look_like(folder: Path
 
 def test_replies_are_read_as_the_guess_says(folder: Path) -> None:
     from accgate.metrics import get
-    from accgate.tasks import by_regex
+    from accgate.tasks.extract import by_regex
 
     for answers, reply, wrong in (
         (["A", "B", "C", "B"], "A dog? No: B.", "Therefore (C)"),

@@ -18,7 +18,7 @@ from accgate.report.html.overview import forest_of, stats_of
 from accgate.report.html.page import DRAWN, html_report
 from accgate.report.result_file import read_result
 from accgate.report.story import story_of
-from accgate.stats import Interval
+from accgate.stats.result import Interval
 from accgate.verdict import Cost, Verdict
 from tests.gates import Project, right_but
 from tests.report.hostile import hostile

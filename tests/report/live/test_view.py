@@ -16,7 +16,8 @@ import pytest
 import requests
 
 from accgate.cli.main import main
-from accgate.report.live import Follower, Viewer
+from accgate.report.live.progress import Follower
+from accgate.report.live.server import Viewer
 from tests.gates import Project, questions, recorded_project, right_but, said, write_task
 from tests.servers import Server
 
@@ -190,7 +191,7 @@ def test_records_that_are_damaged_or_hostile_are_told_and_not_run(tmp_path: Path
 
 
 def test_the_difference_is_that_of_the_fixed_order_without_gaps(tmp_path: Path) -> None:
-    from accgate.report.live import checks_of
+    from accgate.report.live.progress import checks_of
 
     project = recorded_project(tmp_path, N)
     ids = project.ids()

@@ -1,3 +1,0 @@
-from . import main
-
-__all__ = ["main"]

@@ -1,3 +1,0 @@
-from .engine import OPERATIONAL, RayEngine
-
-__all__ = ["OPERATIONAL", "RayEngine"]

@@ -1,4 +1,0 @@
-from .engine import VllmEngine
-from .options import OPERATIONAL
-
-__all__ = ["OPERATIONAL", "VllmEngine"]

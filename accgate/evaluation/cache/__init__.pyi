@@ -1,3 +1,0 @@
-from .engine import Cache
-
-__all__ = ["Cache"]
