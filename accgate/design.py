@@ -1,14 +1,14 @@
-"""What a check asks for: the error rates and test of its design, and the kinds of reference."""
+"""What a check asks for, the kinds of reference, and which test decides it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from accgate.errors import BadInput
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
-from accgate.stats.names import DEFAULT_SEQUENTIAL
+from accgate.stats.names import DEFAULT_SEQUENTIAL, FEWEST_UNITS, MOST_PAIRS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +55,16 @@ class Design:
     seed: int = 0
     allowed_drop: float = 0.0
     certify: bool = False
+
+    @property
+    def may_stop_early(self) -> bool:
+        """Whether the user wants a paired check to stop as soon as the evidence allows."""
+        return self.test in SEQUENTIAL_TESTS or (self.early_stopping and self.test == "auto")
+
+    @property
+    def statistic_method(self) -> Literal["influence", "bootstrap"]:
+        """How a statistic that is no mean of scores is tested."""
+        return "bootstrap" if self.test == "bootstrap" else "influence"
 
     @property
     def has_looks(self) -> bool:
@@ -117,34 +127,188 @@ def oriented(value: Figure, higher_is_better: bool) -> Figure:
     return value if higher_is_better else 0.0 - value  # never -0.0, which prints with a sign
 
 
-def choose_test(test: TestName, reference: object) -> TestName:
-    """The test to use with this reference; `auto` is paired where the reference has a score of each sample.
+Given = Literal["scores", "mean", "target"]
+Method = Literal[
+    "two-sample", "target", "influence", "statistic-bootstrap", "mcnemar", "unconditional", "margin", "repeats", "t",
+    "clustered", "clustered-t", "sign-flip", "bootstrap", "gsprt", "gsprt-repeats", "group-sequential", "looks",
+    "e-process",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is known of the data that a check is decided on.
+
+    `reference` is what there is of it, and `n` the samples of the run. `binary` says whether all scores are 0 or 100,
+    None where only the run shows it. `answers` are those to one sample in the reference and in the candidate, and
+    `clusters` the number of clusters. Where `is_whole` is False only the beginning of the run is there, and more
+    clusters may come. With a `statistic` it is decided on that, by this method.
+    """
+
+    reference: Given = "scores"
+    n: int = 0
+    binary: bool | None = True
+    answers: tuple[int, int] = (1, 1)
+    clusters: int | None = None
+    is_whole: bool = True
+    statistic: Literal["influence", "bootstrap"] | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether both sides answer each sample once."""
+        return self.answers == (1, 1)
+
+    @property
+    def has_few_clusters(self) -> bool:
+        """Whether a run has so few clusters that no test may stop it early."""
+        return self.is_whole and self.clusters is not None and self.clusters < FEWEST_CLUSTERS
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every difference is one of single, independent samples scored 0 or 100."""
+        return bool(self.binary) and self.is_single and self.clusters is None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The test that decides a check.
+
+    `test` is its name in verdicts, and `method` the way in which it is computed. Where a check asked for an early stop
+    and has none, `obstacle` says why. Where only the run shows whether all scores are 0 or 100, `possible` has the
+    tests that it may be, and `test` is one whose samples are enough for either.
+    """
+
+    test: str
+    method: Method
+    obstacle: str | None = None
+    possible: tuple[str, ...] = ()
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether it may stop early."""
+        return self.test in SEQUENTIAL_TESTS
+
+    @property
+    def name(self) -> str:
+        """What a plan calls it.
+
+        >>> Choice("paired", "mcnemar", possible=("unconditional", "bootstrap")).name
+        'unconditional or bootstrap, by the scores'
+        """
+        return f"{' or '.join(self.possible)}, by the scores" if self.possible else self.test
+
+
+def choose_test(design: Design, data: Data) -> Choice:
+    """Choose the test that decides a check; nothing else in accgate does.
 
     Raises
     ------
     BadInput
-        When the reference lacks what the test needs.
+        When the data lack what the test needs.
+
+    Examples
+    --------
+    >>> choose_test(Design(), Data(n=300)).test, choose_test(Design(), Data(n=300, binary=False)).test
+    ('unconditional', 'bootstrap')
+    >>> choose_test(Design(theta=2.0, early_stopping=True), Data(n=300)).test
+    'gsprt'
+    """
+    refuse_unsuitable(design.test, data.reference)
+    if data.statistic is not None:
+        return Choice(data.statistic, "influence" if data.statistic == "influence" else "statistic-bootstrap")
+    if data.reference != "scores" or design.test == "two-sample":
+        return Choice("target", "target") if data.reference == "target" else Choice("two-sample", "two-sample")
+    if data.binary is None:
+        likely, other = (choose_test(design, replace(data, binary=binary)) for binary in (True, False))
+        if likely.test == other.test:
+            return likely
+        test = likely.test if likely.is_sequential else "paired"
+        return replace(likely, test=test, possible=(likely.test, other.test))
+    if not design.may_stop_early:
+        return _fixed(design.test, design, data)
+    obstacle = _obstacle(design, data)
+    sequential = _sequential(design, data) if obstacle is None else None
+    return sequential or replace(_fixed("auto", design, data), obstacle=obstacle)
+
+
+def given_of(reference: object) -> Given:
+    """What there is of a reference: its mean, a target, or, as without any, the score of each sample."""
+    return "target" if isinstance(reference, Target) else "mean" if isinstance(reference, Mean) else "scores"
+
+
+def refuse_unsuitable(test: str, reference: Given) -> None:
+    """Refuse a test that cannot be made with this reference.
+
+    Raises
+    ------
+    BadInput
+        For an unknown test, and one that needs more than the reference has.
     """
     if test not in TESTS:
         raise BadInput(f"test is {test!r}; use one of {', '.join(TESTS)}")
-    if isinstance(reference, Target):
-        natural: TestName = "target"
-    else:
-        natural = "two-sample" if isinstance(reference, Mean) else "paired"
-    if test in ("auto", natural) or (test in PAIRED_TESTS and natural == "paired"):
-        return natural if test == "auto" else test
-    if test == "two-sample" and not isinstance(reference, Target):
-        return test
-    needs = {"two-sample": "a reference", "target": "an absolute target"}
-    needed = needs.get(test, "the reference's score of each sample")
-    raise BadInput(f"the {test} test needs {needed}; use {natural}, or auto")
+    natural = {"scores": "paired", "mean": "two-sample", "target": "target"}[reference]
+    suits = {"scores": ("auto", "two-sample", *PAIRED_TESTS), "mean": ("auto", natural), "target": ("auto", natural)}
+    if test not in suits[reference]:
+        needs = {"two-sample": "a reference", "target": "an absolute target"}
+        needed = needs.get(test, "the reference's score of each sample")
+        raise BadInput(f"the {test} test needs {needed}; use {natural}, or auto")
 
 
-def sequential_test(design: Design, reference: object) -> TestName | None:
-    """The sequential test that a design asks for with this reference; None for a test at a fixed n."""
-    test = choose_test(design.test, reference)
-    if test in SEQUENTIAL_TESTS:
-        return test
-    if not (design.early_stopping and design.test == "auto" and test == "paired"):
+def exact_test(n: int) -> str:
+    """Name the exact test of n pairs: past some thousands the unconditional one takes too long and gains nothing."""
+    return "unconditional" if n <= MOST_PAIRS else "paired"
+
+
+def _obstacle(design: Design, data: Data) -> str | None:
+    """Why a check that asks for an early stop has none; None where it can have one."""
+    if data.has_few_clusters:
+        return f"there are fewer than {FEWEST_CLUSTERS} clusters"
+    if design.has_looks and not data.is_exact:
+        return "the exact looks at an allowed drop are for single samples scored 0 or 100"
+    return None
+
+
+def _sequential(design: Design, data: Data) -> Choice | None:
+    """The test that may stop early; None where nothing tells which drop to look for."""
+    if design.has_looks:
+        return Choice("group-sequential", "looks")
+    test = DEFAULT_SEQUENTIAL if design.test == "auto" else design.test
+    if test == "gsprt" and data.binary and not data.is_single:
+        return Choice(test, "gsprt-repeats")
+    if design.theta is None and not data.is_exact:
         return None
-    return "group-sequential" if design.has_looks else DEFAULT_SEQUENTIAL
+    if test == "gsprt" and data.is_exact:
+        return Choice(test, "gsprt")
+    if test == "e-process":
+        return Choice(test, "e-process")
+    return Choice("group-sequential", "group-sequential")  # the likelihood of gsprt is that of 0/100 scores
+
+
+def _fixed(test: str, design: Design, data: Data) -> Choice:
+    """The test of paired scores at a fixed n.
+
+    Raises
+    ------
+    BadInput
+        For the unconditional test of other scores than single ones of 0 or 100.
+    """
+    if test == "unconditional" and not data.is_exact:
+        raise BadInput("the unconditional test needs one score of 0 or 100 of each sample, and no clusters; use auto")
+    method = _method_of_pairs(design, data)
+    if test == "auto" and method in ("t", "clustered-t"):
+        test = "permutation" if (data.clusters or data.n) < FEWEST_UNITS else "bootstrap"
+    if test in ("permutation", "bootstrap"):
+        return Choice(test, "bootstrap" if test == "bootstrap" else "sign-flip")
+    if method == "mcnemar" and test != "paired":
+        test = exact_test(data.n)
+        return Choice(test, "unconditional" if test == "unconditional" else method)
+    return Choice("paired", method)
+
+
+def _method_of_pairs(design: Design, data: Data) -> Method:
+    """How the paired test is computed: exactly where scores are 0 or 100, else from their spread."""
+    if data.is_exact:
+        return "margin" if design.allowed_drop else "mcnemar"
+    if data.binary and not design.allowed_drop:
+        return "clustered" if data.is_single else "repeats"
+    return "t" if data.clusters is None else "clustered-t"

@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from accgate.decision.comparison import compare
+from accgate.decision.evidence import Evidence
+from accgate.decision.progress import limits_of
+from accgate.decision.stopping import sequential_cases
+from accgate.evaluation.assignment import Limits
 from accgate.records.scores import Scores
 from accgate.verdict import Verdict
 
@@ -80,3 +84,8 @@ def assert_sound(verdict: Verdict) -> None:
 def compare_in_order(reference: Any, candidate: Any, **rules: Any) -> Verdict:
     """`compare` that takes arrays as they stand, so that a test knows which samples a run used."""
     return compare(reference, candidate, order="random" if isinstance(candidate, dict) else "given", **rules)
+
+
+def limits_after(evidence: Evidence, alpha: float) -> Limits | None:
+    """How near the beginning of a run is to a decision at this alpha."""
+    return limits_of(evidence, sequential_cases(evidence, alpha)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,22 @@ def test_a_worse_calibration_fails_whatever_the_mean(
     records = read_records(project.out / "m" / "sums.jsonl")
     assert check["candidate"]["mean"] == pytest.approx(metrics.aggregate("ece", bins=10)(records))
     assert (check["candidate"]["mean"] > check["gamma"]) == (verdict == "regression")
+
+
+@each("test", ["auto", "bootstrap"])
+def test_the_plan_names_the_test_that_decides_a_statistic(
+    test: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = project_of(tmp_path_factory.mktemp("gate"), **ECE)
+    answered(project, **sure(300, 0.75))
+    assert project.record() == 0
+    project.tasks["sums"]["test"] = test
+    project.write()
+    capsys.readouterr()
+    assert main(["plan", str(project.config), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    project.run()
+    assert row["test"] == project.check["test"]
 
 
 def test_the_reference_keeps_what_the_statistic_needs(tmp_path: Path) -> None:

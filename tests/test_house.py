@@ -151,11 +151,13 @@ def test_a_face_says_what_it_is_for_and_hands_out_names_that_are_there(package: 
             assert getattr(module, name) is sys.modules[f"{package}.{name}"], f"{name} hides a room"
 
 
-def test_the_page_on_the_layout_names_files_that_are_there_and_draws_every_layer() -> None:
+def test_the_page_on_the_layout_names_files_that_are_there_and_every_package_and_layer() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     paths = re.findall(r"`([a-z_/]+(?:\.pyi?|/))`", page)
     assert paths
     assert [path for path in paths if not (ROOT / "accgate" / path).exists() and not (ROOT / path).exists()] == []
+    packages = {package.split(".")[1] for package in PACKAGES if "." in package}
+    assert {package for package in packages if not re.search(rf"[`*]{package}(?:[/`*])", page)} == set()
     picture = (ROOT / "docs" / "pictures" / "layers.svg").read_text(encoding="utf-8")
     drawn = [name for row in re.findall(r'class="name"[^>]*>([^<]*)<', picture) for name in row.split(" \u00b7 ")]
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]

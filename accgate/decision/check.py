@@ -12,10 +12,10 @@ import numpy as np
 from accgate.decision.evidence import Evidence, SampleStatistic
 from accgate.decision.fixed import fixed_test
 from accgate.decision.reach import NO_BOUNDS, Reach, no_outcome_fails, reach_of, too_few, worst_outcomes
-from accgate.decision.sequential import decisive_part, difference_of, order_by_cluster, sequential_check
-from accgate.design import Design, Mean, Target, choose_test, oriented, sequential_test
+from accgate.decision.stopping import decisive_part, sequential_test
+from accgate.design import Design, Mean, Target, choose_test, oriented
 from accgate.errors import VerdictName
-from accgate.records import Floats, Scores, pair_scores
+from accgate.records import Floats, Scores
 from accgate.stats import SequentialResult, TestResult, move
 from accgate.stats.paired import McNemarResult
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
@@ -25,7 +25,7 @@ from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
     """The verdict of one check at one alpha; where no outcome could have failed it, that is no pass."""
-    evidence = decisive_part(order_by_cluster(evidence), alpha)
+    evidence = decisive_part(evidence.by_cluster(), alpha)
     reach = reach_of(evidence)
     verdict = _decide(evidence, alpha, reach)
     if verdict.verdict in ("pass", "inconclusive") and (unable := _why_unable(evidence, verdict, alpha)) is not None:
@@ -60,11 +60,11 @@ def _why_unable(evidence: Evidence, verdict: Verdict, alpha: float) -> str | Non
         return too_few(evidence.design, verdict.n, verdict.clusters, alpha)
     least = 1.0
     for outcome in worst_outcomes(evidence):
-        check = sequential_check(outcome, alpha)
-        if check is not None:
-            if check.standing.open or check.standing.stop == "regression":
+        test = sequential_test(outcome, alpha)
+        if test is not None:
+            if test.standing.open or test.standing.stop == "regression":
                 return None
-            least = min(least, check.standing.p_value)
+            least = min(least, test.standing.p_value)
             continue
         worst = _decide(outcome, alpha, NO_BOUNDS)
         if worst.verdict in ("regression", "error"):
@@ -77,12 +77,11 @@ def _decide(evidence: Evidence, alpha: float, reach: Reach) -> Verdict:
     """The verdict by the test, as far as that reaches."""
     design, candidate = evidence.design, evidence.candidate
     scores = candidate.means()
-    test = sequential_test(design, evidence.reference) or choose_test(design.test, evidence.reference)
     blank = Verdict(
         model=evidence.model,
         task=evidence.task,
         verdict="error",
-        test=test,
+        test=evidence.choice.test,
         n=candidate.n,
         reference=_summary(evidence.reference),
         candidate=CandidateSummary(float(np.mean(scores)), candidate.n),
@@ -94,13 +93,13 @@ def _decide(evidence: Evidence, alpha: float, reach: Reach) -> Verdict:
         certify=design.certify,
         higher_is_better=design.higher_is_better,
         discordance_planned=design.discordance,
-        clusters=None if evidence.clusters is None else len(np.unique(evidence.clusters)),
+        clusters=evidence.cluster_count,
     )
     if np.isnan(scores).any():
         return blank
     if evidence.statistic is not None:
         return _decide_statistic(evidence, evidence.statistic, blank, alpha, reach)
-    if isinstance(evidence.reference, Scores) and choose_test(design.test, evidence.reference) != "two-sample":
+    if evidence.is_paired:
         return _decide_pairs(evidence, blank, alpha, reach)
     return verdict_of(blank, _unpaired_test(evidence, alpha), design, reach)
 
@@ -112,7 +111,7 @@ def _decide_statistic(
     from accgate.stats import StatisticUndefined, statistic_test
 
     design, before, after = evidence.design, statistic.reference, statistic.candidate
-    blank = replace(blank, test=statistic.method, statistic=statistic.name)
+    blank = replace(blank, statistic=statistic.name)
     try:
         result = statistic_test(
             before,
@@ -127,8 +126,7 @@ def _decide_statistic(
     except StatisticUndefined as fact:
         return replace(blank, candidate=replace(blank.candidate, mean=None), reasons=(f"not decided: {fact}",))
     verdict = verdict_of(with_statistic(blank, float(statistic.function(before)), result), result, design, reach)
-    assert isinstance(evidence.reference, Scores)
-    change = evidence.candidate.means() - pair_scores(evidence.reference, evidence.candidate).means()
+    change = evidence.candidate.means() - evidence.before.means()
     return replace(verdict, **_changes(evidence.candidate.ids, oriented(change, statistic.higher_score_is_better)))
 
 
@@ -143,16 +141,18 @@ def with_statistic(blank: Verdict, value: float, result: TestResult) -> Verdict:
 
 
 def _decide_pairs(evidence: Evidence, blank: Verdict, alpha: float, reach: Reach) -> Verdict:
-    design, candidate = evidence.design, evidence.candidate
-    difference = difference_of(evidence)
-    check = sequential_check(evidence, alpha)
-    if check is None:
-        result, test, notes = fixed_test(evidence, difference, alpha)
-        verdict = verdict_of(replace(blank, test=test), result, design, reach)
+    design, candidate, choice = evidence.design, evidence.candidate, evidence.choice
+    difference = evidence.differences
+    test = sequential_test(evidence, alpha)
+    if test is None:
+        if choice.is_sequential:  # so few samples that no drop can be looked for
+            choice = choose_test(replace(design, test="auto", early_stopping=False), evidence.data)
+        verdict = verdict_of(replace(blank, test=choice.test), fixed_test(evidence, choice, alpha), design, reach)
+        notes = () if choice.obstacle is None else (f"no early stop: {choice.obstacle}",)
         return replace(verdict, **_changes(candidate.ids, difference), reasons=(*verdict.reasons, *notes))
-    sequential = check.result()
+    sequential = test.result()
     used = sequential.n
-    blank = replace(_cut(evidence, blank, sequential), test=check.test)
+    blank = _cut(evidence, blank, sequential)
     if sequential.open:
         return replace(
             blank, reasons=(f"only {candidate.n:,} of {sequential.n_max:,} samples were evaluated: too few to decide",)
@@ -169,7 +169,7 @@ def _cut(evidence: Evidence, blank: Verdict, result: SequentialResult) -> Verdic
         n=used,
         n_max=result.n_max,
         stop=result.stop,
-        clusters=None if evidence.clusters is None else len(np.unique(evidence.clusters[:used])),
+        clusters=evidence.first(used).cluster_count,
         candidate=CandidateSummary(mean, used),
         reference=ReferenceSummary(mean - oriented(result.difference, evidence.design.higher_is_better), used),
     )

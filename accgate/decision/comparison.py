@@ -12,8 +12,8 @@ import numpy as np
 from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
 from accgate.decision.groups import add_groups
-from accgate.decision.sequential import are_decided, order_by_cluster, sequential_cases
-from accgate.design import Design, Mean, allowed_points, choose_test, sequential_test
+from accgate.decision.stopping import are_decided, sequential_cases
+from accgate.design import Design, Mean, allowed_points, given_of, refuse_unsuitable
 from accgate.errors import BadInput
 from accgate.records import Floats, Scores, codes_of, in_points, order_of
 from accgate.records.clusters import cluster_labels
@@ -126,10 +126,11 @@ def compare_scores(
     """`compare` for scores already in points and within bounds; clusters and groups are the scores' own by default."""
     if order not in get_args(Order):
         raise BadInput(f"order is {order!r}; give one of {', '.join(get_args(Order))}")
-    unpaired = choose_test(design.test, reference) == "two-sample"
+    refuse_unsuitable(design.test, given_of(reference))
+    unpaired = design.test == "two-sample"
     labels = None if unpaired else cluster_labels(reference, candidate, clusters)
     group_by_id = None if unpaired else groups_of(reference, candidate, groups)
-    if order == "random" and sequential_test(design, reference) is not None:
+    if order == "random" and design.may_stop_early:
         rank = order_of(design.seed, candidate.ids, None if labels is None else map(str, labels))
         candidate = candidate.take(candidate.ids.take(rank))
         labels = None if labels is None else [labels[i] for i in rank]
@@ -165,7 +166,7 @@ def decide(
     """
     for evidence in evidences:
         check_design(evidence.design)
-        choose_test(evidence.design.test, evidence.reference)
+        refuse_unsuitable(evidence.design.test, given_of(evidence.reference))
         _check_scores(evidence)
     total = max(len(evidences), checks or 0)
     at_worst = _decide_all([e.fill(e.worst) for e in evidences], correction, total, left)
@@ -221,7 +222,7 @@ def _check_scores(evidence: Evidence) -> None:
 
 def _decide_all(evidences: Sequence[Evidence], correction: Correction, total: int, left: float) -> tuple[Verdict, ...]:
     """The sequential checks each at their share of alpha; the others together, by the correction, at what is left."""
-    fixed = [i for i, e in enumerate(evidences) if sequential_test(e.design, e.reference) is None]
+    fixed = [i for i, e in enumerate(evidences) if not e.may_stop_early]
     count = total - len(evidences) + len(fixed)  # checks without evidence stand at p = 1, which no level rejects
     share_left = 1.0 if correction == "none" else left * count / max(total, 1)
     at_fixed_n = _decide_at_fixed_n([evidences[i] for i in fixed], correction, count, share_left)
@@ -267,7 +268,7 @@ def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdi
     Of a run that stopped early, samples past its end do not count: they may or may not have finished.
     """
     used = max(at_worst.n, at_best.n)
-    failed = int(np.isnan(order_by_cluster(evidence).candidate.values[:used]).any(axis=1).sum())
+    failed = int(np.isnan(evidence.by_cluster().candidate.values[:used]).any(axis=1).sum())
     summary = replace(at_worst.candidate, errors=failed)
     if not failed:
         return at_worst

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from accgate import metrics
-from accgate.design import Design, Mean, Target
+from accgate.design import Choice, Data, Design, Mean, Target, choose_test, given_of, oriented
 from accgate.errors import BadInput
-from accgate.records import Codes, Record, Scores, clusters_of
-from accgate.stats import Rows
+from accgate.records import Codes, Floats, Record, Scores, clusters_of, pair_scores
+from accgate.stats import Repeats, Rows
 
 if TYPE_CHECKING:
     from accgate.planning.checks import Check
@@ -66,6 +69,89 @@ class Evidence:
         """Answers to one sample in the reference and in the candidate; a reference without samples counts as one."""
         reference = self.reference.values.shape[1] if isinstance(self.reference, Scores) else 1
         return reference, self.candidate.values.shape[1]
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether the same samples are compared one by one."""
+        return isinstance(self.reference, Scores) and self.design.test != "two-sample"
+
+    @property
+    def may_stop_early(self) -> bool:
+        """Whether the check asks for a test that stops as soon as the evidence allows."""
+        return self.is_paired and self.statistic is None and self.design.may_stop_early
+
+    @cached_property
+    def cluster_count(self) -> int | None:
+        """Number of clusters; None where the samples are independent."""
+        return None if self.clusters is None else len(np.unique(self.clusters))
+
+    @property
+    def data(self) -> Data:
+        """What the choice of a test asks of these scores."""
+        reference, candidate, n = self.reference, self.candidate, self.candidate.n
+        binary = self.binary and isinstance(reference, Scores) and reference.is_binary and candidate.is_binary
+        return Data(
+            reference=given_of(reference),
+            n=n,
+            binary=binary,
+            answers=self.answers,
+            clusters=self.cluster_count,
+            is_whole=self.n_max is None or n >= self.n_max,
+            statistic=None if self.statistic is None else self.statistic.method,
+        )
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The test that decides it.
+
+        Raises
+        ------
+        BadInput
+            When the data lack what the design's test needs.
+        """
+        return choose_test(self.design, self.data)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and largest score there can be; None where the metric has no bounds, or scores are beyond them."""
+        if self.worst is None or self.best is None:
+            return None
+        low, high = sorted((self.worst, self.best))
+        assert isinstance(self.reference, Scores)
+        values = np.concatenate([self.reference.means(), self.candidate.means()])
+        return (low, high) if float(values.min()) >= low and float(values.max()) <= high else None
+
+    @cached_property
+    def before(self) -> Scores:
+        """The reference's scores in the candidate's order."""
+        assert isinstance(self.reference, Scores)
+        return pair_scores(self.reference, self.candidate)
+
+    @cached_property
+    def differences(self) -> Floats:
+        """candidate - reference of each sample in the candidate's order, points, turned so that higher is better."""
+        return oriented(self.candidate.means() - self.before.means(), self.design.higher_is_better)
+
+    @property
+    def repeats(self) -> Repeats:
+        """The answers of both sides, all of them 0 or 100, higher better."""
+        from accgate.stats.answers import repeats_of
+
+        before, now = self.before.values, self.candidate.values
+        if not self.design.higher_is_better:
+            before, now = 100.0 - before, 100.0 - now
+        return repeats_of(before, now, self.clusters, n_max=self.n_max)
+
+    def by_cluster(self) -> Evidence:
+        """The same with every cluster whole and in the order of first appearance, as sequential tests look at it."""
+        codes = self.clusters
+        if codes is None or self.statistic is not None:
+            return self
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        order = np.argsort(first[inverse], kind="stable")
+        if np.array_equal(order, np.arange(len(codes))):
+            return self
+        return replace(self, candidate=self.candidate.take(self.candidate.ids.take(order)), clusters=codes[order])
 
     def fill(self, score: float | None) -> Evidence:
         """The same with every failed sample at this score; None where nothing bounds it."""
@@ -137,13 +223,12 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
         candidate, reference = aggregate.encode(records, recorded)
     except metrics.UnusableRecords as error:
         raise BadInput(f"{check.model} / {check.task.name}: {error}") from error
-    method: Literal["influence", "bootstrap"] = "bootstrap" if check.design.test == "bootstrap" else "influence"
     higher = check.task.metric.higher_is_better
     return SampleStatistic(
         function=aggregate.statistic,
         reference=reference,
         candidate=candidate,
-        method=method,
+        method=check.design.statistic_method,
         name=aggregate.name,
         higher_score_is_better=higher,
         lowest=aggregate.lowest,

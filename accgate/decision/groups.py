@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import bounds_of, difference_of, order_by_cluster
-from accgate.design import choose_test, oriented
-from accgate.records import Floats, Scores, pair_scores
+from accgate.design import oriented
+from accgate.records import Floats
 from accgate.stats import Units, adjust_p_values, betting_path, units_of, weighted_bootstrap
 from accgate.stats.betting import confidence_sequence
 from accgate.stats.difference import exact_difference_interval
@@ -57,7 +56,7 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
     (intervals that hold at any time).
     """
     counts = Counter((evidence.groups or {}).values())
-    if len(counts) < 2 or evidence.statistic is not None or not _is_paired(evidence):
+    if len(counts) < 2 or evidence.statistic is not None or not evidence.is_paired:
         return verdict
     groups = Groups(len(counts), verdict.alpha, any_stop=verdict.stop is not None)
     if len(counts) > MOST_GROUPS:
@@ -76,13 +75,8 @@ def add_groups(evidence: Evidence, verdict: Verdict) -> Verdict:
         for row, adjusted_p in zip(rows, adjusted, strict=True)
     ]
     rows.sort(key=lambda row: _surely_worse(row, verdict.higher_is_better))
-    lack = None if bounds_of(evidence) is not None else UNBOUNDED_STOP if groups.any_stop else UNBOUNDED
+    lack = None if evidence.bounds is not None else UNBOUNDED_STOP if groups.any_stop else UNBOUNDED
     return replace(verdict, groups=replace(groups, rows=tuple(rows), note=lack))
-
-
-def _is_paired(evidence: Evidence) -> bool:
-    reference = evidence.reference
-    return isinstance(reference, Scores) and choose_test(evidence.design.test, reference) != "two-sample"
 
 
 def _stands_out(row: GroupFigures, level: float) -> bool:
@@ -96,18 +90,17 @@ def _stands_out(row: GroupFigures, level: float) -> bool:
 def _failed_counts(evidence: Evidence, n: int) -> Counter[str]:
     """How many of the first n samples failed, by group."""
     assert evidence.groups is not None
-    candidate = order_by_cluster(evidence).candidate
+    candidate = evidence.by_cluster().candidate
     failed = np.isnan(candidate.values[:n]).any(axis=1)
     return Counter(evidence.groups[candidate.ids[i]] or NO_GROUP for i in np.flatnonzero(failed))
 
 
 def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, any_stop: bool) -> list[GroupFigures]:
     """The figures of every group among the first n samples, in the order of the groups' names."""
-    evidence = order_by_cluster(evidence)
+    evidence = evidence.by_cluster()
     assert evidence.groups is not None
-    assert isinstance(evidence.reference, Scores)
-    change = difference_of(evidence)[:n]
-    before = pair_scores(evidence.reference, evidence.candidate).means()
+    change = evidence.differences[:n]
+    before = evidence.before.means()
     higher = evidence.design.higher_is_better
     places: dict[str, list[int]] = {}
     for place, id_ in enumerate(evidence.candidate.ids[:n]):
@@ -138,19 +131,13 @@ def _table(evidence: Evidence, n: int, level: float, counts: Counter[str], *, an
 
 def _limits(evidence: Evidence, rows: Rows, d: Floats, level: float, planned: int, *, any_stop: bool) -> _Limits | None:
     """The limits of one group, of which a run has `planned` samples; None where no test gives any."""
-    is_exact = evidence.clusters is None and evidence.answers == (1, 1) and _is_binary(evidence)
-    if is_exact and not any_stop:
+    if evidence.data.is_exact and not any_stop:
         return _exact_limits(int((d < 0.0).sum()), int((d > 0.0).sum()), len(d), level)
     codes = None if evidence.clusters is None else evidence.clusters[rows]
-    units, bounds = units_of(d, codes, n_max=planned if any_stop else None), bounds_of(evidence)
+    units, bounds = units_of(d, codes, n_max=planned if any_stop else None), evidence.bounds
     if bounds is not None:
         return _limits_of_bets(units, bounds[1] - bounds[0], level)
     return None if any_stop or len(units.totals) < FEWEST_UNBOUNDED else _approximate_limits(units, level)
-
-
-def _is_binary(evidence: Evidence) -> bool:
-    assert isinstance(evidence.reference, Scores)
-    return evidence.candidate.is_binary and evidence.reference.is_binary
 
 
 def _exact_limits(lost: int, gained: int, n: int, level: float) -> _Limits:

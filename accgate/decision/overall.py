@@ -9,12 +9,12 @@ import numpy as np
 
 from accgate.decision.check import verdict_of
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import answers_in, order_by_cluster, sequential_check
+from accgate.decision.stopping import sequential_test
 from accgate.design import Design, oriented
 from accgate.errors import VerdictName
 from accgate.planning.checks import Check
 from accgate.planning.overall import AlphaSplit
-from accgate.records import Floats, Scores, pair_scores
+from accgate.records import Floats
 from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
 from accgate.stats.pooled import Series, pooled_test
 from accgate.text import some_of
@@ -113,14 +113,14 @@ class _Used:
 
 
 def _used(evidence: Evidence, alpha: float) -> _Used:
-    evidence = order_by_cluster(evidence)
-    check = sequential_check(evidence, alpha)
-    return _Used(evidence, stops=False) if check is None else _Used(evidence.first(check.standing.n), stops=True)
+    evidence = evidence.by_cluster()
+    test = sequential_test(evidence, alpha)
+    return _Used(evidence, stops=False) if test is None else _Used(evidence.first(test.standing.n), stops=True)
 
 
 def _failed(evidence: Evidence, n: int) -> int:
     """How many of the first samples failed: past the stop of a check they may or may not have finished."""
-    return order_by_cluster(evidence).first(n).candidate.failed
+    return evidence.by_cluster().first(n).candidate.failed
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,8 @@ class _Part:
 
 def _part(used: _Used) -> _Part:
     evidence = used.evidence
-    assert isinstance(evidence.reference, Scores)
-    before, after = pair_scores(evidence.reference, evidence.candidate).means(), evidence.candidate.means()
-    series = Series(answers_in(evidence), stops=used.stops)
+    before, after = evidence.before.means(), evidence.candidate.means()
+    series = Series(evidence.repeats, stops=used.stops)
     return _Part(series, before, after, evidence.design.higher_is_better, evidence.clusters is not None)
 
 

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import SequentialCheck, difference_of, order_by_cluster, sequential_check
+from accgate.decision.sequential import Bets
+from accgate.decision.stopping import sequential_test
 from accgate.design import oriented
-from accgate.stats import SequentialResult
-from accgate.stats.sequential import Boundaries
+from accgate.stats import Boundaries, SequentialResult
 from accgate.verdict import Verdict
 
 Points = tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class Bets:
-    """What two bets have won after each unit, as shares of what decides: that there is a drop, and that there is none.
-
-    They are the logarithms of their capitals over log(1 / alpha) and log(1 / beta).
-    """
-
-    drop: tuple[float, ...]
-    sound: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -67,24 +55,20 @@ def path_of(evidence: Evidence, verdict: Verdict) -> SequentialPath | None:
     """
     if verdict.alpha_applied is None or not evidence.candidate.n:
         return None
-    check = sequential_check(order_by_cluster(evidence), verdict.alpha_applied) if verdict.stop is not None else None
-    if check is None:
+    test = sequential_test(evidence.by_cluster(), verdict.alpha_applied) if verdict.stop is not None else None
+    if test is None:
         return _at_fixed_n(evidence, verdict)
-    units = check.units
+    units = test.units
     path = SequentialPath(tuple(units.samples.tolist()), tuple(np.cumsum(units.totals).tolist()), units.exact)
-    if not _leads_to(check.result(), verdict):
-        return replace(path, fails=_last_limit(verdict))
-    if check.looks is not None:
-        return replace(path, fails=_last_limit(verdict))
-    if check.test == "e-process":
-        return replace(path, fails=_last_limit(verdict), bets=_bets(check))
-    boundaries = _boundaries(check)
-    return replace(path, fails=boundaries.fails, passes=boundaries.passes, is_whole=True)
+    drawn = test.boundaries() if _leads_to(test.result(), verdict) else None
+    if isinstance(drawn, Boundaries):
+        return replace(path, fails=drawn.fails, passes=drawn.passes, is_whole=True)
+    return replace(path, fails=_last_limit(verdict), bets=drawn)
 
 
 def _at_fixed_n(evidence: Evidence, verdict: Verdict) -> SequentialPath:
     """The path of a test that looks once, sample by sample."""
-    differences = difference_of(evidence)
+    differences = evidence.differences
     sums = tuple(np.cumsum(differences).tolist())
     is_exact = bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
     return SequentialPath(tuple(range(1, len(sums) + 1)), sums, is_exact, fails=_last_limit(verdict))
@@ -93,34 +77,6 @@ def _at_fixed_n(evidence: Evidence, verdict: Verdict) -> SequentialPath:
 def _leads_to(result: SequentialResult, verdict: Verdict) -> bool:
     same_p = verdict.p_value is not None and abs(result.p_value - verdict.p_value) <= 1e-9
     return same_p and (result.n, result.stop) == (verdict.n, verdict.stop)
-
-
-def _boundaries(check: SequentialCheck) -> Boundaries:
-    if check.test == "group-sequential":
-        from accgate.stats.group_sequential import group_sequential_boundaries
-
-        return group_sequential_boundaries(check.units, **check.rates)
-    if check.repeats is not None:
-        from accgate.stats.early_repeats import repeats_boundaries
-
-        return repeats_boundaries(check.repeats, discordance=check.discordance, **check.rates)
-    from accgate.stats.gsprt import gsprt_boundaries
-
-    return gsprt_boundaries(check.units, discordance=check.discordance, **check.rates)
-
-
-def _bets(check: SequentialCheck) -> Bets:
-    from accgate.stats import betting_path
-
-    path, rates = (
-        betting_path(
-            check.units.totals, check.units.planned, bound=check.bound, earliest=check.units.earliest, **check.rates
-        ),
-        check.rates,
-    )
-    assert path.log_sound is not None
-    drop, sound = path.log_drop / -math.log(rates["alpha"]), path.log_sound / -math.log(rates["beta"])
-    return Bets(tuple(drop.tolist()), tuple(sound.tolist()))
 
 
 def _last_limit(verdict: Verdict) -> Points:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.design import Design, choose_test, oriented
-from accgate.records import Floats, Scores, is_binary, pair_scores
+from accgate.design import Design, oriented
+from accgate.records import Floats, Scores, is_binary
 from accgate.text import drop_word, p_relation
 
 UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t test has a variance
@@ -83,7 +83,8 @@ def _knows_spread(evidence: Evidence) -> bool:
     reference, candidate, design = evidence.reference, evidence.candidate, evidence.design
     if evidence.statistic is not None:
         return False
-    if isinstance(reference, Scores) and choose_test(design.test, reference) != "two-sample":
+    if evidence.is_paired:
+        assert isinstance(reference, Scores)
         return reference.is_binary and candidate.is_binary
     return design.sigma is not None
 
@@ -117,18 +118,16 @@ def worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
     All scores at the worst there is; and, where scores are not 0 or 100, falls of all samples by almost the same, which
     a t test takes for the clearest.
     """
-    candidate, reference, higher = evidence.candidate, evidence.reference, evidence.design.higher_is_better
+    candidate, higher = evidence.candidate, evidence.design.higher_is_better
     low, high = ends_of(evidence)
     worst = low if higher else high
     if worst is not None:
         yield _with_scores(evidence, np.full(candidate.n, worst))
-    is_paired = isinstance(reference, Scores) and choose_test(evidence.design.test, reference) != "two-sample"
-    if is_paired:
-        assert isinstance(reference, Scores)
-        before = oriented(pair_scores(reference, candidate).means(), higher)
+    if evidence.is_paired:
+        before = oriented(evidence.before.means(), higher)
     else:
         before = np.full(candidate.n, oriented(_reference_value(evidence), higher))
-    scores = candidate.means() if not is_paired else np.concatenate([before, candidate.means()])
+    scores = candidate.means() if not evidence.is_paired else np.concatenate([before, candidate.means()])
     if worst is not None and is_binary(scores):
         return
     room = room_of(evidence, oriented(before, higher))

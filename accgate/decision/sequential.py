@@ -1,22 +1,21 @@
-"""The sequential test of a check: which one it is, the units that it looks at, and the drop that it looks for."""
+"""The tests that may stop early.
+
+Each says how a run stands, where its boundaries lie and how near a decision is.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
 
-from accgate.decision.evidence import Evidence
-from accgate.decision.reach import room_of
-from accgate.design import FEWEST_CLUSTERS, Design, oriented, sequential_test
-from accgate.errors import BadInput
-from accgate.records import Floats, Scores, pair_scores
-from accgate.stats import GSPRT_MAXIMUM, Repeats, SequentialResult, TestName, Units, mcnemar_theta, units_of
-from accgate.stats.sequential import TYPICAL
+from accgate.records import Floats
+from accgate.stats import Boundaries, Repeats, SequentialResult, Units
+from accgate.stats.walk import Ints
 
 
 class Rates(TypedDict):
@@ -27,51 +26,58 @@ class Rates(TypedDict):
     beta: float
 
 
-class Looks(TypedDict):
-    """What the exact test at looks takes besides; `margin` in points."""
+@dataclass(frozen=True)
+class Bets:
+    """What two bets have won after each unit, as shares of what decides: that there is a drop, and that there is none.
 
-    margin: float
-    certify: bool
+    They are the logarithms of their capitals over log(1 / alpha) and log(1 / beta).
+    """
+
+    drop: tuple[float, ...]
+    sound: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class SequentialCheck:
-    """The sequential test of a check at one alpha; `theta` in points.
+class Near:
+    """How near a run is to a decision.
 
-    `looks` is set for the exact test with an allowed drop.
-    `bound` is the largest possible difference of one sample in points, which only the e-process test needs to know.
-    `repeats` are the answers of 0/100 scores of which a side has several.
+    `allowed` is the type I error that may be spent by now, and `passes` the sum of differences (points, higher better)
+    at which it would pass, NaN where none does. `share` says how much of the evidence for a pass is there. The test
+    looks next after `next_n` samples, and passes after `soonest` if none of the next changes.
     """
 
-    test: TestName
+    allowed: float
+    passes: float
+    share: float
+    next_n: int | None = None
+    soonest: int | None = None
+
+
+@dataclass(frozen=True)
+class SequentialTest(ABC):
+    """A sequential test of the units of a run, or of its beginning; theta in points."""
+
     units: Units
-    rates: Rates
-    discordance: float | None = None
-    bound: float = 100.0
-    repeats: Repeats | None = None
-    looks: Looks | None = None
+    theta: float
+    alpha: float
+    beta: float
 
+    @property
+    def rates(self) -> Rates:
+        """Theta and the error rates."""
+        return Rates(theta=self.theta, alpha=self.alpha, beta=self.beta)
+
+    @abstractmethod
     def result(self, *, figures: bool = True) -> SequentialResult:
-        """What the test says of these units; without `figures` only where it stops and its p-value."""
-        if self.looks is not None:
-            from accgate.stats.margin import margin_looks
+        """Return what the test says; without `figures` only where it stops and its p-value."""
 
-            return margin_looks(self.units, figures=figures, **self.rates, **self.looks)
-        if self.test == "group-sequential":
-            from accgate.stats.group_sequential import group_sequential_test
+    def boundaries(self) -> Boundaries | Bets | None:
+        """Return the boundaries or bets by which it decides; None where none can be drawn."""
+        return None
 
-            return group_sequential_test(self.units, figures=figures, **self.rates)
-        if self.test == "e-process":
-            from accgate.stats.e_process import e_process_test
-
-            return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
-        if self.repeats is not None:
-            from accgate.stats.early_repeats import repeats_sequential
-
-            return repeats_sequential(self.repeats, discordance=self.discordance, figures=figures, **self.rates)
-        from accgate.stats.gsprt import gsprt_test
-
-        return gsprt_test(self.units, discordance=self.discordance, figures=figures, **self.rates)
+    @abstractmethod
+    def next(self) -> Near | None:
+        """Return how near a decision is; None where nothing tells."""
 
     @cached_property
     def standing(self) -> SequentialResult:
@@ -79,177 +85,153 @@ class SequentialCheck:
         return self.result(figures=False)
 
 
-def sequential_check(evidence: Evidence, alpha: float) -> SequentialCheck | None:
-    """The sequential test that decides this evidence, which is in the order of its clusters; None where none does.
+@dataclass(frozen=True)
+class Gsprt(SequentialTest):
+    """The sequential probability ratio test of single samples scored 0 or 100, at an expected discordance."""
 
-    Raises
-    ------
-    BadInput
-        When the test needs bounds of the scores, and these have none.
-    """
-    test = _test_of(evidence)
-    return None if test is None else _check_by(test, decisive_part(evidence, alpha), alpha)
+    discordance: float | None = None
 
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """Return what the test says."""
+        from accgate.stats.gsprt import gsprt_test
 
-def decisive_part(evidence: Evidence, alpha: float) -> Evidence:
-    """The evidence, which is in the order of its clusters, or the beginning of it that decides before another test.
+        return gsprt_test(self.units, discordance=self.discordance, figures=figures, **self.rates)
 
-    Where the reference has no score between 0 and 100, one of the candidate changes the test. It must not do so for a
-    run that was decided before it: whether it had finished by then is chance.
-    """
-    test, beginning = _test_of(evidence), _binary_beginning(evidence)
-    if test is None or beginning is None:
-        return evidence
-    return beginning if are_decided([_check_by(test, beginning, alpha)]) else evidence
+    def boundaries(self) -> Boundaries:
+        """Return where it fails and passes."""
+        from accgate.stats.gsprt import gsprt_boundaries
 
+        return gsprt_boundaries(self.units, discordance=self.discordance, **self.rates)
 
-def _test_of(evidence: Evidence) -> TestName | None:
-    """The sequential test that the design asks for; None for one at a fixed n, as of too few clusters."""
-    codes, is_whole = evidence.clusters, evidence.n_max is None or evidence.candidate.n >= evidence.n_max
-    is_few = codes is not None and is_whole and len(np.unique(codes)) < FEWEST_CLUSTERS
-    return None if is_few else sequential_test(evidence.design, evidence.reference)
+    def next(self) -> Near:
+        """Return how near a decision is."""
+        from accgate.stats.gsprt import Passing, schedule, soonest_pass
+
+        units = self.units
+        plan = schedule(units, discordance=self.discordance, **self.rates)
+        passing, allowed = Passing(units, plan, self.theta, self.beta), _allowed(plan.allowed, units.events, plan.last)
+        soonest = soonest_pass(units, discordance=self.discordance, **self.rates)
+        return Near(allowed, float(passing.sums(np.array([plan.last]))[0]), passing.share(plan.last), soonest=soonest)
 
 
-def _binary_beginning(evidence: Evidence) -> Evidence | None:
-    """The units of a run before the first with a score between 0 and 100; None where its reference has such scores too.
+@dataclass(frozen=True)
+class RepeatsGsprt(SequentialTest):
+    """The same for samples of which a side has several answers, all of them 0 or 100."""
 
-    None as well where there is no such unit, or nothing before it.
-    """
-    reference, candidate, codes = evidence.reference, evidence.candidate, evidence.clusters
-    if not isinstance(reference, Scores) or not reference.is_binary or evidence.n_max is None:
-        return None
-    if candidate.is_binary or candidate.failed:
-        return None
-    first = int(np.argmax((~np.isin(candidate.values, (0.0, 100.0))).any(axis=1)))
-    if codes is not None:
-        first = int(np.argmax(codes == codes[first]))
-    return evidence.first(first) if first else None
+    repeats: Repeats
+    discordance: float | None = None
 
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """Return what the test says."""
+        from accgate.stats.early_repeats import repeats_sequential
 
-def _check_by(test: TestName, evidence: Evidence, alpha: float) -> SequentialCheck | None:
-    """The check by this test, or by the one that its scores ask for in its place."""
-    design, codes = evidence.design, evidence.clusters
-    repeats = repeats_in(evidence)
-    if repeats is not None and test == "gsprt":
-        return _repeats_check(repeats, design, alpha)
-    bounds = bounds_of(evidence)
-    units = units_of(
-        difference_of(evidence),
-        codes,
-        n_max=evidence.n_max,
-        binary=evidence.binary and evidence.answers == (1, 1),  # averages are no single answers
-        loss=math.inf if bounds is None else bounds[1] - bounds[0],
-    )
-    units = replace(units, earliest=_earliest_pass(evidence, units, alpha))
-    if test == "gsprt" and not units.exact:
-        test = "group-sequential"  # the likelihood of gsprt is that of 0/100 scores
-    theta = design.theta or _visible_theta(units, design, alpha)
-    if theta is None:
-        return None
-    rates = Rates(theta=theta, alpha=alpha, beta=design.beta)
-    if design.has_looks:
-        looks = Looks(margin=design.allowed_drop, certify=design.certify)
-        return SequentialCheck(test, units, rates, looks=looks) if units.exact else None
-    if bounds is not None:
-        return SequentialCheck(test, units, rates, design.discordance, bounds[1] - bounds[0])
-    if test == "e-process":
-        raise BadInput("the e-process test needs scores between known bounds (0 and 100); use gsprt")
-    return SequentialCheck(test, units, rates, design.discordance)
+        return repeats_sequential(self.repeats, discordance=self.discordance, figures=figures, **self.rates)
+
+    def boundaries(self) -> Boundaries:
+        """Return where it fails and passes."""
+        from accgate.stats.early_repeats import repeats_boundaries
+
+        return repeats_boundaries(self.repeats, discordance=self.discordance, **self.rates)
+
+    def next(self) -> Near:
+        """Return how near a decision is."""
+        from accgate.stats.early_repeats import repeats_schedule
+
+        repeats = self.repeats
+        plan = repeats_schedule(repeats, discordance=self.discordance, **self.rates)
+        total, passes = float(repeats.totals[: plan.last + 1].sum()), 100.0 * float(plan.passes[plan.last])
+        half = 0.5 * self.theta * float(repeats.samples[plan.last])  # at half a drop nothing speaks for either side
+        share = min(max((total + half) / (passes + half), 0.0), 1.0)
+        return Near(_allowed(plan.allowed, repeats.events, plan.last), passes, share)
 
 
-def sequential_cases(evidence: Evidence, alpha: float) -> tuple[SequentialCheck | None, ...]:
-    """The sequential test of a run's beginning; where samples failed two, with all of them at worst and at best.
+@dataclass(frozen=True)
+class GroupSequential(SequentialTest):
+    """A few looks as the samples arrive, for scores and clusters of any kind."""
 
-    None stands for a case that no sequential test decides, so where nothing bounds what failed samples could score.
-    """
-    scores = (evidence.worst, evidence.best) if evidence.candidate.failed else (None,)
-    cases = [order_by_cluster(evidence.fill(score)) for score in scores]
-    if any(case.candidate.failed for case in cases):
-        return (None,)
-    return tuple(sequential_check(case, alpha) for case in cases)
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """Return what the test says."""
+        from accgate.stats.group_sequential import group_sequential_test
 
+        return group_sequential_test(self.units, figures=figures, **self.rates)
 
-def are_decided(cases: Sequence[SequentialCheck | None]) -> bool:
-    """Whether each of these tests has decided."""
-    return all(case is not None and not case.standing.open for case in cases)
+    def boundaries(self) -> Boundaries:
+        """Return where it fails and passes at its looks."""
+        from accgate.stats.group_sequential import group_sequential_boundaries
 
+        return group_sequential_boundaries(self.units, **self.rates)
 
-def _repeats_check(repeats: Repeats, design: Design, alpha: float) -> SequentialCheck:
-    from accgate.stats.early_repeats import visible_drop
+    def next(self) -> Near:
+        """Return how near a decision is at the next look."""
+        units, theta, alpha = self.units, self.theta, self.alpha
+        if not units.exact:
+            from accgate.stats.graded import graded_next
 
-    theta = design.theta or visible_drop(repeats, design.discordance, alpha=alpha, beta=design.beta)
-    units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
-    rates = Rates(theta=theta, alpha=alpha, beta=design.beta)
-    return SequentialCheck("gsprt", units, rates, design.discordance, repeats=repeats)
+            graded = graded_next(units, **self.rates)
+            return Near(graded.allowed, graded.passes, graded.share, graded.n)
+        from accgate.stats import LOOKS, group_design
+        from accgate.stats.group_sequential import next_look
 
-
-def repeats_in(evidence: Evidence) -> Repeats | None:
-    """The answers of both sides where all are 0 or 100 and a side has several of each sample; None elsewhere."""
-    if evidence.answers == (1, 1) or not evidence.binary or not evidence.candidate.is_binary:
-        return None
-    assert isinstance(evidence.reference, Scores)
-    return answers_in(evidence) if evidence.reference.is_binary else None
-
-
-def answers_in(evidence: Evidence) -> Repeats:
-    """The answers of both sides, all of them 0 or 100, higher better."""
-    from accgate.stats.answers import repeats_of
-
-    assert isinstance(evidence.reference, Scores)
-    before, now = pair_scores(evidence.reference, evidence.candidate).values, evidence.candidate.values
-    if not evidence.design.higher_is_better:
-        before, now = 100.0 - before, 100.0 - now
-    return repeats_of(before, now, evidence.clusters, n_max=evidence.n_max)
+        look = next_look(units, group_design(min(LOOKS, units.n_max), alpha, self.beta), theta=theta, alpha=alpha)
+        changed, total = int(look.changed[0]), float(units.totals.sum())
+        passes = total + math.ceil((-float(look.most[0]) - total) / 200.0) * 200.0
+        drop = theta * int(units.sizes.sum())
+        share = 1.0 if total >= passes else min(max((drop + total) / (drop + passes), 0.0), 1.0)
+        return Near(float(look.spent[0]) if changed else 0.0, passes, share, int(look.n[0]))
 
 
-def order_by_cluster(evidence: Evidence) -> Evidence:
-    """The evidence with every cluster whole and in the order of first appearance, as sequential tests look at it."""
-    codes = evidence.clusters
-    if codes is None or evidence.statistic is not None:
-        return evidence
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first[inverse], kind="stable")
-    if np.array_equal(order, np.arange(len(codes))):
-        return evidence
-    candidate = evidence.candidate.take(evidence.candidate.ids.take(order))
-    return replace(evidence, candidate=candidate, clusters=codes[order])
+@dataclass(frozen=True)
+class MarginLooks(SequentialTest):
+    """The exact looks at a drop that is allowed, or must be ruled out; `margin` in points."""
+
+    margin: float
+    certify: bool
+
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """Return what the test says."""
+        from accgate.stats.margin import margin_looks
+
+        return margin_looks(self.units, margin=self.margin, certify=self.certify, figures=figures, **self.rates)
+
+    def next(self) -> None:
+        """Return nothing: its looks tell no distance."""
+        return
 
 
-def difference_of(evidence: Evidence) -> Floats:
-    """candidate - reference of each sample in the candidate's order, in points, turned so that higher is better."""
-    assert isinstance(evidence.reference, Scores)
-    difference = evidence.candidate.means() - pair_scores(evidence.reference, evidence.candidate).means()
-    return oriented(difference, evidence.design.higher_is_better)
+@dataclass(frozen=True)
+class EProcess(SequentialTest):
+    """A test by betting; `bound` is the largest possible difference of one sample, points."""
+
+    bound: float
+
+    def result(self, *, figures: bool = True) -> SequentialResult:
+        """Return what the test says."""
+        from accgate.stats.e_process import e_process_test
+
+        return e_process_test(self.units, bound=self.bound, figures=figures, **self.rates)
+
+    def boundaries(self) -> Bets:
+        """Return what its bets have won after each unit."""
+        drop, sound = self._logarithms
+        return Bets(tuple((drop / -math.log(self.alpha)).tolist()), tuple((sound / -math.log(self.beta)).tolist()))
+
+    def next(self) -> Near:
+        """Return how near a decision is."""
+        share = min(max(float(self._logarithms[1][-1]) / -math.log(self.beta), 0.0), 1.0)
+        return Near(self.alpha, math.nan, share)
+
+    @property
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        """Those of both bets' capitals after each unit."""
+        from accgate.stats import betting_path
+
+        units = self.units
+        path = betting_path(units.totals, units.planned, bound=self.bound, earliest=units.earliest, **self.rates)
+        assert path.log_sound is not None
+        return path.log_drop, path.log_sound
 
 
-def _visible_theta(units: Units, design: Design, alpha: float) -> float | None:
-    """The drop that all samples of a run can show, for a design without a target; None where none can be told."""
-    if not units.exact:
-        return None
-    q = TYPICAL if design.discordance is None else design.discordance
-    return mcnemar_theta(int(units.n_max / GSPRT_MAXIMUM), discordance=q, alpha=alpha, beta=design.beta)
-
-
-def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:
-    """The unit from which on a run may pass: by then as many could have been lost as a sign test needs to reject.
-
-    Of a model that is wrong nearly always the first samples of the order may all be wrong in the reference. That none
-    of them changed says nothing.
-    """
-    if not len(units.totals):
-        return 0
-    assert isinstance(evidence.reference, Scores)
-    room = room_of(evidence, pair_scores(evidence.reference, evidence.candidate).means()) > 0.0
-    ends = units.samples
-    able = np.cumsum(np.logical_or.reduceat(room[: ends[-1]], ends - units.sizes))
-    return int(np.searchsorted(able, math.ceil(-math.log2(alpha))))
-
-
-def bounds_of(evidence: Evidence) -> tuple[float, float] | None:
-    """Least and largest score there can be; None where the metric has no bounds, or scores are beyond them."""
-    if evidence.worst is None or evidence.best is None:
-        return None
-    low, high = sorted((evidence.worst, evidence.best))
-    assert isinstance(evidence.reference, Scores)
-    values = np.concatenate([evidence.reference.means(), evidence.candidate.means()])
-    return (low, high) if float(values.min()) >= low and float(values.max()) <= high else None
+def _allowed(limits: Floats, events: Ints, last: int) -> float:
+    """The type I error that may be spent by the last change up to a unit, 0 before any."""
+    events = events[events <= last]
+    return float(limits[events[-1]]) if len(events) else 0.0

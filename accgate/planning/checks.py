@@ -12,17 +12,28 @@ import numpy as np
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
-from accgate.design import Design, Mean, Target, allowed_points, allowed_share, choose_test, oriented, sequential_test
+from accgate.design import (
+    Choice,
+    Data,
+    Design,
+    Mean,
+    Target,
+    allowed_points,
+    allowed_share,
+    choose_test,
+    given_of,
+    oriented,
+)
 from accgate.errors import BadInput, CannotEvaluate, KeyFaults
 from accgate.planning.baselines import missing_note
 from accgate.planning.design import TaskSource, design_of, planned_judge, planned_model, task_source
 from accgate.planning.model import PlannedModel
 from accgate.planning.overall import AlphaSplit, alpha_split, reason_not_pooled
-from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error, usual_test
+from accgate.planning.samples import achieved_theta, expected_n, normal_n, standard_error
 from accgate.planning.sizing import Sizing, advice_on_runs, first_samples, notes_on_samples
 from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
-from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, quantile
+from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, quantile
 from accgate.tasks import Task
 
 
@@ -45,7 +56,7 @@ class Check:
     references: Path
     repeats: int
     design: Design
-    test: TestName
+    choice: Choice
     reference: Scores | Mean | Target | None
     alpha_planned: float
     recorded: Reference | None = None
@@ -67,6 +78,11 @@ class Check:
     def allowed_cost(self, name: Literal["tokens", "seconds"]) -> float | None:
         """The share by which tokens or seconds per sample may grow; None where nothing gates them."""
         return self.max_more_tokens if name == "tokens" else self.max_slower
+
+    @property
+    def test(self) -> str:
+        """The name of the test that decides it."""
+        return self.choice.test
 
     @property
     def n(self) -> int:
@@ -150,7 +166,6 @@ class _Draft:
     baseline: str
     recorded: Reference | None
     reference: Scores | Mean | Target | None
-    test: TestName
 
     @property
     def not_pooled(self) -> str | None:
@@ -158,7 +173,24 @@ class _Draft:
         aggregate = self.source.definition.content.aggregate
         if aggregate is not None:
             return f"decided on {aggregate}"
-        return reason_not_pooled(self.reference, self.test, self.design.allowed_drop)
+        return reason_not_pooled(self.reference, self.design)
+
+    def choice(self, n: int | None = None, clusters: int | None = None) -> Choice:
+        """The test of so many samples and clusters; before they are read, of as many as the reference has."""
+        reference, content = self.reference, self.source.definition.content
+        bounds, runs = self.source.bounds, 1
+        binary = None if None in bounds or bounds == (0.0, 100.0) else False
+        if isinstance(reference, Scores):
+            n, runs, binary = n or reference.n, reference.values.shape[1], reference.is_binary
+        data = Data(
+            reference=given_of(reference),
+            n=n or 0,
+            binary=binary,
+            answers=(runs, self.source.settings.repeats),
+            clusters=clusters,
+            statistic=None if content.aggregate is None else self.design.statistic_method,
+        )
+        return choose_test(self.design, data)
 
 
 def _drafts(
@@ -193,7 +225,7 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
             "model": check.model,
             "task": check.task.name,
             "baseline": check.baseline,
-            "test": check.test,
+            "test": check.choice.name,
             "n": check.n,
             "repeats": check.repeats,
             "alpha": check.design.alpha,
@@ -235,18 +267,7 @@ def _draft(config: Config, model_name: str, task_name: str, *, recording: bool, 
     recorded = None if recording else find_reference(config.references, baseline, task_name)
     reference = None if recording else _reference(source.settings, recorded)
     design = replace(design, allowed_drop=_allowed_points(source.settings, recorded, reference))
-    test = sequential_test(design, reference) or choose_test(source.settings.test, reference)
-    if source.settings.test == "auto" and test == "paired":
-        test = _paired_test(design, reference, source.settings.repeats)
-    return _Draft(model, source, design, baseline, recorded, reference, test)
-
-
-def _paired_test(design: Design, reference: Scores | Mean | Target | None, repeats: int) -> TestName:
-    """The test at a fixed n that `auto` takes of samples that are no clusters."""
-    if not isinstance(reference, Scores) or not reference.is_binary or design.allowed_drop:
-        return "paired"
-    is_single = reference.values.shape[1] == repeats == 1
-    return usual_test("unconditional", reference.n) if is_single else "paired"
+    return _Draft(model, source, design, baseline, recorded, reference)
 
 
 def _allowed_points(
@@ -277,20 +298,18 @@ def _plan_check(
     )  # fmt: skip
     settings, definition = source.settings, source.definition
     about = None if recorded is None else recorded.about
-    sizing = Sizing(settings, definition.content, design, draft.test, reference, alpha, about, source.bounds)
+    sizing = Sizing(settings, definition.content, design, draft.choice().test, reference, alpha, about, source.bounds)
     _refuse_theta(source, sizing.theta_fault())
     whole, unread = _all_samples(config, draft, sizing, stored=stored, known_sizes=known_sizes)
     task = first_samples(whole, sizing, recorded)
     _refuse_out_of_range(reference, recorded, settings, task)
+    choice = draft.choice(len(task.samples), _clusters_in(task, reference))
     notes = (*unread, *notes_on_samples(task, sizing))
     if not recording and reference is None:
         notes = (
             *unread,
             missing_note(config, model, draft.baseline, source.name),
         )
-    test = draft.test
-    if test == "unconditional" and settings.test == "auto" and task.samples.names("cluster") is not None:
-        test = "paired"
     check = Check(
         model=model.name,
         planned_model=model,
@@ -299,7 +318,7 @@ def _plan_check(
         references=config.references,
         repeats=settings.repeats,
         design=replace(design, discordance=sizing.stated_discordance),
-        test=test,
+        choice=choice,
         reference=_first_scores(reference, task),
         alpha_planned=alpha,
         recorded=recorded,
@@ -309,12 +328,16 @@ def _plan_check(
         max_more_tokens=None if settings.max_more_tokens is None else allowed_share(settings.max_more_tokens),
         max_slower=None if settings.max_slower is None else allowed_share(settings.max_slower),
         notes=notes,
-        advice=advice_on_runs(sizing),
+        advice=(*advice_on_runs(sizing), *_obstacles(choice)),
         judge=None if settings.judge is None else planned_judge(config, settings.judge),
         not_pooled=draft.not_pooled,
     )
     check = _with_expectations(check, sizing)
     return replace(check, notes=(*check.notes, *_chance_notes(check)))
+
+
+def _obstacles(choice: Choice) -> tuple[str, ...]:
+    return () if choice.obstacle is None else (f"no early stop: {choice.obstacle}",)
 
 
 def _all_samples(
@@ -376,6 +399,14 @@ def _refuse_out_of_range(
 def _first_scores(reference: Scores | Mean | Target | None, task: Task) -> Scores | Mean | Target | None:
     """The reference, of which recorded scores are those of the task's samples."""
     return reference.take(task.samples.ids) if isinstance(reference, Scores) else reference
+
+
+def _clusters_in(task: Task, reference: Scores | Mean | Target | None) -> int | None:
+    """The number of clusters, by the task or else by its reference; None where the samples are independent."""
+    names: Sequence[str | None] | None = task.samples.names("cluster")
+    if names is None and isinstance(reference, Scores):
+        names = reference.take(task.samples.ids).clusters
+    return None if names is None else len(set(names) - {None})
 
 
 def _with_expectations(check: Check, sizing: Sizing) -> Check:

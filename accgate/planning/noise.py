@@ -11,7 +11,7 @@ import numpy as np
 from accgate.errors import BadInput
 from accgate.planning.samples import achieved_theta, plan
 from accgate.records import Scores, in_points, pair_scores, read_scores
-from accgate.stats import TestName, discordance_of_repeats
+from accgate.stats import discordance_of_repeats
 from accgate.stats.noise import Estimate, VarianceParts, estimate_discordance, estimate_sigma, variance_parts
 
 
@@ -22,7 +22,7 @@ class DesignRow:
     `expected_n_healthy` is the mean number of samples of a run in which nothing changed.
     """
 
-    test: TestName
+    test: str
     n: int
     expected_n_healthy: float
     theta: float | None
@@ -106,7 +106,7 @@ def _designs(
     rows = []
     q = discordance.value if discordance is not None and scores.is_binary else None
     sd = differences.value if differences is not None and not scores.is_binary else None
-    paired: TestName = "paired" if q is None else "unconditional"
+    paired = "paired" if q is None else "unconditional"
     for test in ("two-sample", paired, "gsprt"):
         spread = sigma.value if test == "two-sample" else sd
         share = None if test == "two-sample" else q

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accgate.design import Mean, Target
+from accgate.design import Design, Mean, Target
 from accgate.records import Scores
-from accgate.stats import PAIRED_TESTS, Correction, TestName, share_of_alpha
+from accgate.stats import Correction, share_of_alpha
 
 OVERALL_SHARE = 0.2  # of alpha, for the overall checks: 4 to 1
 
@@ -49,12 +49,12 @@ def alpha_split(correction: Correction, checks: int, models: Sequence[str]) -> A
     return AlphaSplit(correction, checks, tuple(dict.fromkeys(name for name in models if models.count(name) > 1)))
 
 
-def reason_not_pooled(reference: Scores | Mean | Target | None, test: TestName, allowed_drop: float) -> str | None:
+def reason_not_pooled(reference: Scores | Mean | Target | None, design: Design) -> str | None:
     """Why an overall check leaves a check out; None for one that it pools: 0/100 scores of which no drop is allowed."""
     if reference is None:
         return "no reference"
-    if not isinstance(reference, Scores) or test not in PAIRED_TESTS:
+    if not isinstance(reference, Scores) or design.test == "two-sample":
         return "not paired"
-    if allowed_drop:
+    if design.allowed_drop:
         return "a drop is allowed"
     return None if reference.is_binary else "scores other than 0 and 100"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from accgate.design import Design
+from accgate.design import Design, exact_test
 from accgate.errors import BadInput
 from accgate.stats import (
     GSPRT_MAXIMUM,
@@ -13,7 +13,6 @@ from accgate.stats import (
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
     TESTS,
-    TestName,
     one_sample_n,
     paired_sd,
     quantile_sum,
@@ -35,7 +34,7 @@ class Plan:
     of theta: n itself in a fixed-n test.
     """
 
-    test: TestName
+    test: str
     n: int
     theta: float | None
     alpha: float
@@ -55,7 +54,7 @@ def plan(
     discordance: float | None = None,
     alpha: float = 0.05,
     beta: float = 0.2,
-    test: TestName = "auto",
+    test: str = "auto",
     n_max: int | None = None,
     checks: int = 1,
 ) -> Plan:
@@ -105,7 +104,7 @@ def plan(
         raise BadInput(f"theta is {theta:g}; not even {N_LIMIT:,} samples detect so small a drop, write more")
     most, least = maximum_n(test, fixed, alpha=level, beta=beta)
     n = most if n_max is None else min(most, n_max)
-    test = usual_test(test, n)
+    test = exact_test(n) if test == "unconditional" else test
     reached = achieved_theta(test, n, sigma=sigma, discordance=discordance, alpha=level, beta=beta)
     if test in SEQUENTIAL_TESTS and reached is not None:  # its bounds are drawn for the target
         reached = max(reached, theta)
@@ -113,13 +112,6 @@ def plan(
     share = None if discordance is None else theta / 100.0 / max(discordance, theta / 100.0)
     healthy, dropped = expected_n(test, n, fixed, ideal, alpha=level, beta=beta, drop_share=share)
     return Plan(test, n, reached, level, beta, theta, discordance, sigma, healthy, dropped, n >= least)
-
-
-def usual_test(test: TestName, n: int) -> TestName:
-    """The test itself, or for so many samples that it takes too long, McNemar's."""
-    from accgate.stats import MOST_PAIRS
-
-    return "paired" if test == "unconditional" and n > MOST_PAIRS else test
 
 
 def _check_arguments(
@@ -149,7 +141,7 @@ def _check_arguments(
 
 
 def fixed_n(
-    test: TestName, theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float
+    test: str, theta: float, *, sigma: float | None, discordance: float | None, alpha: float, beta: float
 ) -> int:
     """Samples that a test at a fixed n needs; of a sequential test, those of the paired test."""
     if test == "two-sample":
@@ -158,12 +150,11 @@ def fixed_n(
     if discordance is not None and test in PAIRED_TESTS:
         if theta > 100.0:
             raise BadInput(f"theta is {theta:g}; scores of 0 to 100 cannot drop by more than 100 points")
-        from accgate.stats import MOST_PAIRS
         from accgate.stats.mcnemar import mcnemar_n
         from accgate.stats.unconditional import unconditional_n
 
         n = mcnemar_n(theta, discordance=discordance, alpha=alpha, beta=beta)
-        if test != "unconditional" or n > MOST_PAIRS:
+        if test != "unconditional" or exact_test(n) != test:
             return n
         return unconditional_n(theta, discordance=discordance, alpha=alpha, beta=beta)
     assert sigma is not None
@@ -178,7 +169,7 @@ def normal_n(theta: float, *, sigma: float | None, discordance: float | None, al
 
 
 def margin_n(
-    theta: float, design: Design, test: TestName, *, sigma: float | None, discordance: float | None, alpha: float
+    theta: float, design: Design, test: str, *, sigma: float | None, discordance: float | None, alpha: float
 ) -> int:
     """Most samples that a paired check takes which allows a drop, or must prove that there is none."""
     from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
@@ -190,7 +181,7 @@ def margin_n(
     return math.ceil(fixed * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
 
 
-def maximum_n(test: TestName, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
+def maximum_n(test: str, fixed: int, *, alpha: float, beta: float) -> tuple[int, int]:
     """(most samples that a test is planned with, fewest that give its power), from those of the fixed-n test."""
     if test == "gsprt":
         return math.ceil(GSPRT_MAXIMUM * fixed) + GSPRT_MORE, math.ceil(GSPRT_LEAST * fixed)
@@ -198,7 +189,7 @@ def maximum_n(test: TestName, fixed: int, *, alpha: float, beta: float) -> tuple
     return math.ceil(cost * fixed), math.ceil(cost * fixed)
 
 
-def _cost(test: TestName, alpha: float, beta: float) -> float:
+def _cost(test: str, alpha: float, beta: float) -> float:
     """Samples a test needs for its power, times those of the fixed-n test."""
     if test == "gsprt":
         return GSPRT_LEAST
@@ -211,7 +202,7 @@ def _cost(test: TestName, alpha: float, beta: float) -> float:
 
 
 def expected_n(
-    test: TestName, n: int, fixed: int, ideal: int, *, alpha: float, beta: float, drop_share: float | None
+    test: str, n: int, fixed: int, ideal: int, *, alpha: float, beta: float, drop_share: float | None
 ) -> tuple[float, float]:
     """Mean samples when nothing changed and after a drop of theta, of `n` planned.
 
@@ -246,7 +237,7 @@ def expected_n(
 
 
 def achieved_theta(
-    test: TestName,
+    test: str,
     n: int,
     *,
     sigma: float | None,
@@ -279,7 +270,7 @@ def achieved_theta(
 
 
 def standard_error(
-    test: TestName, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
+    test: str, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
 ) -> float:
     """Standard error in points of the difference that a test looks at; `reference_n` is n where unset."""
     if test in PAIRED_TESTS and discordance is not None:

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from accgate.config.tables import TaskSettings
-from accgate.design import FEWEST_CLUSTERS, Design, Mean, Target
+from accgate.design import Design, Mean, Target
 from accgate.errors import BadInput, KeyFaults
 from accgate.planning.samples import ASSUMED_DISCORDANCE, achieved_theta, fixed_n, margin_n, maximum_n
 from accgate.records import Scores
 from accgate.references.store import Reference, ReferenceFile, mismatch
-from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, TestName, paired_sd, two_sample_n, unseen_n
+from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd, two_sample_n, unseen_n
 from accgate.tasks import DefinitionFile, Task
 
 MORE_RUNS = 4  # of a reference; more of them save little more
@@ -31,7 +31,7 @@ class Sizing:
     settings: TaskSettings
     definition: DefinitionFile
     design: Design
-    test: TestName
+    test: str
     reference: Scores | Mean | Target | None
     alpha: float
     about: ReferenceFile | None = None
@@ -199,7 +199,7 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
 
 
 def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
-    """Notes where the samples of a check are too few to detect its theta, or for an early stop."""
+    """Notes where the samples of a check are too few to detect its theta."""
     notes = []
     if sizing.theta is not None:
         needed, drop = sizing.samples_for(sizing.theta), f"a drop of {sizing.theta:g} points"
@@ -208,9 +208,6 @@ def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
         elif needed > len(task.samples):
             needs = "may need" if sizing.test in SEQUENTIAL_TESTS else "needs"
             notes.append(f"detecting {drop} {needs} {needed:,} samples; this check has {len(task.samples):,}")
-    clusters = set(task.samples.names("cluster") or ()) - {None}
-    if clusters and len(clusters) < FEWEST_CLUSTERS and sizing.test in SEQUENTIAL_TESTS:
-        notes.append(f"{len(clusters)} clusters: no early stop with under {FEWEST_CLUSTERS}")
     return tuple(notes)
 
 

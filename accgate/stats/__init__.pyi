@@ -13,19 +13,18 @@ from .paired import mcnemar_exact
 from .power import GSPRT_MAXIMUM, N_LIMIT, one_sample_n, paired_sd, quantile, quantile_sum, share_of_alpha, two_sample_n
 from .repeats import repeats_exact
 from .result import TestResult, move
-from .sequential import SequentialResult, Units, units_of
+from .sequential import Boundaries, SequentialResult, Units, units_of
 from .statistics import statistic_test
-from .unconditional import MOST_PAIRS
 from .walk import Floats
 
 __all__ = [
     "GSPRT_MAXIMUM",
     "LOOKS",
-    "MOST_PAIRS",
     "N_LIMIT",
     "PAIRED_TESTS",
     "SEQUENTIAL_TESTS",
     "TESTS",
+    "Boundaries",
     "Correction",
     "Floats",
     "Repeats",

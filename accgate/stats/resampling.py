@@ -1,9 +1,8 @@
-"""The sign-flip test, and which test suits paired scores."""
+"""The sign-flip test of paired scores."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,6 @@ from accgate.stats.signs import (
 )
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
 
-FEWEST_UNITS = 50  # under which `auto` takes the exact sign flips
 LISTED = 20  # units whose 2 ** 20 sign patterns are all listed
 
 
@@ -103,18 +101,3 @@ def sign_flip(
     if result.theta is None or threshold is None:
         return result
     return replace(result, theta=max(result.theta, -threshold - quantile(beta) * error))
-
-
-def choose_paired_test(units: int) -> Literal["permutation", "bootstrap"]:
-    """The test that `auto` takes for paired scores that are not 0/100: under 50 units sign flips, else the bootstrap.
-
-    Notes
-    -----
-    Of few units the sign flips are exact where reference and candidate are exchangeable. They hold no error rate where
-    gains are rarer and larger than losses, for which the weighted bootstrap is made, but that needs to see some gains:
-    benchmarks/shapes.py has the figures of both.
-
-    >>> choose_paired_test(49), choose_paired_test(50)
-    ('permutation', 'bootstrap')
-    """
-    return "permutation" if units < FEWEST_UNITS else "bootstrap"

@@ -9,9 +9,9 @@ import numpy as np
 
 from accgate.stats import special
 from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
+from accgate.stats.names import MOST_PAIRS
 from accgate.stats.paired import McNemarResult, exact_result
 
-MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of its samples to discreteness
 STEP = 0.25  # between the discordances tried, in standard deviations of the count of changed pairs
 REACH = 8.0  # of these standard deviations are summed; the probability beyond is under 1e-14
 CLOSE = 1e-9  # rounding of a mid-p

@@ -10,7 +10,6 @@ from accgate.verdict.figures import Figures
 from accgate.verdict.groups import groups_paragraph
 from accgate.verdict.sentences import (
     MEANING,
-    TESTS,
     drift_sentence,
     flip_counts,
     has_no_room,
@@ -20,6 +19,7 @@ from accgate.verdict.sentences import (
     settings_sentence,
     shortfall,
     stop_reason,
+    test_words,
     threshold,
     what_of,
 )
@@ -35,20 +35,6 @@ NEXT: dict[VerdictName, str] = {
     "`accgate plan` shows how many samples each theta needs.",
     "no-reference": "Record a version that you trust with `accgate record`, and commit the references.",
     "error": "Fix the cause, then continue with `accgate run --resume`, other options as before.",
-}
-WHY = {
-    "paired": "Both sides answered the same samples, so each is compared with itself: what all samples share cancels.",
-    "unconditional": "Both sides answered the same samples, so each is compared with itself: what all samples share "
-    "cancels.",
-    "permutation": "Both sides answered the same samples; the signs of their differences are flipped at random.",
-    "bootstrap": "Both sides answered the same samples; their differences are weighed at random, whatever their shape.",
-    "gsprt": "Both sides answered the same samples. After each, a drop of theta is weighed against no drop.",
-    "group-sequential": "Both sides answered the same samples, which are tested a few times as they arrive.",
-    "e-process": "Both sides answered the same samples; a bet on a drop grows with the evidence for it.",
-    "two-sample": "Only the reference's mean is known, so the noise of both means counts.",
-    "target": "The mean is compared with a fixed number, so only its own noise counts.",
-    "influence": "Both sides answered the same samples; the contribution of each to the statistic is compared.",
-    "overall": "It sees a small drop in every check that none of them sees alone; each sample has the same weight.",
 }
 CORRECTIONS = {
     "bonferroni": "divided by the number of checks",
@@ -157,8 +143,7 @@ def _groups(verdict: Figures) -> list[Paragraph]:
 
 def _test(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
-    test = TESTS.get(verdict.test or "", verdict.test or "a test")
-    why = WHY.get(verdict.test or "", "")
+    test, why = test_words(verdict)
     return f"Is the candidate's {what_of(verdict)} {side}? Decided by {test} ({verdict.test}). {why}".strip()
 
 

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from accgate.errors import VerdictName
+from accgate.stats.names import TEST_WORDS
 from accgate.text import drop_word, number, p_relation, signed_number, with_stop
 from accgate.verdict.figures import Figures, Readings
 from accgate.verdict.groups import groups_sentence
 
-TESTS = {
-    "paired": "a paired test of the same samples",
-    "unconditional": "an exact unconditional test of the same samples",
-    "permutation": "a sign-flip permutation test of the same samples",
-    "bootstrap": "a studentised bootstrap of the same samples",
-    "gsprt": "a sequential probability ratio test of the same samples",
-    "group-sequential": "a group-sequential test of the same samples",
-    "e-process": "a test by betting on the same samples",
-    "two-sample": "a two-sample test of the means",
-    "target": "a test of the mean against the target",
-    "influence": "a test of the same samples' influence on it",
-    "overall": "an exact test of all changed samples of its checks together",
-}
 OUTCOMES: dict[VerdictName, str] = {
     "pass": "passed",
     "regression": "regressed",
@@ -77,7 +65,7 @@ def sentence(verdict: Figures) -> str:
     side = "lower" if verdict.higher_is_better else "higher"
     side = f"more than {verdict.allowed_drop:.4g} points {side}" if verdict.allowed_drop else side
     what = "the target" if verdict.test == "target" else "the reference"
-    test = TESTS.get(verdict.test or "", verdict.test or "a test")
+    test, _ = test_words(verdict)
     tested = (
         f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
         f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
@@ -114,6 +102,11 @@ def shortfall(verdict: Figures) -> str:
         size = verdict.theta if verdict.theta_target is None else verdict.theta_target
         return f"no {change} can be seen, for the reference has no room for one of {number(size)} points"
     return f"this run resolves only {_change(verdict)} points"
+
+
+def test_words(verdict: Figures) -> tuple[str, str]:
+    """What the verdict's test is called in a sentence, and why it suits the data."""
+    return TEST_WORDS.get(verdict.test or "", (verdict.test or "a test", ""))
 
 
 def what_of(verdict: Figures) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence
-from accgate.decision.sequential import order_by_cluster, sequential_check
+from accgate.decision.stopping import sequential_test
 from accgate.design import Design
 from accgate.records.scores import Scores
 from accgate.stats import course, graded
@@ -68,7 +68,7 @@ def test_a_look_says_what_the_whole_decision_says(kind: str, way: str) -> None:
         alpha = (0.05, 0.005, 0.05)[seed]  # whole, and as a correction leaves it
         for evidence in beginnings(seed, kind, way, drop, failed):
             ends = (evidence.worst, evidence.best)[: 2 if evidence.candidate.failed else 1]
-            checks = [sequential_check(order_by_cluster(evidence.fill(end)), alpha) for end in ends]
+            checks = [sequential_test(evidence.fill(end).by_cluster(), alpha) for end in ends]
             assert all(check is not None for check in checks)
             whole = [check.result() for check in checks if check is not None]
             decided = is_decided(evidence, alpha)

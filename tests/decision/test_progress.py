@@ -10,7 +10,6 @@ import pytest
 from accgate import load_config
 from accgate.decision.check import decide_check
 from accgate.decision.evidence import Evidence
-from accgate.decision.progress import limits_of
 from accgate.design import Design, Mean
 from accgate.evaluation.assignment import Comparison, Limits
 from accgate.gate import run
@@ -20,6 +19,7 @@ from accgate.stats.gsprt import gsprt_test, unseen_n
 from accgate.stats.names import TestName
 from accgate.stats.sequential import SequentialResult, units_of
 from tests.cases import each
+from tests.decisions import limits_after
 from tests.gates import RIGHT, Project, right_but
 from tests.stats.sequences import drawn
 
@@ -38,7 +38,7 @@ def limits(differences: np.ndarray, *, turned: bool = False) -> Limits | None:
     now = base[: len(differences)] + (-differences if turned else differences)
     design = Design(theta=4.0, early_stopping=True, higher_is_better=not turned)
     candidate = Scores(ids[: len(now)], now[:, None])
-    return limits_of(Evidence(candidate, Scores(ids, base[:, None]).take(candidate.ids), design, n_max=N), ALPHA)
+    return limits_after(Evidence(candidate, Scores(ids, base[:, None]).take(candidate.ids), design, n_max=N), ALPHA)
 
 
 @each("drop", [0.0, 4.0, 12.0])
@@ -114,7 +114,7 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
             continue
         at, step = verdict.n, 1 if codes is None else 3
         then, before = (
-            limits_of(evidence_after(run[:n], test, None if codes is None else codes[:n], len(run)), ALPHA)
+            limits_after(evidence_after(run[:n], test, None if codes is None else codes[:n], len(run)), ALPHA)
             for n in (at, at - step)
         )
         assert then is not None
@@ -137,7 +137,7 @@ def test_every_sequential_test_says_how_near_it_is(test: TestName, kind: str, dr
 
 
 def test_the_next_look_of_a_group_sequential_test_is_the_end_of_its_share() -> None:
-    found = limits_of(evidence_after(np.zeros(130), "group-sequential", None, 1200), ALPHA)
+    found = limits_after(evidence_after(np.zeros(130), "group-sequential", None, 1200), ALPHA)
     assert found is not None
     assert (found.n, found.next_n, found.allowed) == (130, 180, 0.0)
     assert 0.0 < found.share < 1.0
@@ -146,7 +146,7 @@ def test_the_next_look_of_a_group_sequential_test_is_the_end_of_its_share() -> N
 @pytest.mark.parametrize("design", [Design(theta=4.0), Design(early_stopping=True)])
 def test_a_test_of_all_samples_has_no_limits(design: Design) -> None:
     scores = Scores(tuple(map(str, range(50))), np.full((50, 1), 100.0))
-    assert limits_of(Evidence(scores, scores, design, n_max=50), ALPHA) is None
+    assert limits_after(Evidence(scores, scores, design, n_max=50), ALPHA) is None
 
 
 def test_failed_samples_and_a_reference_without_scores_have_none() -> None:
@@ -154,8 +154,8 @@ def test_failed_samples_and_a_reference_without_scores_have_none() -> None:
     values = np.full((50, 1), 100.0)
     scores = Scores(tuple(map(str, range(50))), values)
     failed = Scores(scores.ids, np.where(np.arange(50)[:, None] == 7, np.nan, values))
-    assert limits_of(Evidence(failed, scores, design, n_max=60), ALPHA) is None
-    assert limits_of(Evidence(scores, Mean(90.0, 50), design, n_max=60), ALPHA) is None
+    assert limits_after(Evidence(failed, scores, design, n_max=60), ALPHA) is None
+    assert limits_after(Evidence(scores, Mean(90.0, 50), design, n_max=60), ALPHA) is None
 
 
 class Watching:

@@ -10,14 +10,13 @@ from scipy.stats import binom
 from accgate.decision.comparison import compare_scores, decide, is_decided
 from accgate.decision.evidence import Evidence
 from accgate.decision.path import path_of
-from accgate.decision.progress import limits_of
 from accgate.design import Design
 from accgate.records.scores import Scores, read_scores
 from accgate.stats.answers import repeats_of
 from accgate.stats.early_repeats import repeats_sequential
 from accgate.stats.repeats import repeats_exact
 from tests.cases import each
-from tests.decisions import assert_sound
+from tests.decisions import assert_sound, limits_after
 
 SEQUENTIAL = Design(theta=4.0, early_stopping=True)
 
@@ -101,7 +100,7 @@ def test_a_running_check_says_how_near_it_is() -> None:
     before, now = sides(1000, 4, 1, seed=3)
     shares = []
     for n in (20, 40, 60):
-        limits = limits_of(beginning_of(Evidence(now, before, SEQUENTIAL), n), 0.05)
+        limits = limits_after(beginning_of(Evidence(now, before, SEQUENTIAL), n), 0.05)
         assert limits is not None
         assert (limits.n, limits.n_max) == (n, 1000)
         assert 0.0 <= limits.share <= 1.0
@@ -144,6 +143,6 @@ def test_files_keep_their_repeats(tmp_path: Path) -> None:
 def test_progress_is_that_of_the_discordance_that_was_planned() -> None:
     before, now = sides(1000, 4, 1, lost=30, seed=3)
     evidence = beginning_of(Evidence(now, before, replace(SEQUENTIAL, discordance=0.6)), 150)
-    limits, answers = limits_of(evidence, 0.05), repeats_of(before.values[:150], now.values[:150], n_max=1000)
+    limits, answers = limits_after(evidence, 0.05), repeats_of(before.values[:150], now.values[:150], n_max=1000)
     assert limits is not None
     assert limits.p_value == repeats_sequential(answers, theta=4.0, alpha=0.05, beta=0.2, discordance=0.6).p_value

@@ -18,7 +18,7 @@ from accgate.config.tables import Model
 from accgate.decision.comparison import compare_scores, decide
 from accgate.decision.evidence import evidence_of
 from accgate.decision.progress import early_stop
-from accgate.design import Design
+from accgate.design import Choice, Data, Design, choose_test
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.assignment import Assignment, Evaluation, Sampling
@@ -323,8 +323,10 @@ def check(task: Task, *, repeats: int = 1, reference: Sequence[float] | None = N
     clusters = tuple(sample.cluster or "" for sample in task.samples) if task.samples[0].cluster else None
     known = Scores(tuple(sample.id for sample in task.samples), values, clusters)
     made = Design(**{"theta": 10.0, "early_stopping": True} | design)
-    test = "gsprt" if made.test == "auto" else made.test
-    return Check("m", MODEL, task, "m", Path("references"), repeats, made, test, known, alpha_planned=0.05)
+    count = None if clusters is None else len(set(clusters))
+    data = Data(n=known.n, binary=known.is_binary, answers=(1, repeats), clusters=count)
+    choice = choose_test(made, data)
+    return Check("m", MODEL, task, "m", Path("references"), repeats, made, choice, known, alpha_planned=0.05)
 
 
 def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Evaluation]:
@@ -434,7 +436,7 @@ def test_the_first_answers_of_a_long_run_with_other_scores_can_be_decided() -> N
 def test_without_a_sequential_test_or_scores_of_a_reference_nothing_stops_early() -> None:
     made = check(TASK)
     assert early_stop(made) is not None
-    assert early_stop(replace(made, test="paired")) is None
+    assert early_stop(replace(made, choice=Choice("paired", "mcnemar"))) is None
     assert early_stop(replace(made, reference=None)) is None
 
 

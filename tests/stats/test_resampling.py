@@ -11,7 +11,7 @@ from scipy.stats import binom, binomtest, permutation_test
 
 from accgate.stats.bootstrap import weighted_bootstrap
 from accgate.stats.paired import mcnemar_exact, paired_t
-from accgate.stats.resampling import choose_paired_test, sign_flip
+from accgate.stats.resampling import sign_flip
 from accgate.stats.result import TestResult
 from accgate.stats.signs import common_step, rejection_count
 from tests.cases import each
@@ -239,10 +239,3 @@ def test_a_common_step_is_found_through_rounding(multiples: list[int], step: flo
 @settings(max_examples=30)
 def test_measured_values_have_no_common_step(seed: int) -> None:
     assert common_step(np.abs(np.random.default_rng(seed).normal(size=5))) is None
-
-
-# Which test
-
-
-def test_under_50_units_auto_takes_exact_signs() -> None:
-    assert [choose_paired_test(units) for units in (1, 49, 50, 10_000)] == ["permutation"] * 2 + ["bootstrap"] * 2

@@ -12,7 +12,8 @@ from accgate.text import drop_word
 from accgate.verdict import Verdict
 
 if TYPE_CHECKING:
-    from accgate.decision.path import Bets, SequentialPath
+    from accgate.decision.path import SequentialPath
+    from accgate.decision.sequential import Bets
     from accgate.report.charts.axes import Axis
 
 POINTS, FEW = 160, 32  # of a line; of the upper limit, which jumps with each sample that changed

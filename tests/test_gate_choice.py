@@ -1,0 +1,84 @@
+"""Whole gates: the plan names the test that the run then decides by, and says where only the scores will tell."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accgate.cli.main import main
+from tests.cases import each
+from tests.gates import Project, questions, right_but, write_task
+
+GRADED = [float(i % 97) for i in range(200)]
+DESIGNS: Sequence[Mapping[str, Any]] = [
+    {},
+    {"theta": 8.0},
+    {"theta": 4.0},
+    {"theta": 8.0, "allowed_drop": 1.0},
+    {"theta": 8.0, "certify": True},
+    {"test": "paired"},
+    {"test": "permutation"},
+    {"test": "bootstrap"},
+    {"test": "two-sample", "sigma": 50.0},
+    {"test": "gsprt", "theta": 8.0},
+    {"test": "gsprt"},
+    {"test": "group-sequential", "theta": 8.0},
+    {"test": "e-process", "theta": 8.0},
+    {"target": 50.0},
+    {"reference": 90.0, "reference_num_samples": 400, "sigma": 50.0},
+]
+SCORES = {"0/100": right_but(10), "graded": GRADED, "few, graded": GRADED[:40], "few, 0/100": right_but(4, 40)}
+SMALL = {4.0: 20.0, 8.0: 20.0}  # a theta that 40 samples can see
+CLUSTERS = (4, None, 20, None)  # samples of each
+CASES = list(itertools.product(DESIGNS, (False, True), SCORES, CLUSTERS))[::3]
+
+
+def planned(project: Project, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["plan", str(project.config), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    return row
+
+
+def project_of(folder: Path, n: int, size: int | None, *, early: bool) -> Project:
+    project = Project(folder, n=n)
+    if size is not None:
+        rows = [{**row, "page": f"p{i // size}"} for i, row in enumerate(questions(n))]
+        write_task(folder, rows=rows, columns__cluster="page")
+    project.write(early_stopping=early)
+    return project
+
+
+@each("case", CASES)
+def test_plan_and_run_name_the_same_test(
+    case: Any, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, early, kind, size = case
+    scores = SCORES[kind]
+    project = project_of(tmp_path_factory.mktemp("gate"), len(scores), size, early=early)
+    assert project.record(scores) == 0
+    theta = keys.get("theta")
+    small = {} if theta is None or len(scores) > 40 else {"theta": SMALL[theta]}
+    project.tasks["sums"] |= {**keys, **small}
+    project.write()
+    row = planned(project, capsys)
+    assert project.run(scores) in (0, 1, 4)
+    assert row["test"] == project.check["test"]
+
+
+def test_without_a_reference_the_plan_names_the_tests_that_the_scores_may_ask_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Project(tmp_path)
+    assert planned(project, capsys)["test"] == "unconditional or bootstrap, by the scores"
+    project.tasks["sums"]["theta"] = 8.0
+    project.write(early_stopping=True)
+    assert planned(project, capsys)["test"] == "gsprt or group-sequential, by the scores"
+    project.tasks["sums"]["test"] = "paired"
+    project.write()
+    assert planned(project, capsys)["test"] == "paired"
