@@ -116,7 +116,7 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
     CannotEvaluate
         When they cannot be written.
     """
-    references = {(c.model, c.task.name): c.recorded for c in plan.decidable if c.recorded is not None}
+    references = {c.key: c.recorded for c in plan.decidable if c.recorded is not None}
     result = replace(result, checks=copy_references(result.checks, references, out))
     write_result(result, out)
     return result

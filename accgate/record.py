@@ -85,10 +85,10 @@ def record(
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
     checks = _checks(load_config(config), 2 if twice else runs)
-    added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
+    added = {check.key: reference_to_extend(*_place(check)) for check in checks} if add else {}
     how = _How(commit, replies, runs, twice, reason)
     if add:  # one judge marks all runs of a reference
-        checks = [_held_against(check, added[_pair(check)]) for check in checks]
+        checks = [_held_against(check, added[check.key]) for check in checks]
     else:
         _refuse_replaced([check for check in checks if not (resume and _is_finished(check, out, how))], reason)
     _refuse_unwritable(checks)
@@ -204,7 +204,7 @@ class _How:
 
 def _is_finished(check: Check, out: Path, how: _How) -> bool:
     """Whether a check's reference is the run whose records lie in a folder, all of them."""
-    records = paths_of(out, *_pair(check)).records
+    records = paths_of(out, *check.key).records
     if not records.exists():
         return False
     log = read_log(records)
@@ -241,7 +241,7 @@ def _write(
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
         with sole_writer(_path(check).parent):
-            extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
+            extended = reference_to_extend(*_place(check)) if check.key in added else None
             if extended is not None:
                 check = _held_against(check, extended)
             if resume and _is_written(check, evaluation, how, extended):
@@ -278,10 +278,10 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         problem = judge_fault(check, evaluation.makers)
     if problem is not None or evaluation is None or evaluation.failed:
         problem = problem or failures(item, "a reference needs every score")
-        raise CannotEvaluate(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+        raise CannotEvaluate(f"{check.name}: {problem}; no reference was written")
     if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
         what, *replies = unread
-        text = f"{check.model} / {check.task.name}: {what}; no reference was written"
+        text = f"{check.name}: {what}; no reference was written"
         raise CannotEvaluate("\n  ".join([text, *replies]))
     return evaluation
 
@@ -297,10 +297,6 @@ def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Seque
     if not twice:
         return records
     return records_at(records, np.flatnonzero(Figures.of(records).columns["repeat"] < check.repeats // 2))
-
-
-def _pair(check: Check) -> tuple[str, str]:
-    return check.model, check.task.name
 
 
 def _place(check: Check) -> tuple[Path, str, Mapping[str, Any], Task]:

@@ -78,7 +78,7 @@ class RunPlan:
     def watches(self, *, stops: bool = True) -> Mapping[tuple[str, str], Watch]:
         """What may end the evaluation of each check early, and what its scores are held against."""
         return {
-            (check.model, check.task.name): watch_of(check, stops=stops)
+            check.key: watch_of(check, stops=stops)
             for part in self.parts
             for check in part.checks
             if check.reference is not None

@@ -53,11 +53,11 @@ class _SideBySide:
     ) -> Evaluation:
         assignment = assignment_of(check, info)
         if problem := missing_records(engine, assignment.task):
-            raise CannotEvaluate(f"{check.model} / {check.task.name}: {problem}")
+            raise CannotEvaluate(f"{check.name}: {problem}")
         return await evaluate(
             engine,
             assignment,
-            paths_of(out, check.model, check.task.name),
+            paths_of(out, *check.key),
             observer=self._observer if side else Silent(),
             stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
             scoring=scoring,
@@ -118,7 +118,7 @@ def evaluate_pair(
     for check, evaluation in zip(pair, evaluations, strict=True):
         if side_by_side.used is None and not evaluation.complete:
             why = "\n".join(why_incomplete(EvaluatedCheck(check, evaluation))).replace(", then go on with --resume", "")
-            raise CannotEvaluate(f"{check.model} / {check.task.name}: {why}")
+            raise CannotEvaluate(f"{check.name}: {why}")
     first, second = (evaluation.records[: side_by_side.used] for evaluation in evaluations)
     return (first, second), side_by_side.used is not None
 

@@ -121,7 +121,7 @@ def evaluate_checks(
         raise BadInput(*dict.fromkeys(unable))
     with sole_run(out), interruptible() as stop:
         if not resume:
-            begin_anew([paths_of(out, check.model, check.task.name) for check in checks])
+            begin_anew([paths_of(out, *check.key) for check in checks])
         digests = FileDigests() if cache is None else cache.digests
         run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, digests, stop)
         try:
@@ -164,11 +164,11 @@ class _Run:
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         running = running_servers(checks)
         for check in checks if self.resume else ():
-            path = paths_of(self.out, *_pair(check)).records
+            path = paths_of(self.out, *check.key).records
             stamp = stamp_of(path)  # as it is read: its turn may come hours later
             if (evaluation := self._earlier(check)) is not None:
-                self.earlier[_pair(check)], self.written[path] = evaluation, stamp
-        unfinished = [check for check in checks if _pair(check) not in self.earlier]
+                self.earlier[check.key], self.written[path] = evaluation, stamp
+        unfinished = [check for check in checks if check.key not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
             await self._all_models(engines, checks, running, scorers)
@@ -182,19 +182,19 @@ class _Run:
     ) -> None:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
-            is_left = waiting[0].planned_model.key in running and all(_pair(check) in self.earlier for check in waiting)
+            is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
                 for check in waiting:  # whatever their order: it must be the same that answers the others
-                    paths = paths_of(self.out, *_pair(check))
-                    if _pair(check) in self.earlier or has_answers(paths):
+                    paths = paths_of(self.out, *check.key)
+                    if check.key in self.earlier or has_answers(paths):
                         Servers.of(engine).expect_same(paths)
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
                     judge = None if waiting[0].judge is None else waiting[0].judge.key
                     try:
-                        if judge in failed and _pair(waiting[0]) not in self.earlier:
+                        if judge in failed and waiting[0].key not in self.earlier:
                             raise failed[judge]
                         item = await self.check(engine, waiting[0], scorers)
                         if item is None:
@@ -256,9 +256,9 @@ class _Run:
     def _earlier(self, check: Check) -> Evaluation | None:
         """What an earlier run left of a check, where nothing is left to ask."""
         assignment = assignment_of(check, NO_ENGINE, self.shard)
-        watch = self.watches.get(_pair(check), Watch())
+        watch = self.watches.get(check.key, Watch())
         stops = watch.stop_rule if self.shard is None else None
-        return earlier_evaluation(assignment, paths_of(self.out, *_pair(check)), stops)
+        return earlier_evaluation(assignment, paths_of(self.out, *check.key), stops)
 
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck | None:
         """The check evaluated; None where a stop was requested before its judge had started."""
@@ -266,13 +266,13 @@ class _Run:
         assignment = assignment_of(check, info, self.shard, self._files_of(check))
         if missing_ability := missing_records(engine, assignment.task):
             return EvaluatedCheck(check, problem=missing_ability)
-        paths = paths_of(self.out, check.model, check.task.name)
+        paths = paths_of(self.out, *check.key)
         earlier = resumable_records(assignment, paths, resume=self.resume)
-        watch = self.watches.get(_pair(check), Watch())
+        watch = self.watches.get(check.key, Watch())
         if isinstance(self.observer, ComparingObserver):
             self.observer.compares(watch.comparison)
-        if (evaluation := self.earlier.get(_pair(check))) is not None:
-            self.observer.started(check.model, check.task.name, assignment.total, evaluation.records)
+        if (evaluation := self.earlier.get(check.key)) is not None:
+            self.observer.started(*check.key, assignment.total, evaluation.records)
             self.observer.ended()
             return EvaluatedCheck(check, evaluation)
         with self._kept_note():
@@ -314,7 +314,7 @@ class _Run:
 
         Where its records are not there any more as they were written, it has that reason instead.
         """
-        path = paths_of(self.out, item.check.model, item.check.task.name).records
+        path = paths_of(self.out, *item.check.key).records
         if path in self.written and self.written[path] != stamp_of(path):
             return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
         if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
@@ -329,10 +329,6 @@ class _Run:
             marks = self.content[check.judge.key]
             files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
-
-
-def _pair(check: Check) -> tuple[str, str]:
-    return check.model, check.task.name
 
 
 def _unfinished(check: Check, log: RecordLog) -> Evaluation:

@@ -69,6 +69,16 @@ class Check:
         return self.max_more_tokens if name == "tokens" else self.max_slower
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Names of model and task, which no other check of a run has."""
+        return self.model, self.task.name
+
+    @property
+    def name(self) -> str:
+        """The check as messages name it."""
+        return f"{self.model} / {self.task.name}"
+
+    @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.task.samples)

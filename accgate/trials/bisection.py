@@ -97,7 +97,7 @@ def bisect(
         culprits = search.culprits(lost, 0, len(history.commits) - 1, DEEPEST)
         if not any(culprit.lost for culprit in culprits):
             raise BadInput(
-                f"{check.model} / {check.task.name}: none of {len(lost)} lost answers is lost at {culprits[0].commit} "
+                f"{check.name}: none of {len(lost)} lost answers is lost at {culprits[0].commit} "
                 "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
             )
         search.write_log(culprits)
@@ -112,13 +112,11 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
     config = select(config, () if model is None else (model,), () if task is None else (task,))
     checks = plan_checks(config)
     if len(checks) != 1:
-        names = ", ".join(f"{check.model} / {check.task.name}" for check in checks) or "none"
+        names = ", ".join(check.name for check in checks) or "none"
         raise BadInput(f"the good commit has the checks {names}; name one with --model and --task")
     (check,) = checks
     if not isinstance(check.reference, Scores) or check.task.aggregate is not None:
-        raise BadInput(
-            f"{check.model} / {check.task.name}: the good commit has no reference with scores of samples; record one"
-        )
+        raise BadInput(f"{check.name}: the good commit has no reference with scores of samples; record one")
     return check
 
 
@@ -192,7 +190,7 @@ class _Search:
                 answers.append((0, True))
         if len(lost) < LEAST:
             raise BadInput(
-                f"{self.check.model} / {self.check.task.name}: of {len(self.check.task.samples):,} samples the bad "
+                f"{self.check.name}: of {len(self.check.task.samples):,} samples the bad "
                 f"commit lost {len(lost)}; a search needs {LEAST}: give a run that failed with --run, or another --bad"
             )
         return lost
@@ -344,6 +342,5 @@ class _Search:
 def _lost_in(run: Path, check: Check) -> list[str]:
     """The answers that a run of the bad commit lost, in the fixed order."""
     result = read_result(run / NAME)
-    pair = (check.model, check.task.name)
-    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == pair for id_ in verdict.flips}
+    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == check.key for id_ in verdict.flips}
     return [id_ for id_ in check.task.samples.ids if id_ in lost]

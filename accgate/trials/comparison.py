@@ -150,7 +150,7 @@ class _Task:
         for check, side in zip(self.pair, records, strict=True):
             if failed := sum(record.score is None for record in side):
                 raise CannotEvaluate(
-                    f"{check.model} / {check.task.name}: {failed} of {len(side)} samples have no score, so the models "
+                    f"{check.name}: {failed} of {len(side)} samples have no score, so the models "
                     "cannot be compared; correct the cause and compare again"
                 )
         start = FIRST * self.pair[0].repeats

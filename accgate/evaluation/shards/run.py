@@ -51,11 +51,7 @@ def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
     """What decides of every check besides its records, as plain data."""
     from accgate._version import __version__
 
-    rules = {
-        f"{check.model} / {check.task.name}": _rules(gate, check, len(checks))
-        for gate, checks in parts
-        for check in checks
-    }
+    rules = {check.name: _rules(gate, check, len(checks)) for gate, checks in parts for check in checks}
     return {"accgate": __version__, "checks": json.loads(json.dumps(rules))}
 
 
@@ -102,7 +98,7 @@ def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], 
     BadInput
         When there are records of an unfinished run, another run goes on in the folder, or it cannot be written.
     """
-    paths = [paths_of(out, check.model, check.task.name) for check in checks]
+    paths = [paths_of(out, *check.key) for check in checks]
     refuse_unwritable(out)
     with sole_run(out):
         if not resume:
@@ -118,7 +114,7 @@ def ended_shard(shard: Shard, plan: Mapping[str, Any], evaluated: EvaluatedRun) 
 
 
 def _share(item: EvaluatedCheck) -> Share:
-    names, evaluation = (item.check.model, item.check.task.name), item.evaluation
+    names, evaluation = item.check.key, item.evaluation
     if evaluation is None:
         return Share(*names, 0, problem=item.problem)
     problem = item.problem
