@@ -46,6 +46,7 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 
 def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
+    from accgate.evaluation.options import RunOptions
     from accgate.records import refuse_unwritable
     from accgate.report.cause import blame_markdown, print_blame
     from accgate.report.cause_file import CauseFile, write_cause
@@ -66,15 +67,13 @@ def blame(arguments: argparse.Namespace) -> int:
         done = blame(
             config,
             arguments.folder,
+            RunOptions(out, arguments.resume, observer_of(arguments)),
             rules=rules,
             model=arguments.model,
             task=arguments.task,
             alpha=arguments.alpha,
             samples=arguments.samples,
             minutes=arguments.minutes,
-            out=out,
-            resume=arguments.resume,
-            observer=observer_of(arguments),
             saves=lambda so_far: write_cause(CauseFile(so_far), out / CAUSE),
         )
     except AccgateError as error:
@@ -124,6 +123,7 @@ def ab_options(command: argparse.ArgumentParser) -> None:
 
 def ab(arguments: argparse.Namespace) -> int:
     """Compare two models, and print what came of each task."""
+    from accgate.evaluation.options import RunOptions
     from accgate.report.terminal import print_ab
     from accgate.result import to_json
     from accgate.trials.comparison import ab
@@ -133,10 +133,9 @@ def ab(arguments: argparse.Namespace) -> int:
         config_of(arguments),
         arguments.first,
         arguments.second,
+        RunOptions(arguments.out, observer=observer_of(arguments)),
         against=arguments.against,
         two_sided=arguments.two_sided,
-        out=arguments.out,
-        observer=observer_of(arguments),
     )
     if arguments.json:
         print(to_json(done))

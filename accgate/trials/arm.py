@@ -9,6 +9,7 @@ from pathlib import Path
 from accgate.design import oriented
 from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Observer, Watch
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.run import evaluate_checks, failures
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
@@ -68,7 +69,7 @@ def ask(
     if ends is not None:
         ended = ends
         watches[arm.name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
-    run = evaluate_checks([chosen_check], out=out, resume=True, observer=observer, watches=watches)
+    run = evaluate_checks([chosen_check], RunOptions(out, resume=True, observer=observer), watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:
         raise CannotEvaluate(f"{arm.name}: {item.problem or failures(item, 'a trial needs their scores')}")

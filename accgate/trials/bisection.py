@@ -14,8 +14,7 @@ from accgate.config.config import load_config, select
 from accgate.config.tables import Model
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.assignment import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
@@ -55,7 +54,6 @@ def bisect(
     run: Path | None = None,
     out: Path,
     resume: bool = False,
-    observer: Observer | None = None,
     shows: Shows | None = None,
 ) -> Bisection:
     """Find the commit that lost a model's answers, by the rules and references of the good one.
@@ -91,7 +89,7 @@ def bisect(
         stack.enter_context(FOLDER.held(out, resume=resume))
         rules = stack.enter_context(history.tree(history.commits[0], out / "good"))
         check = _check_of(rules, model, task)
-        search = _Search(history, check, out, serve, observer or Silent(), shows)
+        search = _Search(history, check, out, serve, shows)
         search.read_answers()
         lost = search.lost_answers(run)
         culprits = search.culprits(lost, 0, len(history.commits) - 1, DEEPEST)
@@ -128,7 +126,6 @@ class _Search:
     check: Check
     out: Path
     serve: str | None
-    observer: Observer
     shows: Shows | None
     answers: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     skipped: dict[int, str] = field(default_factory=dict)
@@ -282,7 +279,7 @@ class _Search:
         try:
             with self.history.tree(commit, self.out / "tree") as path:
                 arm = Arm(f"{self.check.model} at {commit.sha[:9]}", self._model_at(path))
-                answers = ask(self.check, arm, ids, folder, observer=self.observer, ends=ends)
+                answers = ask(self.check, arm, ids, folder, observer=Silent(), ends=ends)
                 scores = answers.scores
                 self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:

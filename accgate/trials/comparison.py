@@ -12,9 +12,8 @@ from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation.assignment import Observer
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
-from accgate.evaluation.run import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
@@ -52,27 +51,26 @@ class Ab:
 
 
 def ab(
-    config: Config | str | Path,
+    config: Config,
     first: str,
     second: str,
+    options: RunOptions,
     *,
-    against: Config | str | Path | None = None,
+    against: Path | None = None,
     two_sided: bool = False,
-    out: Path,
-    observer: Observer | None = None,
 ) -> Ab:
     """Ask two models the same samples at the same time, and decide whether the second is worse, or different.
 
     Parameters
     ----------
-    config : Config or path of accuracy.toml
+    config : Config
         Its tasks are asked, and its alpha, beta and theta decide.
     first, second : str
         Names of [models]; the second of `against`, where that is given.
+    options : RunOptions
+        The folder is a new or empty one, or that of an earlier comparison, whose records are removed.
     two_sided : bool
         Whether better, worse or no difference of theta is decided, at half of alpha each.
-    out : Path
-        Where the records lie: a new or empty folder, or that of an earlier comparison, whose records are removed.
 
     Raises
     ------
@@ -81,8 +79,7 @@ def ab(
     CannotEvaluate
         When an engine fails for good.
     """
-    config = load_config(config)
-    others = config if against is None else against if isinstance(against, Config) else load_config(against)
+    others = config if against is None else load_config(against)
     _refuse_unknown(config, first)
     _refuse_unknown(others, second)
     if first == second and others is config:
@@ -95,9 +92,9 @@ def ab(
             raise BadInput(f"{check.task.name}: is decided on {check.task.aggregate}, which `ab` cannot compare yet")
     pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
     refuse_absent_judges(pairs)
-    FOLDER.begin(out)
+    FOLDER.begin(options.out)
     tasks = [_Task(config, pair, len(checks), two_sided) for pair in pairs]
-    compared = [task.compare(out, observer or Silent()) for task in tasks]
+    compared = [task.compare(options) for task in tasks]
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
@@ -124,11 +121,9 @@ class _Task:
         clusters = set(check.task.samples.names("cluster") or ()) - {None}
         return check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
 
-    def compare(self, out: Path, observer: Observer) -> Comparison:
+    def compare(self, options: RunOptions) -> Comparison:
         """Ask both models, and decide."""
-        records, stopped = evaluate_pair(
-            self.pair, out=out, observer=observer, decides=self._decides if self.can_stop else None
-        )
+        records, stopped = evaluate_pair(self.pair, options, self._decides if self.can_stop else None)
         self._refuse_missing(records, stopped=stopped)
         ways = [self._evidence(records, stopped=stopped)]
         if self.two_sided:

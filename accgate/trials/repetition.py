@@ -8,7 +8,6 @@ from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
 from accgate.records import Record, failed_of
 from accgate.trials.arm import Arm, ask
 from accgate.trials.folder import TrialFolder
@@ -54,7 +53,7 @@ def rerun(
     task: str | None = None,
     times: int = 3,
     resume: bool = False,
-    observer: Observer | None = None,
+    observer: Observer,
 ) -> AskedAgain:
     """Ask the lost answers of a run again, nothing else changed; the verdict stays what it is.
 
@@ -76,7 +75,7 @@ def rerun(
     records: list[Record] = []
     for number in range(1, times + 1):
         arm = Arm(f"{loss.check.model}, time {number} of {times}", loss.check.planned_model)
-        answers = ask(loss.check, arm, loss.ids, out, observer=observer or Silent())
+        answers = ask(loss.check, arm, loss.ids, out, observer=observer)
         scores = answers.scores
         scored.update(id_ for id_, score in scores.items() if score is not None)
         back.update(id_ for id_, score in scores.items() if score is not None and score >= before[id_])

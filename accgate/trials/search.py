@@ -23,8 +23,7 @@ from accgate.decision.cause import (
     trial_of,
 )
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.options import RunOptions
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
 from accgate.trials.arm import Answers, Arm, Scored, ask
@@ -42,6 +41,7 @@ MOST = 0.8  # share of the lost answers that causes explain when no more is look
 def blame(
     config: Config | str | Path,
     run: Path,
+    options: RunOptions,
     *,
     rules: RuleSets | None = None,
     model: str | None = None,
@@ -49,9 +49,6 @@ def blame(
     alpha: float = 0.05,
     samples: int | None = None,
     minutes: float | None = None,
-    out: Path | None = None,
-    resume: bool = False,
-    observer: Observer | None = None,
     saves: Callable[[Blame], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Blame:
@@ -63,6 +60,8 @@ def blame(
         That of the run.
     run : Path
         The run's folder, which is read.
+    options : RunOptions
+        The trials' records lie in `blame` in its folder, which may be the run's.
     rules : RuleSets, optional
         Those of the base commit, where they decided.
     model, task : str, optional
@@ -71,8 +70,6 @@ def blame(
         The chance that any setting without effect is named, over all of them.
     samples, minutes : optional
         The most questions there may be, and how long may be asked; by default as much as the trials need.
-    out : Path, optional
-        The trials' records lie in `blame` in it; by default the run's folder.
     saves : callable, optional
         Is told after each part of the search what came of it so far, in case it is killed.
     clock : callable
@@ -90,10 +87,10 @@ def blame(
     loss = loss_of(config, run, model, task, rules)
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
-    folder = (run if out is None else out) / FOLDER
+    folder = options.out / FOLDER
     budget = _Budget(samples, minutes, ends_at, clock)
-    with OWN_FOLDER.held(folder, resume=resume):
-        return _Search(loss, settings, folder, alpha, budget, observer or Silent(), saves).blame()
+    with OWN_FOLDER.held(folder, resume=options.resume):
+        return _Search(loss, settings, replace(options, out=folder), alpha, budget, saves).blame()
 
 
 def _usable(check: Check, settings: Settings) -> Settings:
@@ -179,10 +176,9 @@ class _Search:
 
     loss: Loss
     settings: Settings
-    out: Path
+    options: RunOptions
     alpha: float
     budget: _Budget
-    observer: Observer
     saves: Callable[[Blame], None] | None
     questions: int = 0
     now: dict[str, float | None] = field(default_factory=dict)
@@ -203,7 +199,7 @@ class _Search:
         ended = None
         try:
             for part, ids in enumerate(self._parts()):
-                self._part(self.out / str(part), ids)
+                self._part(self.options.out / str(part), ids)
                 if self._is_settled():
                     break
         except _Spent as spent:
@@ -322,7 +318,7 @@ class _Search:
 
         watched = is_enough if ends is not None or self.budget.ends_at is not None else None
         arm = Arm(f"{self.check.model}, {name}", replace(self.check.planned_model, settings=model))
-        answers = ask(self.check, arm, ids, out, observer=self.observer, ends=watched)
+        answers = ask(self.check, arm, ids, out, observer=self.options.observer, ends=watched)
         self.questions += answers.questions
         return answers
 
