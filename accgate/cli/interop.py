@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
-    from accgate.interop.task_log import TaskLog
+    from accgate.interop.task_log import Choice, TaskLog
     from accgate.interop.trtllm import SuiteReference
 
 OUT = Path("accgate-import")
@@ -81,45 +81,38 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
 
 
 def _import_lm_eval(arguments: argparse.Namespace) -> int:
-    from accgate.interop.lm_eval import Choice, import_lm_eval, lm_eval_files
-    from accgate.interop.task_log import import_each
+    from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 
-    choice = Choice(arguments.metric, arguments.filter, arguments.scale)
-    files = lm_eval_files(arguments.paths)
-    logs, left_out = import_each(files, lambda file: import_lm_eval([file], choice, model=arguments.model))
-    return _keep_logs(arguments, logs, left_out)
+    return _import_logs(arguments, lm_eval_files(arguments.paths), import_lm_eval, filter=arguments.filter)
 
 
 def _import_inspect(arguments: argparse.Namespace) -> int:
     from accgate.interop.inspect_logs import import_inspect, inspect_files
-    from accgate.interop.task_log import import_each
 
-    def read(file: Path) -> Sequence[TaskLog]:
-        return import_inspect(
-            [file],
-            metric=arguments.metric,
-            reducer=arguments.reducer,
-            scale=arguments.scale,
-            model=arguments.model,
-        )
-
-    return _keep_logs(arguments, *import_each(inspect_files(arguments.paths), read))
+    return _import_logs(arguments, inspect_files(arguments.paths), import_inspect, reducer=arguments.reducer)
 
 
 def _import_nemo(arguments: argparse.Namespace) -> int:
     from accgate.interop.nemo import import_nemo, nemo_files
-    from accgate.interop.task_log import import_each
 
-    def read(file: Path) -> Sequence[TaskLog]:
-        return [import_nemo(file, metric=arguments.metric, scale=arguments.scale, model=arguments.model)]
-
-    return _keep_logs(arguments, *import_each(nemo_files(arguments.paths), read))
+    return _import_logs(arguments, nemo_files(arguments.paths), import_nemo)
 
 
-def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog], left_out: Sequence[str]) -> int:
-    """Write imported logs as run records and references, and print what became of each; the exit code."""
+def _import_logs(
+    arguments: argparse.Namespace,
+    files: Sequence[Path],
+    read: Callable[[Path, Choice], TaskLog],
+    **own: str | None,
+) -> int:
+    """Write logs as run records and references, and print what became of each; the exit code.
+
+    `own` is what only the logs of this tool have to choose.
+    """
+    from accgate.interop.task_log import Choice, import_each
     from accgate.records import refuse_unwritable
 
+    choice = Choice(arguments.metric, arguments.scale, arguments.model, **own)
+    logs, left_out = import_each(files, read, choice)
     total = len(logs) + len(left_out)
     if arguments.out is not None or arguments.references is None:
         refuse_unwritable(arguments.out or OUT)
