@@ -15,7 +15,6 @@ from accgate.text import nearest
 
 if TYPE_CHECKING:
     from accgate.interop.task_log import Choice, TaskLog
-    from accgate.interop.trtllm import SuiteReference
 
 OUT = Path("accgate-import")
 
@@ -196,6 +195,7 @@ def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _import_trtllm(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
     from datetime import datetime, timezone
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
@@ -223,28 +223,15 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"
     if arguments.json:
-        rows = [_suite_row(one, path) for one, path in zip(chosen, paths, strict=True)]
+        rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
+        for row in rows:
+            del row["source"], row["note"]
         _print_json([*rows, *({"error": fault} for fault in faults)])
         return _print_left_out(faults, left_out)
     for one, path in zip(chosen, paths, strict=True):
         print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
     print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
     return _print_left_out(faults, left_out)
-
-
-def _suite_row(one: SuiteReference, path: Path) -> dict[str, Any]:
-    return {
-        "model": one.model,
-        "variant": dict(one.variant),
-        "task": one.task,
-        "mean": one.mean,
-        "n": one.n,
-        "sigma": one.sigma,
-        "alpha": one.alpha,
-        "beta": one.beta,
-        "higher_is_better": one.higher_is_better,
-        "reference": str(path),
-    }
 
 
 def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -64,12 +64,12 @@ def _task_log(log: Log, choice: Choice) -> TaskLog:
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
     values = [
-        None if value is _UNSCORED else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
+        None if value is None else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
     ]
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")
-    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not _UNSCORED]
+    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not None]
     in_words = all(isinstance(value, (str, bool)) for value in own)
     if scale is None and in_words:
         scale = 100.0  # letters and truth values stand for 0, 1/2 and 1
@@ -160,20 +160,13 @@ def _scorers(log: Log) -> list[str]:
     return [*(name for name in plain if name not in several), *keyed]
 
 
-class _Unscored:
-    """The mark of a sample without a score."""
-
-
-_UNSCORED = _Unscored()
-
-
 def _raw(sample: Sample, name: str, key: str) -> Any:
-    """The value that the scorer gave; the mark where the sample failed or was left unscored."""
+    """The value that the scorer gave; None where the sample failed or was left unscored."""
     score = (sample.get("scores") or {}).get(name)
     value = score.get("value") if isinstance(score, dict) else None
     if key and isinstance(value, dict):
         value = value.get(key)
-    return _UNSCORED if value is None or (isinstance(value, float) and math.isnan(value)) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _number(log: Log, sample: Sample, value: Any) -> float:

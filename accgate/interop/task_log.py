@@ -11,7 +11,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, writing
 from accgate.records import (
     Record,
     RecordPaths,
@@ -119,14 +119,12 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
         When other records are there, or the folder cannot be written.
     """
     paths = paths_of(out, log.model, log.task)
-    try:
+    with writing(paths.records, "name another --out", kind=BadInput):
         _refuse_others(paths, log.records)
         paths.records.parent.mkdir(parents=True, exist_ok=True)
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
         write_settings(paths, _settings(log))
         write_atomically(paths.records, b"".join(map(to_line, log.records)))
-    except OSError as error:
-        raise BadInput(f"{paths.records}: cannot be written: {error.strerror}; name another --out") from error
     return paths
 
 

@@ -76,8 +76,8 @@ class SuiteReference:
 
     source: Path
     model: str
-    task: str
     variant: Mapping[str, Any]
+    task: str
     mean: float
     n: int
     sigma: float
@@ -281,7 +281,7 @@ def task_tables(references: Sequence[SuiteReference]) -> str:
     """The `[tasks]` of accuracy.toml that decide as the suite does, with the other figures of some references.
 
     >>> from accgate.interop.trtllm import SuiteReference
-    >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", "mmlu", {}, 68.2, 4096, 50.0, 0.05, 0.2, True)]))
+    >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", {}, "mmlu", 68.2, 4096, 50.0, 0.05, 0.2, True)]))
     [tasks.mmlu]
     test = "two-sample"
     sigma = 50.0

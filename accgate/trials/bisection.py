@@ -24,7 +24,7 @@ from accgate.result import NAME
 from accgate.stats import Floats
 from accgate.stats.culprit import Asked, culprit_posterior, next_place
 from accgate.text import nearest
-from accgate.trials.arm import Arm, Scored, ask
+from accgate.trials.arm import Scored, ask
 from accgate.trials.commits import History
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import reference_scores
@@ -278,8 +278,8 @@ class _Search:
         scores: Scored = {}
         try:
             with self.history.tree(commit, self.out / "tree") as path:
-                arm = Arm(f"{self.check.model} at {commit.sha[:9]}", self._model_at(path))
-                answers = ask(self.check, arm, ids, folder, observer=Silent(), ends=ends)
+                name = f"{self.check.model} at {commit.sha[:9]}"
+                answers = ask(self.check, name, self._model_at(path), ids, folder, observer=Silent(), ends=ends)
                 scores = answers.scores
                 self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:

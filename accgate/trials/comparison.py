@@ -19,7 +19,6 @@ from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
 from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
-from accgate.text import nearest
 from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
@@ -80,11 +79,11 @@ def ab(
         When an engine fails for good.
     """
     others = config if against is None else load_config(against)
-    _refuse_unknown(config, first)
-    _refuse_unknown(others, second)
+    own = select(config, (first,))
+    select(others, (second,))  # refuses a name that is not there
     if first == second and others is config:
         raise BadInput(f"both models are {first}; give two, or another file with --against")
-    checks = plan_checks(select(config, (first,)), recording=True)
+    checks = plan_checks(own, recording=True)
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
     for check in checks:
@@ -98,11 +97,6 @@ def ab(
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
-
-
-def _refuse_unknown(config: Config, model: str) -> None:
-    if model not in config.models:
-        raise BadInput(f"{config.source.path}: no model {model!r}; {nearest(model, config.models)}")
 
 
 @dataclass(frozen=True)

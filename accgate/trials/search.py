@@ -26,13 +26,12 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.options import RunOptions
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.trials.arm import Answers, Arm, Scored, ask
+from accgate.trials.arm import Answers, Scored, ask
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import Loss, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
 
-FOLDER = "blame"
-OWN_FOLDER = TrialFolder("blame", models="[0-9]/*")
+FOLDER = TrialFolder("blame", models="[0-9]/*")
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
 AT_LEAST = 60
 MOST = 0.8  # share of the lost answers that causes explain when no more is looked for
@@ -87,9 +86,9 @@ def blame(
     loss = loss_of(config, run, model, task, rules)
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
-    folder = options.out / FOLDER
+    folder = options.out / FOLDER.command
     budget = _Budget(samples, minutes, ends_at, clock)
-    with OWN_FOLDER.held(folder, resume=options.resume):
+    with FOLDER.held(folder, resume=options.resume):
         return _Search(loss, settings, replace(options, out=folder), alpha, budget, saves).blame()
 
 
@@ -317,8 +316,8 @@ class _Search:
             return self.budget.is_over or (ends is not None and ends(scores))
 
         watched = is_enough if ends is not None or self.budget.ends_at is not None else None
-        arm = Arm(f"{self.check.model}, {name}", replace(self.check.planned_model, settings=model))
-        answers = ask(self.check, arm, ids, out, observer=self.options.observer, ends=watched)
+        planned, name = replace(self.check.planned_model, settings=model), f"{self.check.model}, {name}"
+        answers = ask(self.check, name, planned, ids, out, observer=self.options.observer, ends=watched)
         self.questions += answers.questions
         return answers
 
