@@ -244,43 +244,32 @@ def record(arguments: argparse.Namespace) -> int:
 
 def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:
     """Print which references were written."""
+    from accgate.references.store import read_reference
+
+    written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
-        readings = {as_typed(path): _readings_of(path) for path in paths}
-        counts = {path: None if each is None else asdict(each) for path, each in readings.items()}
-        print(json.dumps({"references": list(readings), "readings": counts}))
+        counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
+        print(json.dumps({"references": list(written), "readings": counts}))
         return PASSED
-    for path in paths:
-        noise_text = _noise_of(path) if recording.twice else ""
-        print(f"{'added to' if recording.add else 'recorded'} {as_typed(path)}{_readings_text(path)}{noise_text}")
+    for path, about in written.items():
+        noise = _noise_text(about.discordance) if recording.twice else ""
+        print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
 
 
-def _noise_of(path: Path) -> str:
+def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
-    from accgate.references.store import read_reference
-
-    reference = read_reference(path)
-    q = None if reference is None else reference.about.discordance
     return (
         "; only scores of 0 and 100 show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
     )
 
 
-def _readings_of(path: Path) -> Readings | None:
-    """How the replies of a reference were read; None where there was nothing to read."""
-    from accgate.references.store import read_reference
-
-    reference = read_reference(path)
-    return None if reference is None else reference.about.readings
-
-
-def _readings_text(path: Path) -> str:
+def _readings_text(readings: Readings | None) -> str:
     """How the replies of a reference were read, where some hold no answer."""
     from accgate.verdict.sentences import readings_text
 
-    readings = _readings_of(path)
     text = None if readings is None else readings_text(readings)
     return "" if text is None else f": {text}"
 

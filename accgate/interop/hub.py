@@ -15,8 +15,8 @@ from accgate.records import file_name, write_atomically
 from accgate.text import number
 
 FOLDER = ".eval_results"
-_NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
-BENCHMARK = re.compile(rf"(?P<dataset>{_NAME})(?::(?P<task>[\w.-]+))?(?:@(?P<revision>[0-9a-f]{{7,64}}))?")
+NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"  # of a model or dataset there
+BENCHMARK = re.compile(rf"(?P<dataset>{NAME})(?::(?P<task>[\w.-]+))?(?:@(?P<revision>[0-9a-f]{{7,64}}))?")
 
 
 @dataclass(frozen=True)

@@ -119,11 +119,7 @@ class _Task:
         """Ask both models, and decide."""
         records, stopped = evaluate_pair(self.pair, options, self._decides if self.can_stop else None)
         self._refuse_missing(records, stopped=stopped)
-        ways = [self._evidence(records, stopped=stopped)]
-        if self.two_sided:
-            ways.append(self._evidence((records[1], records[0]), stopped=stopped))
-        correction = self.config.gate.correction
-        (verdict, *others) = (decide([way], correction=correction, checks=self.count)[0] for way in ways)
+        (verdict, *others) = map(self._verdict, self._ways(records, stopped=stopped))
         if not others:
             return Comparison(self.pair[0].task.name, verdict)
         return Comparison(self.pair[0].task.name, verdict, others[0], _answer(verdict, others[0]))
@@ -155,15 +151,21 @@ class _Task:
             return False
         if _is_binary((first, second), start) and not _is_binary((first, second), None):
             return False
-        ways = [self._evidence((first, second), stopped=True)]
-        if not self.two_sided:
-            return self._is_decided(ways[0])
-        ways.append(self._evidence((second, first), stopped=True))
-        verdicts = [decide([way], correction=self.config.gate.correction, checks=self.count)[0] for way in ways]
-        return any(each.verdict == "regression" for each in verdicts) or all(map(self._is_decided, ways))
+        ways = self._ways((first, second), stopped=True)
+        is_worse = self.two_sided and any(self._verdict(way).verdict == "regression" for way in ways)
+        return is_worse or all(map(self._is_decided, ways))
 
     def _is_decided(self, evidence: Evidence) -> bool:
         return is_decided(evidence, share_of_alpha(evidence.design.alpha, self.config.gate.correction, self.count))
+
+    def _verdict(self, evidence: Evidence) -> Verdict:
+        return decide([evidence], correction=self.config.gate.correction, checks=self.count)[0]
+
+    def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
+        """The second side held against the first, and where both ways are decided the first against the second."""
+        first, second = records
+        pairs = [(first, second), (second, first)] if self.two_sided else [(first, second)]
+        return [self._evidence(each, stopped=stopped) for each in pairs]
 
     def _evidence(self, records: Records, *, stopped: bool) -> Evidence:
         """The second side's records held against the first's."""
