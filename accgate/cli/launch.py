@@ -146,8 +146,8 @@ def _merge_note(job: Job) -> list[str]:
 
 
 def _targets() -> dict[str, Target]:
+    from accgate.launch.job import sbatch_file
     from accgate.launch.kubernetes import indexed_job, ray_job
-    from accgate.launch.slurm import sbatch_file
 
     kubectl = ("kubectl", "create", "--filename", "-")
     return {

@@ -8,14 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import tomli_w
 
 from accgate.errors import BadInput
-
-if TYPE_CHECKING:
-    from jinja2 import Template
+from accgate.text import fill_template
 
 CONFIG_FILE = "accuracy.toml"
 SCHEMA_FILE = "accuracy.schema.json"
@@ -87,9 +85,12 @@ def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
     name = answers.name
-    return _template("accuracy.toml.j2").render(
+    return fill_template(
+        "accgate.cli.starter",
+        "accuracy.toml.j2",
         answers=answers,
         table="models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_string(name)),
+        toml=_toml_string,
         tasks=tasks,
         own=own,
         asks_all=asks_all,
@@ -110,7 +111,9 @@ def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
 
     weights = os.path.normpath(os.path.join(os.path.dirname(config), model))  # noqa: PTH118, PTH120 (a path in YAML)
     in_package = engine == "llamacpp" and model.startswith(PACKAGE)
-    return _template("workflow.yml.j2").render(
+    return fill_template(
+        "accgate.cli.starter",
+        "workflow.yml.j2",
         repository=REPOSITORY,
         version=__version__,
         config=config if _is_plain(config) else json.dumps(config),
@@ -133,21 +136,6 @@ def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository
 
 def _is_plain(text: str) -> bool:
     return re.fullmatch(PLAIN, text) is not None
-
-
-def _template(name: str) -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("accgate.cli.starter"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # neither TOML nor YAML is HTML
-    )
-    environment.filters["toml"] = _toml_string
-    return environment.get_template(name)
 
 
 def schema_text() -> str:
