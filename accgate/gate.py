@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accgate.config.config import Config, load_config
 from accgate.decision.progress import early_stop
+from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Observer, Silent
 from accgate.evaluation.options import RunOptions
@@ -17,6 +18,7 @@ from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
 from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
+from accgate.guard.own_rules import verdicts_beside
 from accgate.references.copies import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
@@ -85,8 +87,15 @@ def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
-    """The verdict of every check, and the run's."""
-    return plan.decide(evaluated)
+    """The verdict of every check and the run's, and beside them what a pull request's own rules say of the records."""
+    decided = Decided()
+    for part in plan.parts:
+        decided += decide_checks(part.gate, part.checks, evaluated).mark_new(part.is_new)
+    return replace(
+        result_of(plan.parts[0].gate, decided, evaluated),
+        rules=plan.rules,
+        beside=() if plan.own is None else verdicts_beside(plan.own, evaluated, decided, stored=plan.stored),
+    )
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
