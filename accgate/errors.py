@@ -76,18 +76,23 @@ class KeyNotReady(CannotEvaluate):
 
 
 @contextmanager
-def writing(path: Path, fix: str = "correct that, then go on with --resume") -> Iterator[None]:
+def writing(
+    path: Path,
+    fix: str = "correct that, then go on with --resume",
+    *,
+    kind: type[BadInput] | type[CannotEvaluate] = CannotEvaluate,
+) -> Iterator[None]:
     """Name the file or folder that cannot be written, and what to do.
 
     Raises
     ------
     CannotEvaluate
-        For an OSError.
+        For an OSError; another `kind` where a command says so of a folder that it is given.
     """
     try:
         yield
     except OSError as error:
-        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; {fix}") from error
+        raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from accgate.config.config import Config, load_config
 from accgate.decision.progress import early_stop
+from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import EvaluatedRun, Silent, evaluate_checks
+from accgate.evaluation.assignment import Observer, Silent
+from accgate.evaluation.options import RunOptions
+from accgate.evaluation.run import EvaluatedRun, evaluate_checks
 from accgate.evaluation.shards.merge import join, refuse_own_output, write_union
-from accgate.evaluation.shards.run import ShardRun, begin_shard, ended_shard, write_shard
-from accgate.evaluation.shards.shard import Shard
-from accgate.evaluation.shards.siblings import place_in
+from accgate.evaluation.shards.run import ShardRun, begin_shard, end_shard
 from accgate.evaluation.stored import read_evaluation
 from accgate.guard.base import RuleSets
+from accgate.guard.own_rules import verdicts_beside
 from accgate.references.copies import copy_references
 from accgate.report.result_file import differences, forget_result, read_result, write_result
 from accgate.result import NAME, Result
@@ -64,48 +65,37 @@ def run(
     KeyboardInterrupt
         When SIGINT came: what was in flight has finished and is recorded, there is no result, and `resume` goes on.
     """
-    config, out = load_config(config), Path(out)
-    forget_result(out)
+    config, options = load_config(config), RunOptions(Path(out), resume, observer or Silent(), cache)
+    return run_whole(config, options, rules, bootstrap=bootstrap)
+
+
+def run_whole(config: Config, options: RunOptions, rules: RuleSets | None = None, *, bootstrap: bool = False) -> Result:
+    """Plan, evaluate and decide as `run` does, with its options in one."""
+    forget_result(options.out)
     plan = plan_run(config, rules, bootstrap=bootstrap)
-    evaluated = evaluate(plan, out, resume=resume, observer=observer, cache=cache)
-    return write(decide(plan, evaluated), plan, out)
+    evaluated = evaluate(plan, options)
+    return write(decide(plan, evaluated), plan, options.out)
 
 
-def evaluate(
-    plan: RunPlan,
-    out: Path,
-    *,
-    shard: Shard | None = None,
-    together: Path | None = None,
-    first: bool = False,
-    resume: bool = False,
-    observer: Observer | None = None,
-    cache: Cache | None = None,
-) -> EvaluatedRun:
-    """Ask and score what the plan's checks need.
-
-    Shards stop early where they share the folder `together`, or with `first` where a healthy run most likely would.
-    """
+def evaluate(plan: RunPlan, options: RunOptions) -> EvaluatedRun:
+    """Ask and score what the plan's checks need; a shard that cannot see the others does not stop early."""
     plan.refuse_unknown_samples()
-    if shard is not None:
-        begin_shard(shard, plan.shard_plan, plan.decidable, out, resume=resume)
-    watches = plan.watches(stops=shard is None or together is not None)
-    return evaluate_checks(
-        plan.decidable,
-        out=out,
-        resume=resume,
-        observer=observer or Silent(),
-        watches=watches,
-        shard=shard,
-        together=together,
-        first=first,
-        cache=cache,
-    )
+    if options.shard is not None:
+        begin_shard(plan.shard_plan, plan.decidable, options)
+    watches = plan.watches(stops=options.shard is None or options.together is not None)
+    return evaluate_checks(plan.decidable, options, watches)
 
 
 def decide(plan: RunPlan, evaluated: EvaluatedRun) -> Result:
-    """The verdict of every check, and the run's."""
-    return plan.decide(evaluated)
+    """The verdict of every check and the run's, and beside them what a pull request's own rules say of the records."""
+    decided = Decided()
+    for part in plan.parts:
+        decided += decide_checks(part.gate, part.checks, evaluated).mark_new(part.is_new)
+    return replace(
+        result_of(plan.parts[0].gate, decided, evaluated),
+        rules=plan.rules,
+        beside=() if plan.own is None else verdicts_beside(plan.own, evaluated, decided, stored=plan.stored),
+    )
 
 
 def write(result: Result, plan: RunPlan, out: Path) -> Result:
@@ -116,7 +106,7 @@ def write(result: Result, plan: RunPlan, out: Path) -> Result:
     CannotEvaluate
         When they cannot be written.
     """
-    references = {(c.model, c.task.name): c.recorded for c in plan.decidable if c.recorded is not None}
+    references = {c.key: c.recorded for c in plan.decidable if c.recorded is not None}
     result = replace(result, checks=copy_references(result.checks, references, out))
     write_result(result, out)
     return result
@@ -147,43 +137,23 @@ def verify(
     return replace(written, beside=computed.beside)
 
 
-def run_shard(
-    config: Config | str | Path,
-    shard: Shard,
-    *,
-    rules: RuleSets | None = None,
-    out: str | Path = OUT,
-    resume: bool = False,
-    observer: Observer | None = None,
-    cache: Cache | None = None,
-    together: str | Path | None = None,
-    first: bool = False,
-) -> ShardRun:
-    """Plan every check of a config and evaluate one part of its samples, for `merge` to decide; raises as `run`.
+def run_shard(config: Config, options: RunOptions, rules: RuleSets | None = None) -> ShardRun:
+    """Plan every check of a config and evaluate a shard of its samples, for `merge` to decide; raises as `run`.
 
-    With `together`, a folder that all shards reach, `out` is a folder within: each reads what the others have finished,
-    and all stop once that decides. With `first` only the part of what each check is expected to need is evaluated;
-    where `merge` finds that it does not decide, `resume` without `first` evaluates the rest.
+    Where `merge` finds that the `first` samples do not decide, `resume` without `first` evaluates the rest.
     """
-    config, together = load_config(config), None if together is None else Path(together)
-    out = Path(out) if together is None else place_in(together, shard)
-    forget_result(out)
+    forget_result(options.out)
     plan = plan_run(config, rules)
-    evaluated = evaluate(
-        plan, out, shard=shard, together=together, first=first, resume=resume, observer=observer, cache=cache
-    )
-    done = ended_shard(shard, plan.shard_plan, evaluated)
-    write_shard(done, out)
-    return done
+    return end_shard(plan.shard_plan, evaluate(plan, options), options)
 
 
 def merge(
-    config: Config | str | Path,
+    config: Config,
     folders: Sequence[Path],
+    out: Path,
     *,
     rules: RuleSets | None = None,
     bootstrap: bool = False,
-    out: str | Path = OUT,
 ) -> Result:
     """Join the records of shards, decide every check of a config on them, and write accgate.json into `out`.
 
@@ -195,7 +165,6 @@ def merge(
     BadInput
         When the shards are not of one plan, or hold two scores of one sample: what differs, and where.
     """
-    config, out = load_config(config), Path(out)
     refuse_own_output(folders, out)
     forget_result(out)
     plan = plan_run(config, rules, bootstrap=bootstrap)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,21 +14,20 @@ import numpy.typing as npt
 from accgate import metrics
 from accgate.config.config import Config, load_config
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.assignment import Evaluation
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.reading import unread_problem
-from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, Silent, evaluate_checks, failures
+from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, evaluate_checks, failures
 from accgate.evaluation.scoring import judge_fault
 from accgate.evaluation.shards.merge import join, write_union
 from accgate.evaluation.shards.run import (
     RECORDING,
     ShardRun,
     begin_shard,
-    ended_shard,
+    end_shard,
     plan_of,
     read_shard,
-    write_shard,
 )
-from accgate.evaluation.shards.shard import Shard
 from accgate.planning.checks import Check, plan_checks
 from accgate.records import Figures, Record, paths_of, read_log, records_at, refuse_unwritable
 from accgate.records.lock import sole_writer
@@ -56,25 +55,34 @@ class _Columns(TypedDict):
     runs: int
 
 
-def record(
-    config: Config | str | Path,
-    *,
-    out: Path,
-    resume: bool = False,
-    reason: str | None = None,
-    commit: str = "",
-    replies: bool = True,
-    add: bool = False,
-    runs: int = 1,
-    twice: bool = False,
-    observer: Observer | None = None,
-) -> list[Path]:
-    """Evaluate every check of a config and write its scores as the reference; the paths written.
+@dataclass(frozen=True)
+class Recording:
+    """How references are made of a run: how often it asks each sample, and what they keep and say.
 
     With `add` the scores become further repeats of the reference that is there, whatever they are. Several `runs` are
     evaluated as one, as repeats of each sample: the reference is that of a first run to which the others were added.
     With `twice` every sample is evaluated twice, and the reference is that of the first run: its discordance is the
-    share of 0/100 scores that the second changed. With `resume` references that hold the run already stay as they are.
+    share of 0/100 scores that the second changed.
+    """
+
+    runs: int = 1
+    twice: bool = False
+    add: bool = False
+    replies: bool = True
+    reason: str | None = None
+    commit: str = ""
+
+    def checks(self, config: Config) -> list[Check]:
+        """The checks of a config, with every sample evaluated as often as that takes."""
+        times = 2 if self.twice else self.runs
+        planned = plan_checks(config, recording=True)
+        return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
+
+
+def record(config: Config | str | Path, options: RunOptions, recording: Recording) -> list[Path]:
+    """Evaluate every check of a config and write its scores as the reference; the paths written.
+
+    With `resume` references that hold the run already stay as they are.
 
     Raises
     ------
@@ -84,53 +92,30 @@ def record(
     CannotEvaluate
         When a sample failed, an engine did, or too many replies hold no answer; no reference is written for that check.
     """
-    checks = _checks(load_config(config), 2 if twice else runs)
-    added = {_pair(check): reference_to_extend(*_place(check)) for check in checks} if add else {}
-    how = _How(commit, replies, runs, twice, reason)
-    if add:  # one judge marks all runs of a reference
-        checks = [_held_against(check, added[_pair(check)]) for check in checks]
+    checks, resume = recording.checks(load_config(config)), options.resume
+    if recording.add:  # one judge marks all runs of a reference
+        checks = [_held_against(check, reference_to_extend(*_place(check))) for check in checks]
     else:
-        _refuse_replaced([check for check in checks if not (resume and _is_finished(check, out, how))], reason)
+        replaced = [check for check in checks if not (resume and _is_finished(check, options.out, recording))]
+        _refuse_replaced(replaced, recording.reason)
     _refuse_unwritable(checks)
-    forget_result(out)  # of a run with these records: they, or the reference that it is of, are replaced
-    evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent())
-    return _write(evaluated, how, added, resume=resume)
+    forget_result(options.out)  # of a run with these records: they, or the reference that it is of, are replaced
+    return _write(evaluate_checks(checks, options), recording, resume=resume)
 
 
-def record_shard(
-    config: Config | str | Path,
-    shard: Shard,
-    *,
-    out: Path,
-    resume: bool = False,
-    runs: int = 1,
-    twice: bool = False,
-    observer: Observer | None = None,
-) -> ShardRun:
-    """Evaluate one part of the samples of every check, for `record_merged` to write the references of all parts.
+def record_shard(config: Config, options: RunOptions, recording: Recording) -> ShardRun:
+    """Evaluate a shard of the samples of every check, for `record_merged` to write the references of all shards.
 
     Raises as `record` does, but for references: none is looked at.
     """
-    config = load_config(config)
-    checks = _checks(config, 2 if twice else runs)
-    plan = _shard_plan(config, checks, runs, twice=twice)
-    forget_result(out)
-    begin_shard(shard, plan, checks, out, resume=resume)
-    evaluated = evaluate_checks(checks, out=out, resume=resume, observer=observer or Silent(), shard=shard)
-    done = ended_shard(shard, plan, evaluated)
-    write_shard(done, out)
-    return done
+    checks = recording.checks(config)
+    plan = _shard_plan(config, checks, recording)
+    forget_result(options.out)
+    begin_shard(plan, checks, options)
+    return end_shard(plan, evaluate_checks(checks, options), options)
 
 
-def record_merged(
-    config: Config | str | Path,
-    folders: Sequence[Path],
-    *,
-    out: Path,
-    reason: str | None = None,
-    commit: str = "",
-    replies: bool = True,
-) -> list[Path]:
+def record_merged(config: Config, folders: Sequence[Path], out: Path, recording: Recording) -> list[Path]:
     """Join the parts that `record_shard` evaluated, in `out`, and write their scores as references; the paths written.
 
     References that an earlier merge of these parts wrote stay, where it could not write all of them.
@@ -142,21 +127,17 @@ def record_merged(
     CannotEvaluate
         As `record` does, and where samples are missing.
     """
-    config, recording = load_config(config), recording_of_shards(folders)
-    if recording is None:
-        raise BadInput(f"{folders[0]}: comes from `accgate run --shard`, not from `accgate record --shard`")
-    runs, twice = recording
-    checks, how = _checks(config, 2 if twice else runs), _How(commit, replies, runs, twice, reason)
-    joined = join(checks, _shard_plan(config, checks, runs, twice=twice), folders, lambda _: None)
-    left = [item.check for item in joined.evaluated.checks if not _is_written(item.check, item.evaluation, how)]
-    _refuse_replaced(left or checks, reason)
+    checks = recording.checks(config)
+    joined = join(checks, _shard_plan(config, checks, recording), folders, lambda _: None)
+    left = [item.check for item in joined.evaluated.checks if not _is_written(item.check, item.evaluation, recording)]
+    _refuse_replaced(left or checks, recording.reason)
     _refuse_unwritable(checks)
     write_union(joined, out)
-    return _write(joined.evaluated, how, resume=bool(left))
+    return _write(joined.evaluated, recording, resume=bool(left))
 
 
-def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
-    """Runs of each sample, and whether the second only checks the first, of shards of `record`; None of others.
+def recording_of_shards(folders: Sequence[Path]) -> Recording | None:
+    """How often shards of `record` asked each sample; None of other shards.
 
     Raises
     ------
@@ -168,12 +149,12 @@ def recording_of_shards(folders: Sequence[Path]) -> tuple[int, bool] | None:
         return None
     match recording:
         case {"runs": int(runs), "twice": bool(twice)} if runs > 0:
-            return runs, twice
+            return Recording(runs, twice)
     raise BadInput(f"{folders[0]}: its shard.json is damaged; run that shard again")
 
 
-def _shard_plan(config: Config, checks: Sequence[Check], runs: int, *, twice: bool) -> dict[str, Any]:
-    return {**plan_of([(config.gate, checks)]), RECORDING: {"runs": runs, "twice": twice}}
+def _shard_plan(config: Config, checks: Sequence[Check], recording: Recording) -> dict[str, Any]:
+    return {**plan_of([(config.gate, checks)]), RECORDING: {"runs": recording.runs, "twice": recording.twice}}
 
 
 def _held_against(check: Check, reference: Reference) -> Check:
@@ -191,49 +172,40 @@ def _refuse_unwritable(checks: Sequence[Check]) -> None:
         refuse_unwritable(folder, "as `references` in accuracy.toml")
 
 
-@dataclass(frozen=True)
-class _How:
-    """What references say beside their scores, and what they keep."""
-
-    commit: str
-    replies: bool
-    runs: int
-    twice: bool
-    reason: str | None
-
-
-def _is_finished(check: Check, out: Path, how: _How) -> bool:
+def _is_finished(check: Check, out: Path, recording: Recording) -> bool:
     """Whether a check's reference is the run whose records lie in a folder, all of them."""
-    records = paths_of(out, *_pair(check)).records
+    records = paths_of(out, *check.key).records
     if not records.exists():
         return False
     log = read_log(records)
-    return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, how)
+    return len(log) == len(check.task.samples) * check.repeats and _is_reference(check, log, recording)
 
 
-def _is_written(check: Check, evaluation: Evaluation | None, how: _How, extended: Reference | None = None) -> bool:
+def _is_written(
+    check: Check, evaluation: Evaluation | None, recording: Recording, extended: Reference | None = None
+) -> bool:
     """Whether the reference that a run was added to, or else the check's own, holds this finished run already."""
     if evaluation is None or not evaluation.complete:
         return False
     if extended is not None:
-        return has_runs(extended, evaluation.records, how.runs)
-    return _is_reference(check, evaluation.records, how)
+        return has_runs(extended, evaluation.records, recording.runs)
+    return _is_reference(check, evaluation.records, recording)
 
 
-def _is_reference(check: Check, records: Sequence[Record], how: _How) -> bool:
+def _is_reference(check: Check, records: Sequence[Record], recording: Recording) -> bool:
     """Whether a check's reference is the run of these records, and no other one was added to it."""
     try:
         reference = read_reference(_path(check))
     except BadInput:  # a damaged one is replaced
         return False
-    first = _first_run(check, records, twice=how.twice)
-    return reference is not None and reference.about.runs == how.runs and has_runs(reference, first, how.runs)
+    first = _first_run(check, records, twice=recording.twice)
+    return (
+        reference is not None and reference.about.runs == recording.runs and has_runs(reference, first, recording.runs)
+    )
 
 
-def _write(
-    evaluated: EvaluatedRun, how: _How, added: Container[tuple[str, str]] = (), *, resume: bool = False
-) -> list[Path]:
-    """Write the reference of every check, or add to those that are `added` to; with `resume` only what lacks the run.
+def _write(evaluated: EvaluatedRun, recording: Recording, *, resume: bool = False) -> list[Path]:
+    """Write the reference of every check, or add to those that are there; with `resume` only what lacks the run.
 
     Other commands may write the same references, so each is read while none of them can.
     """
@@ -241,21 +213,21 @@ def _write(
     for item in evaluated.checks:
         check, evaluation = item.check, item.evaluation
         with sole_writer(_path(check).parent):
-            extended = reference_to_extend(*_place(check)) if _pair(check) in added else None
+            extended = reference_to_extend(*_place(check)) if recording.add else None
             if extended is not None:
                 check = _held_against(check, extended)
-            if resume and _is_written(check, evaluation, how, extended):
+            if resume and _is_written(check, evaluation, recording, extended):
                 continue
             try:
                 both = _whole(check, item)
             except CannotEvaluate as error:
                 problems.append(str(error))
                 continue
-            first = _first_run(check, both.records, twice=how.twice)
-            about = _about(check, replace(both, records=first), evaluated.engines[check.model], how.commit, both)
-            columns: _Columns = {"replies": how.replies, "answers": _needs_answers(check), "runs": how.runs}
+            first = _first_run(check, both.records, twice=recording.twice)
+            about = _about(check, replace(both, records=first), evaluated.engines[check.model], recording.commit, both)
+            columns: _Columns = {"replies": recording.replies, "answers": _needs_answers(check), "runs": recording.runs}
             if extended is None:
-                written.append(write_reference(check.references, about, first, reason=how.reason, **columns))
+                written.append(write_reference(check.references, about, first, reason=recording.reason, **columns))
             else:
                 written.append(add_runs(extended, about, first, **columns))
     if problems:
@@ -278,18 +250,12 @@ def _whole(check: Check, item: EvaluatedCheck) -> Evaluation:
         problem = judge_fault(check, evaluation.makers)
     if problem is not None or evaluation is None or evaluation.failed:
         problem = problem or failures(item, "a reference needs every score")
-        raise CannotEvaluate(f"{check.model} / {check.task.name}: {problem}; no reference was written")
+        raise CannotEvaluate(f"{check.name}: {problem}; no reference was written")
     if (unread := unread_problem(evaluation.records, check.max_unread)) is not None:
         what, *replies = unread
-        text = f"{check.model} / {check.task.name}: {what}; no reference was written"
+        text = f"{check.name}: {what}; no reference was written"
         raise CannotEvaluate("\n  ".join([text, *replies]))
     return evaluation
-
-
-def _checks(config: Config, times: int) -> list[Check]:
-    """The checks of a config, with every sample evaluated so many times as often."""
-    planned = plan_checks(config, recording=True)
-    return [replace(check, repeats=times * check.repeats, max_tokens=times * check.max_tokens) for check in planned]
 
 
 def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Sequence[Record]:
@@ -297,10 +263,6 @@ def _first_run(check: Check, records: Sequence[Record], *, twice: bool) -> Seque
     if not twice:
         return records
     return records_at(records, np.flatnonzero(Figures.of(records).columns["repeat"] < check.repeats // 2))
-
-
-def _pair(check: Check) -> tuple[str, str]:
-    return check.model, check.task.name
 
 
 def _place(check: Check) -> tuple[Path, str, Mapping[str, Any], Task]:

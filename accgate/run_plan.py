@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from accgate.config.config import Config
 from accgate.config.tables import Gate
 from accgate.decision.progress import watch_of
-from accgate.decision.run import Decided, decide_checks, result_of
 from accgate.errors import BadInput
 from accgate.evaluation.assignment import Watch
-from accgate.evaluation.run import EvaluatedRun, refuse_unknown_ids
+from accgate.evaluation.run import refuse_unknown_ids
 from accgate.evaluation.shards.run import plan_of
 from accgate.guard.base import RuleSets, own_samples
-from accgate.guard.own_rules import verdicts_beside
 from accgate.planning.checks import Check, plan_checks
 from accgate.references.anchor import find_anchor
-from accgate.result import Result
 
 Rules = Literal["own", "base", "bootstrap"]
 
@@ -78,22 +75,11 @@ class RunPlan:
     def watches(self, *, stops: bool = True) -> Mapping[tuple[str, str], Watch]:
         """What may end the evaluation of each check early, and what its scores are held against."""
         return {
-            (check.model, check.task.name): watch_of(check, stops=stops)
+            check.key: watch_of(check, stops=stops)
             for part in self.parts
             for check in part.checks
             if check.reference is not None
         }
-
-    def decide(self, evaluated: EvaluatedRun) -> Result:
-        """The verdicts, and beside them what a pull request's own rules say of the same records."""
-        decided = Decided()
-        for part in self.parts:
-            decided += decide_checks(part.gate, part.checks, evaluated).mark_new(part.is_new)
-        return replace(
-            result_of(self.parts[0].gate, decided, evaluated),
-            rules=self.rules,
-            beside=() if self.own is None else verdicts_beside(self.own, evaluated, decided, stored=self.stored),
-        )
 
 
 def plan_run(

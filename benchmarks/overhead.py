@@ -29,11 +29,12 @@ from accgate.engines.base import Request
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
 from accgate.engines.wire import body_of, json_bytes
-from accgate.evaluation.assignment import Assignment, Evaluation, Sampling, Watch
+from accgate.evaluation.assignment import Assignment, Evaluation, Sampling, Silent, Watch
 from accgate.evaluation.check import evaluate
-from accgate.evaluation.run import Silent, assignment_of
+from accgate.evaluation.options import RunOptions
+from accgate.evaluation.run import assignment_of
 from accgate.planning.checks import Check
-from accgate.record import record
+from accgate.record import Recording, record
 from accgate.records.file import paths_of
 from accgate.run_plan import plan_run
 from accgate.tasks.task import Task, load_task
@@ -214,7 +215,7 @@ def stopped_at(url: str, model: str, samples: int, connections: int, runs: int, 
         config = folder / "accuracy.toml"
         sizes = {"connections": connections, "samples": samples, "theta": theta}
         config.write_text(SUMS.format(base_url=url, seed=0, model=model, **sizes))
-        record(config, out=folder / "recorded", replies=False)
+        record(config, RunOptions(folder / "recorded"), Recording(replies=False))
         work = VllmWork(url)
         rows = [stopped_run(config, url, work, folder / str(run), connections, model) for run in range(runs)]
     return medians("vLLM", samples, rows)
@@ -250,7 +251,7 @@ def stopped_once(options: Sequence[str], samples: int, connections: int, folder:
         return config
 
     with instant_server("--tokens", "1") as server:
-        record(plan(server.url), out=folder / "recorded", replies=False)
+        record(plan(server.url), RunOptions(folder / "recorded"), Recording(replies=False))
     with instant_server(*options, "--flips", "0.03") as server:
         return stopped_run(plan(server.url), server.url, server.work, folder / "run", connections)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accgate.cli.streams import DISK_FULL
 from accgate.errors import BadInput, CannotEvaluate
@@ -86,6 +87,26 @@ def console(*, stderr: bool = False) -> Console:
     # Where nothing says how wide it is, 120 columns hold the table: a log is not a narrow terminal.
     plain = PlainConsole(stderr=stderr, highlight=False)
     return plain if plain.is_terminal else PlainConsole(stderr=stderr, highlight=False, width=120)
+
+
+def print_outcome(
+    arguments: argparse.Namespace,
+    outcome: Any,
+    show: Callable[[Console], None],
+    markdown: Callable[[], str] | None = None,
+) -> None:
+    """Print an outcome for people, or with --json as JSON.
+
+    With --markdown it is written as `markdown` too, which on standard output takes the place of the text for people.
+    """
+    if markdown is not None and arguments.markdown is not None:
+        write(arguments.markdown, markdown())
+    if arguments.json:
+        from accgate.result import to_json
+
+        print(to_json(outcome))
+    elif markdown is None or arguments.markdown != "-":
+        show(console())
 
 
 def print_note(text: str) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accgate.cli.common import RESULT
 from accgate.cli.parser import Command, add_commands
 from accgate.errors import PASSED, BadInput
+
+if TYPE_CHECKING:
+    from accgate.interop.run_folder import RunFolder
 
 OUT = Path("accgate-export")
 
@@ -102,12 +106,9 @@ def _export_lm_eval(arguments: argparse.Namespace) -> int:
 
 def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
     from accgate.interop.every_eval_ever import export_every_eval_ever
-    from accgate.interop.run_folder import read_run
-    from accgate.records import refuse_unwritable
 
-    refuse_unwritable(arguments.out)
     logs = export_every_eval_ever(
-        read_run(arguments.folder, tasks=arguments.task),
+        _run_of(arguments),
         arguments.out,
         organisation=arguments.organisation,
         relationship=arguments.relationship,
@@ -120,12 +121,9 @@ def _export_every_eval_ever(arguments: argparse.Namespace) -> int:
 
 def _export_hub(arguments: argparse.Namespace) -> int:
     from accgate.interop.hub import export_hub
-    from accgate.interop.run_folder import read_run
-    from accgate.records import refuse_unwritable
 
-    refuse_unwritable(arguments.out)
     files = export_hub(
-        read_run(arguments.folder, tasks=arguments.task),
+        _run_of(arguments),
         arguments.out,
         benchmarks=_pairs(arguments.dataset, "--dataset TASK=ORG/NAME:TASK_ID"),
         fractions=arguments.fractions,
@@ -137,12 +135,9 @@ def _export_hub(arguments: argparse.Namespace) -> int:
 
 
 def _export_mlflow(arguments: argparse.Namespace) -> int:
-    from accgate.interop.run_folder import read_run
     from accgate.interop.trackers import export_mlflow
-    from accgate.records import refuse_unwritable
 
-    refuse_unwritable(arguments.out)
-    run = read_run(arguments.folder, tasks=arguments.task)
+    run = _run_of(arguments)
     for id_ in export_mlflow(run, arguments.out, uri=arguments.tracking_uri, experiment=arguments.experiment):
         print(f"logged run {id_} in the experiment {arguments.experiment}")
     if arguments.tracking_uri is None:
@@ -151,15 +146,21 @@ def _export_mlflow(arguments: argparse.Namespace) -> int:
 
 
 def _export_wandb(arguments: argparse.Namespace) -> int:
-    from accgate.interop.run_folder import read_run
     from accgate.interop.trackers import export_wandb
-    from accgate.records import refuse_unwritable
 
-    refuse_unwritable(arguments.out)
-    folders = export_wandb(read_run(arguments.folder, tasks=arguments.task), arguments.out, project=arguments.project)
+    folders = export_wandb(_run_of(arguments), arguments.out, project=arguments.project)
     _print_written(folders)
     print(f"Next: wandb sync {folders[0]}")
     return PASSED
+
+
+def _run_of(arguments: argparse.Namespace) -> RunFolder:
+    """The run to export, once its output can be written."""
+    from accgate.interop.run_folder import read_run
+    from accgate.records import refuse_unwritable
+
+    refuse_unwritable(arguments.out)
+    return read_run(arguments.folder, tasks=arguments.task)
 
 
 def _print_written(paths: Sequence[Path]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,7 @@ from accgate.errors import BAD_INPUT, PASSED, BadInput
 from accgate.text import nearest
 
 if TYPE_CHECKING:
-    from accgate.interop.task_log import TaskLog
-    from accgate.interop.trtllm import SuiteReference
+    from accgate.interop.task_log import Choice, TaskLog
 
 OUT = Path("accgate-import")
 
@@ -81,45 +80,38 @@ def _log_options(command: argparse.ArgumentParser, metric: str) -> None:
 
 
 def _import_lm_eval(arguments: argparse.Namespace) -> int:
-    from accgate.interop.lm_eval import Choice, import_lm_eval, lm_eval_files
-    from accgate.interop.task_log import import_each
+    from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 
-    choice = Choice(arguments.metric, arguments.filter, arguments.scale)
-    files = lm_eval_files(arguments.paths)
-    logs, left_out = import_each(files, lambda file: import_lm_eval([file], choice, model=arguments.model))
-    return _keep_logs(arguments, logs, left_out)
+    return _import_logs(arguments, lm_eval_files(arguments.paths), import_lm_eval, filter=arguments.filter)
 
 
 def _import_inspect(arguments: argparse.Namespace) -> int:
     from accgate.interop.inspect_logs import import_inspect, inspect_files
-    from accgate.interop.task_log import import_each
 
-    def read(file: Path) -> Sequence[TaskLog]:
-        return import_inspect(
-            [file],
-            metric=arguments.metric,
-            reducer=arguments.reducer,
-            scale=arguments.scale,
-            model=arguments.model,
-        )
-
-    return _keep_logs(arguments, *import_each(inspect_files(arguments.paths), read))
+    return _import_logs(arguments, inspect_files(arguments.paths), import_inspect, reducer=arguments.reducer)
 
 
 def _import_nemo(arguments: argparse.Namespace) -> int:
     from accgate.interop.nemo import import_nemo, nemo_files
-    from accgate.interop.task_log import import_each
 
-    def read(file: Path) -> Sequence[TaskLog]:
-        return [import_nemo(file, metric=arguments.metric, scale=arguments.scale, model=arguments.model)]
-
-    return _keep_logs(arguments, *import_each(nemo_files(arguments.paths), read))
+    return _import_logs(arguments, nemo_files(arguments.paths), import_nemo)
 
 
-def _keep_logs(arguments: argparse.Namespace, logs: Sequence[TaskLog], left_out: Sequence[str]) -> int:
-    """Write imported logs as run records and references, and print what became of each; the exit code."""
+def _import_logs(
+    arguments: argparse.Namespace,
+    files: Sequence[Path],
+    read: Callable[[Path, Choice], TaskLog],
+    **own: str | None,
+) -> int:
+    """Write logs as run records and references, and print what became of each; the exit code.
+
+    `own` is what only the logs of this tool have to choose.
+    """
+    from accgate.interop.task_log import Choice, import_each
     from accgate.records import refuse_unwritable
 
+    choice = Choice(arguments.metric, arguments.scale, arguments.model, **own)
+    logs, left_out = import_each(files, read, choice)
     total = len(logs) + len(left_out)
     if arguments.out is not None or arguments.references is None:
         refuse_unwritable(arguments.out or OUT)
@@ -203,6 +195,7 @@ def _print_logs(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _import_trtllm(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
     from datetime import datetime, timezone
 
     from accgate.interop.trtllm import NoAccuracies, keep_means, read_suite, suite_files, task_tables
@@ -230,28 +223,15 @@ def _import_trtllm(arguments: argparse.Namespace) -> int:
     paths = keep_means(arguments.references, chosen, reason=arguments.reason, date=today)
     left_out = f"{len(faults)} of {len(files) - len(others)} files"
     if arguments.json:
-        rows = [_suite_row(one, path) for one, path in zip(chosen, paths, strict=True)]
+        rows = [asdict(one) | {"reference": str(path)} for one, path in zip(chosen, paths, strict=True)]
+        for row in rows:
+            del row["source"], row["note"]
         _print_json([*rows, *({"error": fault} for fault in faults)])
         return _print_left_out(faults, left_out)
     for one, path in zip(chosen, paths, strict=True):
         print(f"wrote {path}: mean {one.mean:g} of {one.n:,} samples")
     print(f"\nFor the suite's own settings, write into accuracy.toml:\n\n{task_tables(chosen)}")
     return _print_left_out(faults, left_out)
-
-
-def _suite_row(one: SuiteReference, path: Path) -> dict[str, Any]:
-    return {
-        "model": one.model,
-        "variant": dict(one.variant),
-        "task": one.task,
-        "mean": one.mean,
-        "n": one.n,
-        "sigma": one.sigma,
-        "alpha": one.alpha,
-        "beta": one.beta,
-        "higher_is_better": one.higher_is_better,
-        "reference": str(path),
-    }
 
 
 def _print_json(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -73,7 +73,7 @@ def launch(arguments: argparse.Namespace) -> int:
     ]
     if others:
         raise BadInput(*others)
-    target = TARGETS[arguments.cluster]
+    target = _targets()[arguments.cluster]
     job = _job_of(arguments, config_of(arguments), datetime.now(timezone.utc))
     text = target.file(job)
     if arguments.submit:
@@ -131,24 +131,6 @@ class Target:
     next_steps: Callable[[Job], list[str]]
 
 
-def _slurm(job: Job) -> str:
-    from accgate.launch.slurm import sbatch_file
-
-    return sbatch_file(job)
-
-
-def _k8s(job: Job) -> str:
-    from accgate.launch.kubernetes import indexed_job
-
-    return indexed_job(job)
-
-
-def _ray(job: Job) -> str:
-    from accgate.launch.kubernetes import ray_job
-
-    return ray_job(job)
-
-
 def _numbered_note(job: Job) -> list[str]:
     return [f"The verdict will be in {job.out}/job-ID/accgate.json, with the array's job id."]
 
@@ -163,8 +145,13 @@ def _merge_note(job: Job) -> list[str]:
     return [*_named_note(job), "When it is applied, let the merge go after the shards:", *merge_commands(job)]
 
 
-TARGETS = {
-    "slurm": Target(_slurm, ("sbatch",), _numbered_note),
-    "k8s": Target(_k8s, ("kubectl", "create", "--filename", "-"), _merge_note),
-    "ray_job": Target(_ray, ("kubectl", "create", "--filename", "-"), _named_note),
-}
+def _targets() -> dict[str, Target]:
+    from accgate.launch.job import sbatch_file
+    from accgate.launch.kubernetes import indexed_job, ray_job
+
+    kubectl = ("kubectl", "create", "--filename", "-")
+    return {
+        "slurm": Target(sbatch_file, ("sbatch",), _numbered_note),
+        "k8s": Target(indexed_job, kubectl, _merge_note),
+        "ray_job": Target(ray_job, kubectl, _named_note),
+    }

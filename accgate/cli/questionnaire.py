@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, console, write
+from accgate.cli.common import CONFIG, print_outcome, write
 from accgate.errors import PASSED, BadInput
 
 if TYPE_CHECKING:
@@ -114,7 +114,6 @@ def _import(arguments: argparse.Namespace) -> int:
     from accgate.questionnaire.ratings import read_ratings
     from accgate.questionnaire.survey import survey_of
     from accgate.questionnaire.views import print_survey, survey_markdown
-    from accgate.result import to_json
 
     if arguments.key is None:
         raise BadInput(
@@ -134,10 +133,5 @@ def _import(arguments: argparse.Namespace) -> int:
     result = survey_of(
         key, ratings, design, correction=arguments.correction or "holm", allow_missing=bool(arguments.allow_missing)
     )
-    if arguments.markdown is not None:
-        write(arguments.markdown, survey_markdown(result))
-    if arguments.json:
-        print(to_json(result))
-    elif arguments.markdown != "-":
-        print_survey(console(), result)
+    print_outcome(arguments, result, lambda screen: print_survey(screen, result), lambda: survey_markdown(result))
     return result.exit_code

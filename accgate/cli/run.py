@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,11 @@ from accgate.errors import PASSED, BadInput
 if TYPE_CHECKING:
     from accgate.config.config import Config
     from accgate.evaluation.assignment import Observer
+    from accgate.evaluation.options import RunOptions
     from accgate.evaluation.shards.run import ShardRun
     from accgate.evaluation.shards.shard import Shard
     from accgate.guard.base import RuleSets
+    from accgate.record import Recording
     from accgate.result import Result
     from accgate.verdict import Readings
 
@@ -109,15 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
     forget_result(arguments.out)  # first: a config that cannot be read must not leave an old verdict there
     config, rules, bootstrap = rules_of(arguments)
     with _reporting_interruption(arguments.out):
-        result = gate.run(
-            config,
-            rules=rules,
-            bootstrap=bootstrap,
-            out=arguments.out,
-            resume=arguments.resume,
-            observer=observer_of(arguments),
-            cache=cache_of(arguments),
-        )
+        options = replace(_options_of(arguments), cache=cache_of(arguments))
+        result = gate.run_whole(config, options, rules, bootstrap=bootstrap)
     _report_result(arguments, result, quiet=arguments.quiet)
     return result.exit_code
 
@@ -142,18 +137,22 @@ def _run_shard(arguments: argparse.Namespace) -> int:
         forget_result(arguments.out)
     config, rules, _ = rules_of(arguments)
     with _reporting_interruption(arguments.out):
-        done = gate.run_shard(
-            config,
-            shard,
-            rules=rules,
-            out=arguments.out,
-            resume=arguments.resume,
-            observer=observer_of(arguments),
+        options = replace(
+            _options_of(arguments),
             cache=cache_of(arguments),
+            shard=shard,
             together=arguments.together,
             first=arguments.first,
         )
+        done = gate.run_shard(config, options, rules)
     return _print_shard(arguments, shard, done, "decides nothing; `accgate merge` does")
+
+
+def _options_of(arguments: argparse.Namespace) -> RunOptions:
+    """The options that every command which evaluates checks has."""
+    from accgate.evaluation.options import RunOptions
+
+    return RunOptions(arguments.out, arguments.resume, observer_of(arguments))
 
 
 def _print_shard(arguments: argparse.Namespace, shard: Shard, done: ShardRun, what: str) -> int:
@@ -180,32 +179,32 @@ def merge(arguments: argparse.Namespace) -> int:
     refuse_own_output(arguments.shards, arguments.out)
     forget_result(arguments.out)
     if (recording := record.recording_of_shards(arguments.shards)) is not None:
-        return _merge_recorded(arguments, twice=recording[1])
+        return _merge_recorded(arguments, recording)
     if arguments.reason is not None or arguments.no_replies:
         raise BadInput("--reason and --no-replies are for shards of `accgate record`; leave them out")
     config, rules, bootstrap = rules_of(arguments)
-    result = gate.merge(config, arguments.shards, rules=rules, bootstrap=bootstrap, out=arguments.out)
+    result = gate.merge(config, arguments.shards, arguments.out, rules=rules, bootstrap=bootstrap)
     _report_result(arguments, result)
     return result.exit_code
 
 
-def _merge_recorded(arguments: argparse.Namespace, *, twice: bool) -> int:
+def _merge_recorded(arguments: argparse.Namespace, recording: Recording) -> int:
     """Join shards of `record`, and write the references."""
-    from accgate import record
-    from accgate.references.commit import commit_of
+    from accgate.record import record_merged
 
     if arguments.base is not None or arguments.tree is not None or arguments.html:
         raise BadInput("shards of `accgate record` are merged without a verdict; leave --base, --tree and --html out")
     config = _recording_config(arguments)
-    paths = record.record_merged(
-        config,
-        arguments.shards,
-        out=arguments.out,
-        reason=arguments.reason,
-        commit=commit_of(config.folder),
-        replies=not arguments.no_replies,
-    )
-    return _print_references(arguments, paths, noise=twice)
+    recording = _with_references(arguments, config, recording)
+    return _print_references(arguments, record_merged(config, arguments.shards, arguments.out, recording), recording)
+
+
+def _with_references(arguments: argparse.Namespace, config: Config, recording: Recording) -> Recording:
+    """The recording with what its references keep and say."""
+    from accgate.references.commit import commit_of
+
+    commit = commit_of(config.folder)
+    return replace(recording, reason=arguments.reason, commit=commit, replies=not arguments.no_replies)
 
 
 def _recording_config(arguments: argparse.Namespace) -> Config:
@@ -214,92 +213,63 @@ def _recording_config(arguments: argparse.Namespace) -> Config:
     return config if arguments.models else config.without_baselines()
 
 
-def _record_shard(arguments: argparse.Namespace) -> int:
-    from accgate import record
+def _record_shard(arguments: argparse.Namespace, recording: Recording) -> int:
     from accgate.evaluation.shards.shard import parse_shard
+    from accgate.record import record_shard
 
     shard = parse_shard(arguments.shard)
     if arguments.add or arguments.reason is not None or arguments.no_replies:
         fix = "leave --add out, and give --reason and --no-replies to the merge"
         raise BadInput(f"a shard writes no reference, `accgate merge` does, and a new one; {fix}")
-    done = record.record_shard(
-        _recording_config(arguments),
-        shard,
-        out=arguments.out,
-        resume=arguments.resume,
-        runs=arguments.runs,
-        twice=arguments.check,
-        observer=observer_of(arguments),
-    )
+    options = replace(_options_of(arguments), shard=shard)
+    done = record_shard(_recording_config(arguments), options, recording)
     return _print_shard(arguments, shard, done, "writes no reference; `accgate merge` does")
 
 
 def record(arguments: argparse.Namespace) -> int:
     """Evaluate and write references."""
-    from accgate import record
-    from accgate.references.commit import commit_of
+    from accgate.record import Recording, record
 
     if arguments.check and (arguments.add or arguments.runs != 1):
         raise BadInput("--check evaluates every sample twice for a new reference; leave --add and --runs out")
     if arguments.runs < 1:
         raise BadInput(f"--runs is {arguments.runs}; give 1 or more")
+    recording = Recording(arguments.runs, arguments.check, arguments.add)
     if arguments.shard is not None:
-        return _record_shard(arguments)
+        return _record_shard(arguments, recording)
     config = _recording_config(arguments)
-    paths = record.record(
-        config,
-        out=arguments.out,
-        resume=arguments.resume,
-        reason=arguments.reason,
-        commit=commit_of(config.folder),
-        replies=not arguments.no_replies,
-        add=arguments.add,
-        runs=arguments.runs,
-        twice=arguments.check,
-        observer=observer_of(arguments),
-    )
-    return _print_references(arguments, paths, noise=arguments.check, added=arguments.add)
+    recording = _with_references(arguments, config, recording)
+    return _print_references(arguments, record(config, _options_of(arguments), recording), recording)
 
 
-def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], *, noise: bool, added: bool = False) -> int:
+def _print_references(arguments: argparse.Namespace, paths: Sequence[Path], recording: Recording) -> int:
     """Print which references were written."""
+    from accgate.references.store import read_reference
+
+    written = {as_typed(path): reference.about for path in paths if (reference := read_reference(path)) is not None}
     if arguments.json:
-        readings = {as_typed(path): _readings_of(path) for path in paths}
-        counts = {path: None if each is None else asdict(each) for path, each in readings.items()}
-        print(json.dumps({"references": list(readings), "readings": counts}))
+        counts = {path: None if about.readings is None else asdict(about.readings) for path, about in written.items()}
+        print(json.dumps({"references": list(written), "readings": counts}))
         return PASSED
-    for path in paths:
-        noise_text = _noise_of(path) if noise else ""
-        print(f"{'added to' if added else 'recorded'} {as_typed(path)}{_readings_text(path)}{noise_text}")
+    for path, about in written.items():
+        noise = _noise_text(about.discordance) if recording.twice else ""
+        print(f"{'added to' if recording.add else 'recorded'} {path}{_readings_text(about.readings)}{noise}")
     if not getattr(arguments, "quiet", False):
         console(stderr=True).print("Next: commit it, then `accgate run` on a change.", markup=False, highlight=False)
     return PASSED
 
 
-def _noise_of(path: Path) -> str:
+def _noise_text(q: float | None) -> str:
     """How many scores differed between two runs of the same model."""
-    from accgate.references.store import read_reference
-
-    reference = read_reference(path)
-    q = None if reference is None else reference.about.discordance
     return (
         "; only scores of 0 and 100 show noise" if q is None else f"; two runs differ in {100 * q:.3g}% of the scores"
     )
 
 
-def _readings_of(path: Path) -> Readings | None:
-    """How the replies of a reference were read; None where there was nothing to read."""
-    from accgate.references.store import read_reference
-
-    reference = read_reference(path)
-    return None if reference is None else reference.about.readings
-
-
-def _readings_text(path: Path) -> str:
+def _readings_text(readings: Readings | None) -> str:
     """How the replies of a reference were read, where some hold no answer."""
     from accgate.verdict.sentences import readings_text
 
-    readings = _readings_of(path)
     text = None if readings is None else readings_text(readings)
     return "" if text is None else f": {text}"
 
@@ -321,10 +291,12 @@ def rules_of(arguments: argparse.Namespace) -> tuple[Config, RuleSets | None, bo
     return (config_of(arguments), None, True) if base is None else (base.own, base, False)
 
 
-def observer_of(arguments: argparse.Namespace) -> Observer | None:
-    """The progress bar; None with --quiet."""
+def observer_of(arguments: argparse.Namespace) -> Observer:
+    """The progress bar; with --quiet nothing."""
     if arguments.quiet:
-        return None
+        from accgate.evaluation.assignment import Silent
+
+        return Silent()
     from accgate.report.progress import ProgressBar
 
     return ProgressBar(console(stderr=True))

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import names_of, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, writing
 
 if TYPE_CHECKING:
+    from accgate.cli.starter.files import Answers
     from accgate.cli.starter.own_data import OwnTask
-    from accgate.cli.starter.questions import Answers
 
 FLAGS = (
     *("name", "engine", "model", "base_url", "api_key_env", "tasks", "theta", "reasoning", "workflow"),
@@ -81,8 +81,14 @@ def schema_options(command: argparse.ArgumentParser) -> None:
 
 def init(arguments: argparse.Namespace) -> int:
     """Write the starter files, validate them, and print the next step."""
-    from accgate.cli.starter.files import CONFIG_FILE, SCHEMA_FILE, repository_of, schema_text
-    from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
+    from accgate.cli.starter.files import (
+        CONFIG_FILE,
+        SCHEMA_FILE,
+        WORKFLOW_FILE,
+        repository_of,
+        schema_text,
+        workflow_text,
+    )
 
     config, schema, folder = Path(CONFIG_FILE), Path(SCHEMA_FILE), Path.cwd()
     repository = repository_of(folder)
@@ -190,8 +196,7 @@ def _ask(*, probe: bool) -> Answers:
 
 def _fault_of_rows(name: str) -> str | None:
     """What is wrong with a file of one's own rows; None where they make a task."""
-    from accgate.cli.starter.files import repository_of
-    from accgate.cli.starter.questions import Answers
+    from accgate.cli.starter.files import Answers, repository_of
 
     try:
         _own_task(Answers(data=name), repository_of(Path.cwd()))
@@ -214,8 +219,7 @@ def _fault_of_file(engine: str, model: str) -> str | None:
 
 def _answers_of(arguments: argparse.Namespace) -> tuple[Answers, str]:
     """The answers that the options give, with the defaults for the others, and what the server said."""
-    from accgate.cli.starter.files import MODELS, REASONING, name_fault
-    from accgate.cli.starter.questions import Answers
+    from accgate.cli.starter.files import MODELS, REASONING, Answers, name_fault
     from accgate.engines import url_fault
 
     engine = arguments.engine or Answers.engine
@@ -264,31 +268,21 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
     if answers.reasoning and (faults := [fault for task in answers.tasks if (fault := reasoning_fault(task))]):
         raise BadInput(*faults)
     usual = {**(REASONING if answers.reasoning else {}), **({} if own is None else {own.name: own.theta})}
-    text = config_text(
-        name=answers.name,
-        engine=answers.engine,
-        model=answers.model,
-        base_url=answers.base_url,
-        tasks={
-            task: (usual[task] if task in usual else theta_of(task)) if answers.theta is None else answers.theta
-            for task in (answers.tasks if own is None else (own.name,))
-        },
-        reasoning=answers.reasoning,
-        api_key_env=answers.api_key_env,
-        own=None if own is None else own.name,
-        asks_all=own is not None and own.asks_all,
-    )
+    tasks = {
+        task: (usual[task] if task in usual else theta_of(task)) if answers.theta is None else answers.theta
+        for task in (answers.tasks if own is None else (own.name,))
+    }
+    asks_all = own is not None and own.asks_all
+    text = config_text(answers, tasks, own=None if own is None else own.name, asks_all=asks_all)
     if own is None:  # whose file is not written yet
         config_of(parsed_toml(Path(CONFIG_FILE), text))
     return text
 
 
 def _write(path: Path, content: str) -> None:
-    try:
+    with writing(path, "correct that, then init --force", kind=BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}; correct that, then init --force") from error
 
 
 def _ignore_runs(top: Path) -> None:

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, write
+from accgate.cli.common import CONFIG, OUT, config_of, console, json_option, print_outcome, write
 from accgate.cli.run import base_option, observer_of, rules_of
 from accgate.cli.working_folder import as_typed
 from accgate.errors import PASSED, AccgateError, BadInput
@@ -46,11 +46,12 @@ def blame_options(command: argparse.ArgumentParser) -> None:
 
 def blame(arguments: argparse.Namespace) -> int:
     """Search, and say what explains the loss; cause.json holds that, or why nothing was found."""
+    from accgate.evaluation.options import RunOptions
     from accgate.records import refuse_unwritable
     from accgate.report.cause import blame_markdown, print_blame
     from accgate.report.cause_file import CauseFile, write_cause
     from accgate.report.html.cause import blame_html
-    from accgate.result import CAUSE, CAUSE_HTML, to_json
+    from accgate.result import CAUSE, CAUSE_HTML
     from accgate.trials.search import blame
 
     if arguments.samples is not None and arguments.samples < 1:
@@ -66,15 +67,13 @@ def blame(arguments: argparse.Namespace) -> int:
         done = blame(
             config,
             arguments.folder,
+            RunOptions(out, arguments.resume, observer_of(arguments)),
             rules=rules,
             model=arguments.model,
             task=arguments.task,
             alpha=arguments.alpha,
             samples=arguments.samples,
             minutes=arguments.minutes,
-            out=out,
-            resume=arguments.resume,
-            observer=observer_of(arguments),
             saves=lambda so_far: write_cause(CauseFile(so_far), out / CAUSE),
         )
     except AccgateError as error:
@@ -84,12 +83,7 @@ def blame(arguments: argparse.Namespace) -> int:
     write_cause(CauseFile(done), out / CAUSE)
     if arguments.html:
         write(out / CAUSE_HTML, blame_html(done))
-    if arguments.markdown is not None:
-        write(arguments.markdown, blame_markdown(done))
-    if arguments.json:
-        print(to_json(done))
-    elif arguments.markdown != "-":
-        print_blame(console(), done)
+    print_outcome(arguments, done, lambda screen: print_blame(screen, done), lambda: blame_markdown(done))
     return PASSED
 
 
@@ -124,8 +118,8 @@ def ab_options(command: argparse.ArgumentParser) -> None:
 
 def ab(arguments: argparse.Namespace) -> int:
     """Compare two models, and print what came of each task."""
+    from accgate.evaluation.options import RunOptions
     from accgate.report.terminal import print_ab
-    from accgate.result import to_json
     from accgate.trials.comparison import ab
 
     arguments.models = []
@@ -133,15 +127,12 @@ def ab(arguments: argparse.Namespace) -> int:
         config_of(arguments),
         arguments.first,
         arguments.second,
+        RunOptions(arguments.out, observer=observer_of(arguments)),
         against=arguments.against,
         two_sided=arguments.two_sided,
-        out=arguments.out,
-        observer=observer_of(arguments),
     )
-    if arguments.json:
-        print(to_json(done))
-    else:
-        print_ab(console(), done.first, [(each.verdict, each.answer) for each in done.tasks])
+    answers = [(each.verdict, each.answer) for each in done.tasks]
+    print_outcome(arguments, done, lambda screen: print_ab(screen, done.first, answers))
     return done.exit_code
 
 
@@ -159,7 +150,7 @@ def rerun(arguments: argparse.Namespace) -> int:
     """Ask the lost answers again, or show one sample of a run."""
     from accgate.report.repetition import print_asked_again, print_sample
     from accgate.report.result_file import read_result
-    from accgate.result import NAME, to_json
+    from accgate.result import NAME
     from accgate.trials.repetition import rerun
 
     if arguments.times < 1:
@@ -177,12 +168,12 @@ def rerun(arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         observer=observer_of(arguments),
     )
-    if arguments.json:
-        print(to_json(done))
-    else:
-        counts = (done.back, done.scored, done.unread)
-        name = f"{done.model} / {done.task}"
-        print_asked_again(console(), name, done.times, *counts, done.failure, arguments.folder)
+    name, counts = f"{done.model} / {done.task}", (done.back, done.scored, done.unread)
+    print_outcome(
+        arguments,
+        done,
+        lambda screen: print_asked_again(screen, name, done.times, *counts, done.failure, arguments.folder),
+    )
     return PASSED
 
 
@@ -207,7 +198,6 @@ def bisect_options(command: argparse.ArgumentParser) -> None:
 def bisect(arguments: argparse.Namespace) -> int:
     """Search the commits, and name the one that lost the answers."""
     from accgate.report.bisection import print_bisection, print_chances
-    from accgate.result import to_json
     from accgate.trials.bisection import bisect
 
     screen = console(stderr=True)
@@ -223,8 +213,5 @@ def bisect(arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         shows=None if arguments.quiet else lambda *seen: print_chances(screen, *seen),
     )
-    if arguments.json:
-        print(to_json(done))
-    else:
-        print_bisection(console(), done, arguments.out)
+    print_outcome(arguments, done, lambda screen: print_bisection(screen, done, arguments.out))
     return PASSED

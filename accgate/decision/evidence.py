@@ -222,7 +222,7 @@ def _statistic(check: Check, records: Sequence[Record], ids: Sequence[str]) -> S
     try:
         candidate, reference = aggregate.encode(records, recorded)
     except metrics.UnusableRecords as error:
-        raise BadInput(f"{check.model} / {check.task.name}: {error}") from error
+        raise BadInput(f"{check.name}: {error}") from error
     higher = check.task.metric.higher_is_better
     return SampleStatistic(
         function=aggregate.statistic,

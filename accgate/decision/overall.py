@@ -75,13 +75,11 @@ def _decide_model(
         beta=max(check.design.beta for check in pooled),
         alpha_applied=alpha,
     )
-    missing = [
-        check.task.name for check in pooled if names.get(_pair(check)) == "error" or _pair(check) not in evidences
-    ]
+    missing = [check.task.name for check in pooled if names.get(check.key) == "error" or check.key not in evidences]
     if missing:
         reason = f"{len(missing)} of its {len(pooled)} checks could not be decided: {some_of(missing)}"
         return replace(blank, reasons=(reason, *notes))
-    parts = [(evidences[_pair(check)], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
+    parts = [(evidences[check.key], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
     worst, best = ([_used(e.fill(getattr(e, end)), alpha) for e, alpha in parts] for end in ("worst", "best"))
     failed = sum(_failed(e, max(w.n, b.n)) for (e, _), w, b in zip(parts, worst, best, strict=True))
     at_worst = _decide_parts(blank, worst, notes)
@@ -93,10 +91,6 @@ def _decide_model(
         return replace(at_worst, candidate=summary)
     reason = f"{failed:,} samples failed: {at_worst.verdict} at worst, {at_best.verdict} at best"
     return replace(at_worst, verdict="error", candidate=summary, reasons=(*at_worst.reasons, reason))
-
-
-def _pair(check: Check) -> tuple[str, str]:
-    return check.model, check.task.name
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,9 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
 
     Marks of another judge than the reference's are none.
     """
-    own = {(check.model, check.task.name) for check in checks}
+    own = {check.key for check in checks}
     items = map(_without_foreign_marks, evaluated.checks)
-    done = {key: item for item in items if (key := (item.check.model, item.check.task.name)) in own}
+    done = {key: item for item in items if (key := item.check.key) in own}
     evidences: dict[tuple[str, str], Evidence] = {}
     for key, item in done.items():
         if item.evaluation is None or not item.evaluation.complete:
@@ -78,7 +78,7 @@ def decide_checks(gate: Gate, checks: Sequence[Check], evaluated: EvaluatedRun) 
             check,
             _records(done[key]),
         )
-        if (key := (check.model, check.task.name)) in verdicts
+        if (key := check.key) in verdicts
         else _verdict_without_evidence(check, done.get(key))
         for check in checks
     )

@@ -118,6 +118,19 @@ class Observer(Protocol):
         ...
 
 
+class Silent:
+    """An observer that says nothing."""
+
+    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
+        """Nothing."""
+
+    def finished(self, record: Record) -> None:
+        """Nothing."""
+
+    def ended(self) -> None:
+        """Nothing."""
+
+
 @runtime_checkable
 class ComparingObserver(Observer, Protocol):
     """An observer that also wants to know what the scores are held against."""

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from accgate.engines import Engine
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Evaluation, Observer
+from accgate.evaluation.assignment import Evaluation, Observer, Silent
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.presence import refuse_absent, running_servers
-from accgate.evaluation.run import EvaluatedCheck, Interrupted, Silent, assignment_of, missing_records, why_incomplete
+from accgate.evaluation.run import EvaluatedCheck, Interrupted, assignment_of, missing_records, why_incomplete
 from accgate.evaluation.scoring import Scorers, Scoring, missing_ability
 from accgate.planning.checks import Check
 from accgate.records import Record, paths_of, sole_run
@@ -53,11 +54,11 @@ class _SideBySide:
     ) -> Evaluation:
         assignment = assignment_of(check, info)
         if problem := missing_records(engine, assignment.task):
-            raise CannotEvaluate(f"{check.model} / {check.task.name}: {problem}")
+            raise CannotEvaluate(f"{check.name}: {problem}")
         return await evaluate(
             engine,
             assignment,
-            paths_of(out, check.model, check.task.name),
+            paths_of(out, *check.key),
             observer=self._observer if side else Silent(),
             stop_rule=None if self._decides is None else lambda records: self._is_decided(side, records),
             scoring=scoring,
@@ -90,7 +91,7 @@ def refuse_absent_judges(pairs: Sequence[Pair]) -> None:
 
 
 def evaluate_pair(
-    pair: Pair, *, out: Path, observer: Observer, decides: Decides | None
+    pair: Pair, options: RunOptions, decides: Decides | None
 ) -> tuple[tuple[Sequence[Record], Sequence[Record]], bool]:
     """The records of both checks on the same samples, and whether it ended early.
 
@@ -110,15 +111,15 @@ def evaluate_pair(
         fault for engine, check in zip(engines, pair, strict=True) if (fault := missing_ability(engine, check))
     ]:
         raise BadInput(*dict.fromkeys(unable))
-    with sole_run(out), interruptible() as stop:
-        side_by_side = _SideBySide(decides, observer, stop)
-        evaluations = asyncio.run(_both(pair, engines, out, side_by_side, stop))
+    with sole_run(options.out), interruptible() as stop:
+        side_by_side = _SideBySide(decides, options.observer, stop)
+        evaluations = asyncio.run(_both(pair, engines, options.out, side_by_side, stop))
     if stop.requested:
         raise Interrupted(pair, [EvaluatedCheck(c, e) for c, e in zip(pair, evaluations, strict=False)])
     for check, evaluation in zip(pair, evaluations, strict=True):
         if side_by_side.used is None and not evaluation.complete:
             why = "\n".join(why_incomplete(EvaluatedCheck(check, evaluation))).replace(", then go on with --resume", "")
-            raise CannotEvaluate(f"{check.model} / {check.task.name}: {why}")
+            raise CannotEvaluate(f"{check.name}: {why}")
     first, second = (evaluation.records[: side_by_side.used] for evaluation in evaluations)
     return (first, second), side_by_side.used is not None
 

@@ -13,18 +13,18 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accgate.engines import Engine, recording_of, split_options
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.evaluation.ahead import first_samples
-from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Observer, Sampling, Watch
+from accgate.evaluation.assignment import Assignment, ComparingObserver, Evaluation, Sampling, Watch
 from accgate.evaluation.check import evaluate
 from accgate.evaluation.files import FileDigests, content_of
 from accgate.evaluation.finished import earlier_evaluation, engine_of
 from accgate.evaluation.interruption import Stop, grace_of, interruptible
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.presence import models_and_judges, refuse_absent, running_servers
 from accgate.evaluation.reading import unread_problem
 from accgate.evaluation.resume import Servers, begin_anew, has_answers, resumable_records
@@ -36,7 +36,6 @@ from accgate.planning.model import ModelKey, PlannedModel
 from accgate.records import (
     FILES,
     PLAN,
-    Record,
     RecordLog,
     in_fixed_order,
     paths_of,
@@ -51,9 +50,6 @@ from accgate.references.judge import OF_JUDGE, Makers
 from accgate.result import EngineInfo
 from accgate.tasks import Task
 from accgate.text import some_of
-
-if TYPE_CHECKING:
-    from accgate.evaluation.cache.engine import Cache
 
 
 @dataclass(frozen=True)
@@ -88,23 +84,11 @@ class Interrupted(KeyboardInterrupt):
 
 
 def evaluate_checks(
-    checks: Sequence[Check],
-    *,
-    out: Path,
-    resume: bool,
-    observer: Observer,
-    watches: Mapping[tuple[str, str], Watch] | None = None,
-    shard: Shard | None = None,
-    together: Path | None = None,
-    first: bool = False,
-    cache: Cache | None = None,
+    checks: Sequence[Check], options: RunOptions, watches: Mapping[tuple[str, str], Watch] | None = None
 ) -> EvaluatedRun:
     """Evaluate the checks, one engine at a time; a check whose engine fails carries the reason instead.
 
-    `watches` may stop the evaluation of a (model, task) as soon as it is decided. With a `shard` only its samples are
-    asked; shards that share the folder `together` stop once what all of them have finished decides, and with `first` a
-    shard asks only for its part of what the check is expected to need. Replies that a `cache` has of the same model are
-    not asked again.
+    `watches` may stop the evaluation of a check, by its key, as soon as it is decided.
 
     Raises
     ------
@@ -114,16 +98,16 @@ def evaluate_checks(
         When SIGINT, SIGTERM or SIGHUP came and what was in flight has finished.
     """
     began, clock = datetime.now(timezone.utc), time.monotonic()
-    refuse_unwritable(out)
+    refuse_unwritable(options.out)
     engines = {name: model.engine() for name, model in models_of(checks).items()}
     questions = ((ask, check) for check in checks for ask in (missing_ability, crowding))
     if unable := [fault for ask, check in questions if (fault := ask(engines[check.model], check))]:
         raise BadInput(*dict.fromkeys(unable))
-    with sole_run(out), interruptible() as stop:
-        if not resume:
-            begin_anew([paths_of(out, check.model, check.task.name) for check in checks])
-        digests = FileDigests() if cache is None else cache.digests
-        run = _Run(out, resume, observer, watches or {}, shard, together, first, cache, digests, stop)
+    with sole_run(options.out), interruptible() as stop:
+        if not options.resume:
+            begin_anew([paths_of(options.out, *check.key) for check in checks])
+        cache = options.cache
+        run = _Run(options, watches or {}, FileDigests() if cache is None else cache.digests, stop)
         try:
             asyncio.run(run.all_models(engines, checks))
         finally:
@@ -145,14 +129,8 @@ Content = dict[ModelKey, Mapping[str, str]]  # of the files of each model and ju
 class _Run:
     """What all checks of a run share, and those evaluated so far."""
 
-    out: Path
-    resume: bool
-    observer: Observer
+    options: RunOptions
     watches: Mapping[tuple[str, str], Watch]
-    shard: Shard | None
-    together: Path | None
-    first: bool
-    cache: Cache | None
     digests: FileDigests
     stop: Stop
     evaluated: list[EvaluatedCheck] = field(default_factory=list)
@@ -163,12 +141,12 @@ class _Run:
 
     async def all_models(self, engines: Mapping[str, Engine], checks: Sequence[Check]) -> None:
         running = running_servers(checks)
-        for check in checks if self.resume else ():
-            path = paths_of(self.out, *_pair(check)).records
+        for check in checks if self.options.resume else ():
+            path = paths_of(self.options.out, *check.key).records
             stamp = stamp_of(path)  # as it is read: its turn may come hours later
             if (evaluation := self._earlier(check)) is not None:
-                self.earlier[_pair(check)], self.written[path] = evaluation, stamp
-        unfinished = [check for check in checks if _pair(check) not in self.earlier]
+                self.earlier[check.key], self.written[path] = evaluation, stamp
+        unfinished = [check for check in checks if check.key not in self.earlier]
         await self.stop.unless_requested(refuse_absent(unfinished, running))
         async with Scorers() as scorers:
             await self._all_models(engines, checks, running, scorers)
@@ -182,19 +160,19 @@ class _Run:
     ) -> None:
         for name, engine in engines.items():
             waiting = [check for check in checks if check.model == name]
-            is_left = waiting[0].planned_model.key in running and all(_pair(check) in self.earlier for check in waiting)
+            is_left = waiting[0].planned_model.key in running and all(check.key in self.earlier for check in waiting)
             try:
                 if self.stop.requested or not await self._begin(None if is_left else engine, waiting):
                     return
                 for check in waiting:  # whatever their order: it must be the same that answers the others
-                    paths = paths_of(self.out, *_pair(check))
-                    if _pair(check) in self.earlier or has_answers(paths):
+                    paths = paths_of(self.options.out, *check.key)
+                    if check.key in self.earlier or has_answers(paths):
                         Servers.of(engine).expect_same(paths)
                 failed: dict[ModelKey, JudgeFailed] = {}  # judges that mark nothing any more
                 while waiting and not self.stop.requested:
                     judge = None if waiting[0].judge is None else waiting[0].judge.key
                     try:
-                        if judge in failed and _pair(waiting[0]) not in self.earlier:
+                        if judge in failed and waiting[0].key not in self.earlier:
                             raise failed[judge]
                         item = await self.check(engine, waiting[0], scorers)
                         if item is None:
@@ -239,7 +217,7 @@ class _Run:
             is_over.set()
         if self.stop.requested:
             return False
-        paths = paths_of(self.out, model.name, checks[0].task.name)
+        paths = paths_of(self.options.out, model.name, checks[0].task.name)
         self.infos[model.name] = engine_of(settings_of_run(paths), paths) if engine is None else engine.describe()
         return True
 
@@ -251,29 +229,29 @@ class _Run:
         except BadInput as error:
             if not any(item.evaluation for item in self.evaluated):
                 raise
-            raise BadInput(*error.messages, f"{self.out}: {KEPT}") from error
+            raise BadInput(*error.messages, f"{self.options.out}: {KEPT}") from error
 
     def _earlier(self, check: Check) -> Evaluation | None:
         """What an earlier run left of a check, where nothing is left to ask."""
-        assignment = assignment_of(check, NO_ENGINE, self.shard)
-        watch = self.watches.get(_pair(check), Watch())
-        stops = watch.stop_rule if self.shard is None else None
-        return earlier_evaluation(assignment, paths_of(self.out, *_pair(check)), stops)
+        assignment = assignment_of(check, NO_ENGINE, self.options.shard)
+        watch = self.watches.get(check.key, Watch())
+        stops = watch.stop_rule if self.options.shard is None else None
+        return earlier_evaluation(assignment, paths_of(self.options.out, *check.key), stops)
 
     async def check(self, engine: Engine, check: Check, scorers: Scorers) -> EvaluatedCheck | None:
         """The check evaluated; None where a stop was requested before its judge had started."""
-        info = self.infos[check.model]
-        assignment = assignment_of(check, info, self.shard, self._files_of(check))
+        options, info = self.options, self.infos[check.model]
+        assignment = assignment_of(check, info, options.shard, self._files_of(check))
         if missing_ability := missing_records(engine, assignment.task):
             return EvaluatedCheck(check, problem=missing_ability)
-        paths = paths_of(self.out, check.model, check.task.name)
-        earlier = resumable_records(assignment, paths, resume=self.resume)
-        watch = self.watches.get(_pair(check), Watch())
-        if isinstance(self.observer, ComparingObserver):
-            self.observer.compares(watch.comparison)
-        if (evaluation := self.earlier.get(_pair(check))) is not None:
-            self.observer.started(check.model, check.task.name, assignment.total, evaluation.records)
-            self.observer.ended()
+        paths = paths_of(options.out, *check.key)
+        earlier = resumable_records(assignment, paths, resume=options.resume)
+        watch = self.watches.get(check.key, Watch())
+        if isinstance(options.observer, ComparingObserver):
+            options.observer.compares(watch.comparison)
+        if (evaluation := self.earlier.get(check.key)) is not None:
+            options.observer.started(*check.key, assignment.total, evaluation.records)
+            options.observer.ended()
             return EvaluatedCheck(check, evaluation)
         with self._kept_note():
             scoring = await self.stop.unless_requested(scorers.of(check))
@@ -285,18 +263,18 @@ class _Run:
         fault_of = partial(judge_fault, check)
         if fault := fault_of(Makers.of_settings({**assignment.settings, **servers.settings()})):
             return EvaluatedCheck(check, problem=fault)
-        answering = engine if self.cache is None else self.cache.before(engine, check, info)
+        answering = engine if options.cache is None else options.cache.before(engine, check, info)
         others = None
-        if self.shard is not None and self.together is not None:
-            others = Siblings(self.together, self.shard, check.task, assignment, servers)
-        stop_rule = first_samples(check, assignment.task) if self.first else watch.stop_rule
+        if options.shard is not None and options.together is not None:
+            others = Siblings(options.together, options.shard, check.task, assignment, servers)
+        stop_rule = first_samples(check, assignment.task) if options.first else watch.stop_rule
         try:
             evaluation = await evaluate(
                 answering,
                 assignment,
                 paths,
                 earlier=earlier,
-                observer=self.observer,
+                observer=options.observer,
                 stop_rule=stop_rule,
                 others=others,
                 scoring=scoring,
@@ -314,7 +292,7 @@ class _Run:
 
         Where its records are not there any more as they were written, it has that reason instead.
         """
-        path = paths_of(self.out, item.check.model, item.check.task.name).records
+        path = paths_of(self.options.out, *item.check.key).records
         if path in self.written and self.written[path] != stamp_of(path):
             return EvaluatedCheck(item.check, problem=str(changed_fault(path)))
         if item.evaluation is None and path.exists():  # of this run, or of the one that it resumes
@@ -329,10 +307,6 @@ class _Run:
             marks = self.content[check.judge.key]
             files |= {f"{name}{OF_JUDGE}{check.judge.name}": digest for name, digest in marks.items()}
         return files
-
-
-def _pair(check: Check) -> tuple[str, str]:
-    return check.model, check.task.name
 
 
 def _unfinished(check: Check, log: RecordLog) -> Evaluation:
@@ -431,16 +405,3 @@ def why_incomplete(item: EvaluatedCheck, of: str = "") -> tuple[str, ...]:
     has_scores = len(evaluation.failed) <= check.max_failed * check.n * check.repeats + 1e-9
     problem = unread_problem(evaluation.records, check.max_unread) if has_scores else None
     return problem or (failures(item, f"more than max_failed allows {of}".strip()),)
-
-
-class Silent:
-    """An observer that says nothing."""
-
-    def started(self, model: str, task: str, total: int, kept: Sequence[Record]) -> None:
-        """Nothing."""
-
-    def finished(self, record: Record) -> None:
-        """Nothing."""
-
-    def ended(self) -> None:
-        """Nothing."""

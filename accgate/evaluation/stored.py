@@ -45,7 +45,7 @@ def read_evaluation(checks: Sequence[Check], out: Path, stop_rule_of: StopRuleOf
     """
     items, engines = [], {}
     for planned in checks:
-        paths = paths_of(out, planned.model, planned.task.name)
+        paths = paths_of(out, *planned.key)
         if not paths.records.exists():
             items.append(EvaluatedCheck(planned, problem="the run's folder has no records of it"))
             continue

@@ -43,7 +43,7 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, decided: Decided, *, s
         Plan from references alone (`plan_checks`): scores then stay as they are recorded, and a check whose extraction
         or metric differs is `inconclusive`.
     """
-    done = {(item.check.model, item.check.task.name): item for item in evaluated.checks}
+    done = {item.check.key: item for item in evaluated.checks}
     by_base = {(v.model or "", v.task or ""): v for v in decided.checks if not v.is_new}
     # The checks that a pull request adds do not thin out the alpha of the others, here as little as in the verdicts.
     pairs, verdict_of = [pair for pair in own.pairs() if pair in by_base], {}
@@ -63,7 +63,7 @@ def verdicts_beside(own: Config, evaluated: EvaluatedRun, decided: Decided, *, s
             verdict_of[pair] = _inconclusive(by_base[pair], str(error))
     try:
         by_own = decide(list(evidences.values()), correction=own.gate.correction, checks=len(pairs), left=split.left)
-        planned = {(check.model, check.task.name): check for check in checks}
+        planned = {check.key: check for check in checks}
         for pair, verdict in zip(evidences, by_own, strict=True):
             verdict_of[pair] = with_readings(verdict, planned[pair], scored[pair])
     except BadInput as error:

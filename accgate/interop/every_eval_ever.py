@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput
+from accgate.errors import BadInput, writing
+from accgate.interop.hub import NAME
 from accgate.interop.run_folder import CheckRun, RunFolder
 from accgate.records import Record, json_line, write_atomically
 from accgate.tasks import FRACTIONS
@@ -24,7 +25,6 @@ from accgate.text import number
 SCHEMA = "0.3.0"
 COLLECTION = "accgate"
 SHARES = FRACTIONS | {"accuracy", "exact-match", "pass-at-1"}  # metrics that are counted from 0 to 1 there
-MODEL = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def export_every_eval_ever(
@@ -63,15 +63,13 @@ def export_every_eval_ever(
         for model, checks in run.models.items()
     ]
     written = []
-    try:
+    with writing(out, "name another --out", kind=BadInput):
         for path, log, rows in logs:
             samples = out / log["detailed_evaluation_results"]["file_path"]
             samples.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(samples, rows)
             write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
             written.append(out / path)
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
     return written
 
 
@@ -131,7 +129,7 @@ def _log(
 def _model_id(model: str, checks: tuple[CheckRun, ...], model_ids: Mapping[str, str]) -> str:
     served = str(checks[0].settings.get("model", ""))
     for id_ in (model_ids.get(model), served, model):
-        if id_ is not None and MODEL.fullmatch(id_):
+        if id_ is not None and re.fullmatch(NAME, id_):
             return id_
         if id_ is not None and id_ == model_ids.get(model):
             break

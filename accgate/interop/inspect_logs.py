@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, TypeVar
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 from accgate.errors import BadInput
 from accgate.evaluation.reading import shorten
 from accgate.interop.inspect_file import Log, message_text, prompt_text, read_log, reasoning_text
-from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
+from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
 from accgate.records import CUT, Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.text import some_of
@@ -26,70 +25,38 @@ Sample = Mapping[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The scorer, the reducer over epochs and the scale to import; None where the log holds only one."""
-
-    metric: str | None = None
-    reducer: str | None = None
-    scale: float | None = None
+def inspect_files(paths: Iterable[Path]) -> list[Path]:
+    """The logs that are named, one by one or by their folder; raises BadInput."""
+    return files_of(paths, _logs_in, "holds no logs of Inspect (.eval or .json)")
 
 
-def import_inspect(
-    paths: Sequence[Path],
-    *,
-    metric: str | None = None,
-    reducer: str | None = None,
-    scale: float | None = None,
-    model: str | None = None,
-) -> list[TaskLog]:
-    """The evaluations of logs, named one by one or by their folder.
+def _logs_in(folder: Path) -> list[Path]:
+    """The logs in a folder, without what Inspect writes beside them."""
+    return sorted(p for p in folder.rglob("*") if p.suffix in (".eval", ".json") and p.name not in MANIFESTS)
 
-    `metric` names a scorer, or of one that gives several values `scorer/key`. Without it the only one is taken, or the
-    headline of the log. Epochs that Inspect averages become repeats; with another `reducer` (mode, median, max,
+
+def import_inspect(path: Path, choice: Choice) -> TaskLog:
+    """The evaluation of a log.
+
+    The metric names a scorer, or of one that gives several values `scorer/key`. Without it the only one is taken, or
+    the headline of the log. Epochs that Inspect averages become repeats; with another reducer (mode, median, max,
     at_least_2, pass_at_2 ...) a sample has the one score that Inspect made of its epochs.
 
     Raises
     ------
     BadInput
-        For logs that are cut off, unfinished, hold a sample twice or lack some, whose mean is not the one that Inspect
-        reports, and for a scorer that is ambiguous.
+        For a log that is cut off, unfinished, holds a sample twice or lacks some, whose mean is not the one that
+        Inspect reports, and for a scorer that is ambiguous.
     """
-    wanted = Wanted(metric, reducer, scale)
-    return refuse_doubles(_import_log(path, wanted, model) for path in inspect_files(paths))
+    with written_as(path, "Inspect writes a log"):
+        return _task_log(read_log(path), choice)
 
 
-def inspect_files(paths: Iterable[Path]) -> list[Path]:
-    """The logs that are named, one by one or by their folder, without what Inspect writes beside them.
-
-    Raises
-    ------
-    BadInput
-        For a folder without any.
-    """
-    logs: list[Path] = []
-    for path in paths:
-        files = sorted(p for p in path.rglob("*") if p.suffix in (".eval", ".json")) if path.is_dir() else [path]
-        files = [file for file in files if not path.is_dir() or file.name not in MANIFESTS]
-        if not files:
-            raise BadInput(f"{path}: holds no logs of Inspect (.eval or .json)")
-        logs += files
-    return list(dict.fromkeys(logs))
-
-
-def _import_log(path: Path, wanted: Wanted, model: str | None) -> TaskLog:
-    try:
-        return _task_log(read_log(path), wanted, model)
-    except MALFORMED as error:
-        fault = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{path}: is not as Inspect writes a log ({fault}); import the file it wrote") from error
-
-
-def _task_log(log: Log, wanted: Wanted, model: str | None) -> TaskLog:
-    samples, scale = _all_samples(log), wanted.scale
-    scorer = _scorer(log, wanted.metric)
+def _task_log(log: Log, choice: Choice) -> TaskLog:
+    samples, scale = _all_samples(log), choice.scale
+    scorer = _scorer(log, choice.metric)
     name, _, key = scorer.partition("/")
-    reducer = _reducer(log, name, key, wanted.reducer)
+    reducer = _reducer(log, name, key, choice.reducer)
     if reducer == MEAN:
         raw = [_raw(sample, name, key) for sample in samples]
     else:
@@ -97,12 +64,12 @@ def _task_log(log: Log, wanted: Wanted, model: str | None) -> TaskLog:
         raw = _reduced_values(log, samples, name, key, reducer)
         scorer += f" ({reducer} of epochs)"
     values = [
-        None if value is _UNSCORED else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
+        None if value is None else _number(log, sample, value) for sample, value in zip(samples, raw, strict=True)
     ]
     scored = [value for value in values if value is not None]
     if not scored:
         raise BadInput(f"{log.path}: no sample has a score of {scorer}")
-    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not _UNSCORED]
+    own = [value for value in (_raw(sample, name, key) for sample in _all_samples(log)) if value is not None]
     in_words = all(isinstance(value, (str, bool)) for value in own)
     if scale is None and in_words:
         scale = 100.0  # letters and truth values stand for 0, 1/2 and 1
@@ -118,7 +85,7 @@ def _task_log(log: Log, wanted: Wanted, model: str | None) -> TaskLog:
     )
     packages = log.eval.get("packages")
     return TaskLog(
-        model=model or str(log.eval.get("model") or "model"),
+        model=choice.model or str(log.eval.get("model") or "model"),
         task=task,
         metric=scorer,
         tool=f"Inspect {packages.get('inspect_ai', '') if isinstance(packages, dict) else ''}".strip(),
@@ -193,20 +160,13 @@ def _scorers(log: Log) -> list[str]:
     return [*(name for name in plain if name not in several), *keyed]
 
 
-class _Unscored:
-    """The mark of a sample without a score."""
-
-
-_UNSCORED = _Unscored()
-
-
 def _raw(sample: Sample, name: str, key: str) -> Any:
-    """The value that the scorer gave; the mark where the sample failed or was left unscored."""
+    """The value that the scorer gave; None where the sample failed or was left unscored."""
     score = (sample.get("scores") or {}).get(name)
     value = score.get("value") if isinstance(score, dict) else None
     if key and isinstance(value, dict):
         value = value.get(key)
-    return _UNSCORED if value is None or (isinstance(value, float) and math.isnan(value)) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _number(log: Log, sample: Sample, value: Any) -> float:

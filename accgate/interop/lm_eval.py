@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as brief
@@ -15,7 +15,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import read_table
-from accgate.interop.task_log import MALFORMED, TaskLog, check_mean, refuse_doubles, sample_mean
+from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
 from accgate.records import Record
 from accgate.tasks import harness_fingerprint, numbered_ids, scale_of
 from accgate.tasks.lm_eval.mapping import likeliest, request_text
@@ -25,15 +25,6 @@ OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resp
 NOT_FOUND = frozenset({"[invalid]", ""})  # what a filter gives where it finds no answer
 RESULTS = 200_000_000  # bytes of a results file; one of a thousand tasks has a few million
 HASHES = frozenset({"doc_hash", "prompt_hash", "target_hash"})
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The metric and filter to import from a log that holds several; None where it holds only one."""
-
-    metric: str | None = None
-    filter: str | None = None
-    scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,50 +50,26 @@ class Line:
         )
 
 
-def import_lm_eval(paths: Sequence[Path], choice: Choice, *, model: str | None = None) -> list[TaskLog]:
-    """The tasks of logs, named one by one or by the folder that lm-eval was given as --output_path.
-
-    Raises
-    ------
-    BadInput
-        With file and line: for logs that are cut off, hold a sample twice or lack some, whose mean is not the one that
-        lm-eval reports, and for a metric or filter that is ambiguous.
-    """
-    return refuse_doubles(_import_log(path, choice, model) for path in lm_eval_files(paths))
-
-
 def lm_eval_files(paths: Iterable[Path]) -> list[Path]:
-    """The logs that are named, one by one or by their folder, each once.
+    """The logs that are named, one by one or by the folder that lm-eval was given as --output_path; raises BadInput."""
+    lack = "holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path"
+    return files_of(paths, lambda folder: sorted(folder.rglob("samples_*.jsonl")), lack)
+
+
+def import_lm_eval(path: Path, choice: Choice) -> TaskLog:
+    """The task of a log.
 
     Raises
     ------
     BadInput
-        For a folder without any.
+        With file and line: for a log that is cut off, holds a sample twice or lacks some, whose mean is not the one
+        that lm-eval reports, and for a metric or filter that is ambiguous.
     """
-    return list(_files(paths))
+    with written_as(path, "lm-eval writes a log"):
+        return _task_log(path, choice)
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    seen = set()
-    for path in paths:
-        files = sorted(path.rglob("samples_*.jsonl")) if path.is_dir() else [path]
-        if not files:
-            raise BadInput(f"{path}: holds no samples_*.jsonl; run lm_eval with --log_samples and --output_path")
-        for file in files:
-            if file.resolve() not in seen:
-                seen.add(file.resolve())
-                yield file
-
-
-def _import_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
-    try:
-        return _task_log(path, choice, model)
-    except MALFORMED as error:
-        fault = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{path}: is not as lm-eval writes a log ({fault}); import the file it wrote") from error
-
-
-def _task_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
+def _task_log(path: Path, choice: Choice) -> TaskLog:
     named = NAME.fullmatch(path.name)
     task = named["task"] if named else path.stem.removeprefix("samples_")
     results = results_beside(path, named["date"], task) if named else None
@@ -129,7 +96,7 @@ def _task_log(path: Path, choice: Choice, model: str | None) -> TaskLog:
         mean = sample_mean((record.id, value) for record, value in zip(records, values, strict=True))
         reported = scale * check_mean(mean, reports, f"{metric},{chosen}", path, results.path)
     return TaskLog(
-        model=model or (results and results.model) or path.parent.name or "model",
+        model=choice.model or (results and results.model) or path.parent.name or "model",
         task=task,
         metric=f"{metric},{chosen}",
         tool=results.tool if results else "lm-eval",

@@ -17,7 +17,7 @@ from typing import Any
 from accgate.errors import BadInput
 from accgate.inputs.paths import read_plain
 from accgate.inputs.rows import read_table
-from accgate.interop.task_log import MALFORMED, TaskLog, check_mean
+from accgate.interop.task_log import MALFORMED, Choice, TaskLog, check_mean, files_of, written_as
 from accgate.records import Record
 from accgate.tasks import harness_fingerprint, sample_id, scale_of
 
@@ -52,28 +52,25 @@ def nemo_files(paths: Iterable[Path]) -> list[Path]:
     BadInput
         For a folder without any: it says so where there are means alone.
     """
-    files: dict[Path, Path] = {}
-    for path in paths:
-        inside = [path] if not path.is_dir() else sorted(file for name in (BUNDLE, BYOB) for file in path.rglob(name))
-        if not inside and any(path.rglob("samples_*.jsonl")):  # of NeMo's container of that harness
-            raise BadInput(
-                f"{path}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {path}`"
-            )
-        if not inside:
-            means = [file for name in (*MEANS, "eval-*.json") for file in sorted(path.rglob(name))]
-            hint = f"{means[0].name} there holds means alone; " if means else ""
-            raise BadInput(
-                f"{path}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
-                "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
-            )
-        for file in inside:
-            files.setdefault(file.resolve(), file)
-    return list(files.values())
+    return files_of(paths, _files_in)
 
 
-def import_nemo(
-    path: Path, *, metric: str | None = None, scale: float | None = None, model: str | None = None
-) -> TaskLog:
+def _files_in(folder: Path) -> list[Path]:
+    if inside := sorted(file for name in (BUNDLE, BYOB) for file in folder.rglob(name)):
+        return inside
+    if any(folder.rglob("samples_*.jsonl")):  # of NeMo's container of that harness
+        raise BadInput(
+            f"{folder}: its samples are in lm-evaluation-harness's form; use `accgate import lm-eval {folder}`"
+        )
+    means = [file for name in (*MEANS, "eval-*.json") for file in sorted(folder.rglob(name))]
+    hint = f"{means[0].name} there holds means alone; " if means else ""
+    raise BadInput(
+        f"{folder}: holds no {BUNDLE} and no {BYOB}; {hint}samples cannot be paired without a score of each, so "
+        "keep them: `nel eval run` does, and a benchmark of your own with save_predictions"
+    )
+
+
+def import_nemo(path: Path, choice: Choice) -> TaskLog:
     """The task of one file of samples, with the summary beside it.
 
     Raises
@@ -82,22 +79,19 @@ def import_nemo(
         With file and line: for a line that cannot be read or comes twice, samples that are missing, a mean that is not
         the one that NeMo Evaluator reports, a metric that is ambiguous, or a scale that is not known.
     """
-    try:
-        return _byob_log(path, metric, scale, model) if path.name == BYOB else _bundle_log(path, metric, scale, model)
-    except MALFORMED as error:
-        fault = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{path}: is not as NeMo Evaluator writes it ({fault}); import the folder it wrote") from error
+    with written_as(path, "NeMo Evaluator writes it", "import the folder it wrote"):
+        return _byob_log(path, choice) if path.name == BYOB else _bundle_log(path, choice)
 
 
-def _bundle_log(path: Path, metric: str | None, scale: float | None, model: str | None) -> TaskLog:
+def _bundle_log(path: Path, choice: Choice) -> TaskLog:
     bundles = sorted(path.parent.glob("eval-*.json"))
     if len(bundles) != 1:
         raise BadInput(
             f"{path}: has {len(bundles)} eval-*.json beside it; it belongs to exactly one, which tells the benchmark "
             "and how many samples there are"
         )
-    if metric not in (None, "reward"):
-        raise BadInput(f"{path}: has the metric reward alone, no {metric!r}; leave --metric out")
+    if choice.metric not in (None, "reward"):
+        raise BadInput(f"{path}: has the metric reward alone, no {choice.metric!r}; leave --metric out")
     bundle = _summary(bundles[0])
     config, benchmark = bundle["config"], bundle["benchmark"]
     rows = [_bundle_row(path, number, row) for number, row in read_table(path)]
@@ -112,7 +106,7 @@ def _bundle_log(path: Path, metric: str | None, scale: float | None, model: str 
             raise BadInput(f"{path}: holds {there} {what}, but {bundles[0].name} says {reported}; some are missing")
     reported = benchmark["scores"]["summary"]["mean"]
     mean = math.fsum(row.scores["reward"] for row in rows) / len(rows)
-    factor = scale_of("reward", (), scale, str(path))
+    factor = scale_of("reward", (), choice.scale, str(path))
     failed = sum(row.error is not None for row in rows)
     reported = check_mean(mean, reported, "reward", path, bundles[0]) * factor
     return _task_log(
@@ -120,7 +114,7 @@ def _bundle_log(path: Path, metric: str | None, scale: float | None, model: str 
         rows,
         "reward",
         factor,
-        model=model or config.get("model"),
+        model=choice.model or config.get("model"),
         task=benchmark["name"],
         reported=None if failed else reported,
         note=f"{failed} problems were not measured, which NeMo Evaluator counts as 0" if failed else "",
@@ -151,7 +145,7 @@ def _bundle_row(path: Path, number: int, row: Mapping[str, Any]) -> Row:
     )
 
 
-def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | None) -> TaskLog:
+def _byob_log(path: Path, choice: Choice) -> TaskLog:
     results = path.with_name("byob_results.json")
     if not results.is_file():
         raise BadInput(
@@ -165,9 +159,9 @@ def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | 
     rows = [_byob_row(path, number, row) for number, row in read_table(path)]
     _check_keys(path, rows)
     names = sorted(scores)
-    if metric is None and len(names) > 1:
+    if choice.metric is None and len(names) > 1:
         raise BadInput(f"{path}: has the metrics {', '.join(names)}; choose one with --metric")
-    chosen = names[0] if metric is None else metric
+    chosen = names[0] if choice.metric is None else choice.metric
     if chosen not in scores:
         raise BadInput(f"{path}: has no metric {chosen!r}; there are {', '.join(names)}")
     values = [row.scores[chosen] for row in rows if row.error is None and chosen in row.scores]
@@ -188,8 +182,8 @@ def _byob_log(path: Path, metric: str | None, scale: float | None, model: str | 
         path,
         rows,
         chosen,
-        scale_of(chosen, (), scale, str(path)),
-        model=model or _model_of(path),
+        scale_of(chosen, (), choice.scale, str(path)),
+        model=choice.model or _model_of(path),
         task=task,
         reported=None,
         note=f"{failed} samples were not scored, which its mean leaves out"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, writing
 from accgate.records import (
     Record,
     RecordPaths,
@@ -29,6 +30,20 @@ from accgate.text import some_of
 # Raised by parts of an unexpected type, by numbers that no float holds, and by what is nested too deeply.
 MALFORMED = (AttributeError, TypeError, LookupError, ValueError, ArithmeticError, RecursionError)
 TOLERANCE = 1e-9  # relative: another order of summation, no more
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to import of logs: the metric, and its filter or reducer; None where a log holds only one.
+
+    `scale` is the factor to points, and `model` what to call the model.
+    """
+
+    metric: str | None = None
+    scale: float | None = None
+    model: str | None = None
+    filter: str | None = None
+    reducer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,14 +119,12 @@ def write_run(out: Path, log: TaskLog) -> RecordPaths:
         When other records are there, or the folder cannot be written.
     """
     paths = paths_of(out, log.model, log.task)
-    try:
+    with writing(paths.records, "name another --out", kind=BadInput):
         _refuse_others(paths, log.records)
         paths.records.parent.mkdir(parents=True, exist_ok=True)
         write_gzip_lines(paths.prompts, ({"id": id_, "prompt": text} for id_, text in log.prompts.items()))
         write_settings(paths, _settings(log))
         write_atomically(paths.records, b"".join(map(to_line, log.records)))
-    except OSError as error:
-        raise BadInput(f"{paths.records}: cannot be written: {error.strerror}; name another --out") from error
     return paths
 
 
@@ -126,26 +139,42 @@ def _refuse_others(paths: RecordPaths, records: Sequence[Record]) -> None:
         raise BadInput(f"{paths.records}: holds other records; name another --out, or delete it")
 
 
-def refuse_doubles(logs: Iterable[TaskLog]) -> list[TaskLog]:
-    """The same logs, of which no two may be of one model and task.
+def files_of(paths: Iterable[Path], inside: Callable[[Path], Sequence[Path]], lack: str = "") -> list[Path]:
+    """The files that are named, one by one or by a folder, each once; `inside` are those of a folder.
 
     Raises
     ------
     BadInput
-        Which two files are.
+        For a folder without any, whose `lack` is said.
     """
-    by_pair: dict[tuple[str, str], TaskLog] = {}
-    for item in logs:
-        if other := by_pair.get((item.model, item.task)):
-            raise BadInput(
-                f"{item.source.name} and {other.source.name} are both of task {item.task} and model {item.model}; "
-                "name one of the files, or give one another --model"
-            )
-        by_pair[item.model, item.task] = item
-    return list(by_pair.values())
+    files: dict[Path, Path] = {}
+    for path in paths:
+        there = inside(path) if path.is_dir() else [path]
+        if not there:
+            raise BadInput(f"{path}: {lack}")
+        for file in there:
+            files.setdefault(file.resolve(), file)
+    return list(files.values())
 
 
-def import_each(files: Sequence[Path], read: Callable[[Path], Sequence[TaskLog]]) -> tuple[list[TaskLog], list[str]]:
+@contextmanager
+def written_as(path: Path, form: str, fix: str = "import the file it wrote") -> Iterator[None]:
+    """Refuse a log that is not of the form that its tool writes.
+
+    Raises
+    ------
+    BadInput
+        For what its parts raise.
+    """
+    try:
+        yield
+    except MALFORMED as error:
+        raise BadInput(f"{path}: is not as {form} ({type(error).__name__}: {error}); {fix}") from error
+
+
+def import_each(
+    files: Sequence[Path], read: Callable[[Path, Choice], TaskLog], choice: Choice
+) -> tuple[list[TaskLog], list[str]]:
     """The logs of files that can be imported, and why each of the others cannot.
 
     Of two logs of one model and task neither is taken: nothing says which of them is meant.
@@ -159,7 +188,7 @@ def import_each(files: Sequence[Path], read: Callable[[Path], Sequence[TaskLog]]
     left_out = []
     for file in files:
         try:
-            logs += read(file)
+            logs.append(read(file, choice))
         except BadInput as error:
             left_out.append(str(error))
     doubled = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, writing
 from accgate.inputs.paths import read_plain
+from accgate.interop.task_log import files_of
 from accgate.records import replacing
 from accgate.references.store import ReferenceFile, reference_path, toml_of, variant_label
 from accgate.references.writer import replaced_figures
@@ -75,8 +76,8 @@ class SuiteReference:
 
     source: Path
     model: str
-    task: str
     variant: Mapping[str, Any]
+    task: str
     mean: float
     n: int
     sigma: float
@@ -152,13 +153,8 @@ def suite_files(paths: Sequence[Path]) -> list[Path]:
     BadInput
         For a folder without any.
     """
-    files: list[Path] = []
-    for path in paths:
-        present = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-        if not present:
-            raise BadInput(f"{path}: holds no reference files of the suite (.yaml)")
-        files += present
-    return list(dict.fromkeys(files))
+    lack = "holds no reference files of the suite (.yaml)"
+    return files_of(paths, lambda folder: sorted(folder.glob("*.yaml")), lack)
 
 
 def _content(path: Path) -> dict[Any, Any]:
@@ -285,7 +281,7 @@ def task_tables(references: Sequence[SuiteReference]) -> str:
     """The `[tasks]` of accuracy.toml that decide as the suite does, with the other figures of some references.
 
     >>> from accgate.interop.trtllm import SuiteReference
-    >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", "mmlu", {}, 68.2, 4096, 50.0, 0.05, 0.2, True)]))
+    >>> print(task_tables([SuiteReference(Path("mmlu.yaml"), "m", {}, "mmlu", 68.2, 4096, 50.0, 0.05, 0.2, True)]))
     [tasks.mmlu]
     test = "two-sample"
     sigma = 50.0

@@ -1,4 +1,4 @@
-"""What every job file says: the run, its shards, and what each takes of the cluster; and how one is submitted."""
+"""A run over a cluster: what every job file says of it, the file for Slurm, and how a file is submitted."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from accgate.errors import BadInput, CannotEvaluate
+from accgate.text import fill_template
 
 RESTARTS = 3  # times that a shard which died or could not finish is started again
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -126,6 +127,37 @@ def seconds_of(text: str) -> int:
     if match := re.fullmatch(r"([0-9]{1,4}):([0-5][0-9]):([0-5][0-9])", text):
         return int(match[1]) * 3600 + int(match[2]) * 60 + int(match[3])
     raise BadInput(f"--time is {text!r}; write it as 90m, 4h, 2d or 1:30:00")
+
+
+def sbatch_file(job: Job) -> str:
+    """The text of a file for sbatch.
+
+    A task that loses its node or is preempted is started again by Slurm; one that cannot finish asks for it itself, at
+    most three times. Each goes on from its records. The merge runs whatever the tasks' ends, and says what is missing.
+
+    Examples
+    --------
+    >>> from pathlib import PurePosixPath
+    >>> file = sbatch_file(Job(config=PurePosixPath("/w/accuracy.toml"), out=PurePosixPath("/w/out"), shards=4, gpus=2))
+    >>> [line for line in file.splitlines() if "array=" in line or "gres=" in line]
+    ['#SBATCH --array=1-4', '#SBATCH --gres=gpu:2']
+    """
+    out = shlex.quote(str(job.out))
+    minutes = None if job.seconds is None else -(-job.seconds // 60)
+    limits = {"partition": job.partition, "time": minutes}
+    after = [f"--{name}={value}" for name, value in limits.items() if value is not None]
+    return fill_template(
+        "accgate.launch",
+        "shards.sbatch.j2",
+        job=job,
+        minutes=minutes,
+        out=out,
+        out_of_merge=shlex.quote(f"out={out}/job-"),
+        merge=shlex.quote("; " + job.merge('"$out"')),
+        after=" ".join([f"--job-name={job.name}-merge", "--open-mode=append", *after]),
+        run=job.run_shard('"$SLURM_ARRAY_TASK_ID"', '"$out"'),
+        restarts=RESTARTS,
+    )
 
 
 def submit(text: str, command: Sequence[str]) -> str:

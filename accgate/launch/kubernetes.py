@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BAD_INPUT, BadInput
 from accgate.launch.job import RESTARTS, Job
 
 QUEUE = "kueue.x-k8s.io/queue-name"
-BAD_INPUT, SHELL = 2, "/bin/sh"
+SHELL = "/bin/sh"
 SHARED_MEMORY = PurePosixPath("/dev/shm")
 # `ray job submit` takes a command apart and puts it together with quotes for spaces alone, before a shell reads it.
 RAY_WORD = re.compile(r"[\w@%+=:,./ -]+")

@@ -85,6 +85,16 @@ class Check:
         return self.choice.test
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Names of model and task, which no other check of a run has."""
+        return self.model, self.task.name
+
+    @property
+    def name(self) -> str:
+        """The check as messages name it."""
+        return f"{self.model} / {self.task.name}"
+
+    @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.task.samples)

@@ -105,7 +105,7 @@ def _notes(
 
 def _of_run(check: Check, folder: Path) -> Measured | None:
     """The cost that a run folder's records of the same model and variant show."""
-    model, paths = check.planned_model.settings, paths_of(folder, check.model, check.task.name)
+    model, paths = check.planned_model.settings, paths_of(folder, *check.key)
     if not paths.settings.is_file() or not paths.records.is_file():
         return None
     try:

@@ -13,7 +13,7 @@ from accgate.errors import BadInput
 from accgate.inputs.rows import cluster_of, id_of, read_table, repeat_of
 from accgate.records import paths_of, read_gzip_lines
 from accgate.references.store import Reference, read_reference
-from accgate.text import nearest, some_of
+from accgate.text import some_of
 
 
 @dataclass(frozen=True)
@@ -213,14 +213,12 @@ def from_run(folder: Path, config: Path, model: str | None, task: str | None) ->
     BadInput
         When the model or task is ambiguous, or the reference keeps no replies.
     """
-    from accgate.config.config import load_config
+    from accgate.config.config import load_config, select
     from accgate.references.store import baseline_of, find_reference, missing_reference
 
     model, task = _choose(folder, model, task)
     candidate = read_side(paths_of(folder, model, task).records, f"{model} / {task}")
-    rules = load_config(config)
-    if model not in rules.models:
-        raise BadInput(f"{config}: no model {model!r}; {nearest(model, rules.models)}")
+    rules = select(load_config(config), (model,))
     baseline = baseline_of(model, rules.models[model].variant, rules.models[model].baseline)
     reference = find_reference(rules.references, baseline, task)
     if reference is None:

@@ -14,7 +14,7 @@ from accgate.questionnaire.answers import Question
 from accgate.questionnaire.key import AnswerKey, Key, QuestionKey, Side
 from accgate.questionnaire.wording import Wording
 from accgate.report.flips import shared_head
-from accgate.report.html.inline import embed, policy_hash
+from accgate.report.html.inline import embed, page_template, policy_hash
 
 DEFAULT_QUESTIONS = 20
 
@@ -113,23 +113,14 @@ def page_html(page: dict[str, Any]) -> str:
     Prompts and answers can hold anything: they are data for the page's script, which shows them as text. The policy
     lets no other script or style run, and nothing load.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader("accgate.questionnaire"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-        keep_trailing_newline=True,
-    )
     style, script = _part("page.css"), _part("page.js")
     policy = (
         f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    html = environment.get_template("page.html.j2").render(
+    html = page_template("accgate.questionnaire", "page.html.j2").render(
         policy=policy,
         style=Markup(style),
         script=Markup(script),
@@ -137,7 +128,7 @@ def page_html(page: dict[str, Any]) -> str:
         title=page["title"],
         language=page["language"],
     )
-    return html.encode("ascii", "xmlcharrefreplace").decode()
+    return html.encode("ascii", "xmlcharrefreplace").decode() + "\n"
 
 
 def _part(name: str) -> str:

@@ -239,7 +239,7 @@ INTERRUPTED_HEADINGS = ("Model", "Task", "Evaluated", "Failed")
 
 def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedCheck]) -> str:
     """The Markdown report of a run that was stopped, without a mean: what finished first is no random subset."""
-    done = {(item.check.model, item.check.task.name): item for item in evaluated}
+    done = {item.check.key: item for item in evaluated}
     lines = [
         "### ! Interrupted: no verdict",
         "",
@@ -250,7 +250,7 @@ def interrupted_report(checks: Sequence[Check], evaluated: Sequence[EvaluatedChe
         "|" + " --- |" * len(INTERRUPTED_HEADINGS),
     ]
     for check in checks:
-        item = done.get((check.model, check.task.name))
+        item = done.get(check.key)
         evaluation = None if item is None else item.evaluation
         count, failed = (len(evaluation.records), len(evaluation.failed)) if evaluation is not None else (0, 0)
         total = check.n * check.repeats

@@ -9,6 +9,7 @@ from pathlib import Path
 from accgate.design import oriented
 from accgate.errors import CannotEvaluate
 from accgate.evaluation.assignment import Observer, Watch
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.run import evaluate_checks, failures
 from accgate.planning.checks import Check
 from accgate.planning.model import PlannedModel
@@ -17,14 +18,6 @@ from accgate.records.scores import DECIMALS
 
 MAX_FAILED = 0.2  # share of an arm's samples that may have no score; those tell nothing
 Scored = Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class Arm:
-    """A model under a name of its own, as it is asked on the samples of a check."""
-
-    name: str
-    model: PlannedModel
 
 
 @dataclass(frozen=True)
@@ -38,17 +31,18 @@ class Answers:
 
 def ask(
     check: Check,
-    arm: Arm,
+    name: str,
+    model: PlannedModel,
     ids: Sequence[str],
     out: Path,
     *,
     observer: Observer,
     ends: Callable[[Scored], bool] | None = None,
 ) -> Answers:
-    """The answer to each sample, its score in points turned so that higher is better.
+    """The answer of a model to each sample, its score in points turned so that higher is better.
 
-    The records lie in `out`, from where an arm that was broken off goes on. `ends` says of the finished beginning of
-    `ids` whether no more is needed.
+    The model has a `name` of its own there. The records lie in `out`, from where an arm that was broken off goes on.
+    `ends` says of the finished beginning of `ids` whether no more is needed.
 
     Raises
     ------
@@ -58,8 +52,8 @@ def ask(
     samples = {sample.id: sample for sample in check.task.samples}
     chosen_check = replace(
         check,
-        model=arm.name,
-        planned_model=replace(arm.model, name=arm.name),
+        model=name,
+        planned_model=replace(model, name=name),
         task=check.task.of([samples[id_] for id_ in ids]),
         max_failed=MAX_FAILED,
         max_unread=1.0,
@@ -67,11 +61,11 @@ def ask(
     watches = {}
     if ends is not None:
         ended = ends
-        watches[arm.name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
-    run = evaluate_checks([chosen_check], out=out, resume=True, observer=observer, watches=watches)
+        watches[name, check.task.name] = Watch(stop_rule=lambda records: ended(mean_scores(check, records)))
+    run = evaluate_checks([chosen_check], RunOptions(out, resume=True, observer=observer), watches)
     (item,) = run.checks
     if item.evaluation is None or not item.evaluation.complete:
-        raise CannotEvaluate(f"{arm.name}: {item.problem or failures(item, 'a trial needs their scores')}")
+        raise CannotEvaluate(f"{name}: {item.problem or failures(item, 'a trial needs their scores')}")
     evaluation = item.evaluation
     questions = len(evaluation.records) + len(evaluation.beyond)
     return Answers(evaluation.records, mean_scores(check, evaluation.records), questions)

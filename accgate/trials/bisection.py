@@ -14,8 +14,7 @@ from accgate.config.config import load_config, select
 from accgate.config.tables import Model
 from accgate.decision.bisection import Bisection, Commit, Culprit
 from accgate.errors import BadInput, CannotEvaluate, writing
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.assignment import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.planning.model import PlannedModel
@@ -25,7 +24,7 @@ from accgate.result import NAME
 from accgate.stats import Floats
 from accgate.stats.culprit import Asked, culprit_posterior, next_place
 from accgate.text import nearest
-from accgate.trials.arm import Arm, Scored, ask
+from accgate.trials.arm import Scored, ask
 from accgate.trials.commits import History
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import reference_scores
@@ -55,7 +54,6 @@ def bisect(
     run: Path | None = None,
     out: Path,
     resume: bool = False,
-    observer: Observer | None = None,
     shows: Shows | None = None,
 ) -> Bisection:
     """Find the commit that lost a model's answers, by the rules and references of the good one.
@@ -91,13 +89,13 @@ def bisect(
         stack.enter_context(FOLDER.held(out, resume=resume))
         rules = stack.enter_context(history.tree(history.commits[0], out / "good"))
         check = _check_of(rules, model, task)
-        search = _Search(history, check, out, serve, observer or Silent(), shows)
+        search = _Search(history, check, out, serve, shows)
         search.read_answers()
         lost = search.lost_answers(run)
         culprits = search.culprits(lost, 0, len(history.commits) - 1, DEEPEST)
         if not any(culprit.lost for culprit in culprits):
             raise BadInput(
-                f"{check.model} / {check.task.name}: none of {len(lost)} lost answers is lost at {culprits[0].commit} "
+                f"{check.name}: none of {len(lost)} lost answers is lost at {culprits[0].commit} "
                 "when it is asked again; they were lost by chance, or the run is not one of the bad commit"
             )
         search.write_log(culprits)
@@ -112,13 +110,11 @@ def _check_of(rules: Path, model: str | None, task: str | None) -> Check:
     config = select(config, () if model is None else (model,), () if task is None else (task,))
     checks = plan_checks(config)
     if len(checks) != 1:
-        names = ", ".join(f"{check.model} / {check.task.name}" for check in checks) or "none"
+        names = ", ".join(check.name for check in checks) or "none"
         raise BadInput(f"the good commit has the checks {names}; name one with --model and --task")
     (check,) = checks
     if not isinstance(check.reference, Scores) or check.task.aggregate is not None:
-        raise BadInput(
-            f"{check.model} / {check.task.name}: the good commit has no reference with scores of samples; record one"
-        )
+        raise BadInput(f"{check.name}: the good commit has no reference with scores of samples; record one")
     return check
 
 
@@ -130,7 +126,6 @@ class _Search:
     check: Check
     out: Path
     serve: str | None
-    observer: Observer
     shows: Shows | None
     answers: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     skipped: dict[int, str] = field(default_factory=dict)
@@ -192,7 +187,7 @@ class _Search:
                 answers.append((0, True))
         if len(lost) < LEAST:
             raise BadInput(
-                f"{self.check.model} / {self.check.task.name}: of {len(self.check.task.samples):,} samples the bad "
+                f"{self.check.name}: of {len(self.check.task.samples):,} samples the bad "
                 f"commit lost {len(lost)}; a search needs {LEAST}: give a run that failed with --run, or another --bad"
             )
         return lost
@@ -283,8 +278,8 @@ class _Search:
         scores: Scored = {}
         try:
             with self.history.tree(commit, self.out / "tree") as path:
-                arm = Arm(f"{self.check.model} at {commit.sha[:9]}", self._model_at(path))
-                answers = ask(self.check, arm, ids, folder, observer=self.observer, ends=ends)
+                name = f"{self.check.model} at {commit.sha[:9]}"
+                answers = ask(self.check, name, self._model_at(path), ids, folder, observer=Silent(), ends=ends)
                 scores = answers.scores
                 self.questions += answers.questions
         except (BadInput, CannotEvaluate) as error:
@@ -344,6 +339,5 @@ class _Search:
 def _lost_in(run: Path, check: Check) -> list[str]:
     """The answers that a run of the bad commit lost, in the fixed order."""
     result = read_result(run / NAME)
-    pair = (check.model, check.task.name)
-    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == pair for id_ in verdict.flips}
+    lost = {id_ for verdict in result.checks if (verdict.model, verdict.task) == check.key for id_ in verdict.flips}
     return [id_ for id_ in check.task.samples.ids if id_ in lost]

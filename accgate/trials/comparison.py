@@ -12,15 +12,13 @@ from accgate.decision.comparison import decide, is_decided
 from accgate.decision.evidence import Evidence, evidence_of
 from accgate.design import FEWEST_CLUSTERS
 from accgate.errors import BadInput, CannotEvaluate, VerdictName, exit_code, worst
-from accgate.evaluation.assignment import Observer
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.pair import evaluate_pair, refuse_absent_judges
-from accgate.evaluation.run import Silent
 from accgate.planning.checks import Check, plan_checks
 from accgate.planning.design import planned_model
 from accgate.records import Record, Scores
 from accgate.references.store import scores_of
 from accgate.stats import share_of_alpha
-from accgate.text import nearest
 from accgate.trials.folder import TrialFolder
 from accgate.verdict import Verdict
 
@@ -52,27 +50,26 @@ class Ab:
 
 
 def ab(
-    config: Config | str | Path,
+    config: Config,
     first: str,
     second: str,
+    options: RunOptions,
     *,
-    against: Config | str | Path | None = None,
+    against: Path | None = None,
     two_sided: bool = False,
-    out: Path,
-    observer: Observer | None = None,
 ) -> Ab:
     """Ask two models the same samples at the same time, and decide whether the second is worse, or different.
 
     Parameters
     ----------
-    config : Config or path of accuracy.toml
+    config : Config
         Its tasks are asked, and its alpha, beta and theta decide.
     first, second : str
         Names of [models]; the second of `against`, where that is given.
+    options : RunOptions
+        The folder is a new or empty one, or that of an earlier comparison, whose records are removed.
     two_sided : bool
         Whether better, worse or no difference of theta is decided, at half of alpha each.
-    out : Path
-        Where the records lie: a new or empty folder, or that of an earlier comparison, whose records are removed.
 
     Raises
     ------
@@ -81,13 +78,12 @@ def ab(
     CannotEvaluate
         When an engine fails for good.
     """
-    config = load_config(config)
-    others = config if against is None else against if isinstance(against, Config) else load_config(against)
-    _refuse_unknown(config, first)
-    _refuse_unknown(others, second)
+    others = config if against is None else load_config(against)
+    own = select(config, (first,))
+    select(others, (second,))  # refuses a name that is not there
     if first == second and others is config:
         raise BadInput(f"both models are {first}; give two, or another file with --against")
-    checks = plan_checks(select(config, (first,)), recording=True)
+    checks = plan_checks(own, recording=True)
     name = second if second != first else f"{second} ({others.source.path.name})"
     model = replace(planned_model(others, second), name=second)
     for check in checks:
@@ -95,17 +91,12 @@ def ab(
             raise BadInput(f"{check.task.name}: is decided on {check.task.aggregate}, which `ab` cannot compare yet")
     pairs = [(check, replace(check, model=name, planned_model=model)) for check in checks]
     refuse_absent_judges(pairs)
-    FOLDER.begin(out)
+    FOLDER.begin(options.out)
     tasks = [_Task(config, pair, len(checks), two_sided) for pair in pairs]
-    compared = [task.compare(out, observer or Silent()) for task in tasks]
+    compared = [task.compare(options) for task in tasks]
     names = [each.verdict.verdict for each in compared]
     code = exit_code(names, inconclusive_passes=config.gate.on_inconclusive == "warn")
     return Ab(first, name, worst(names), code, tuple(compared))
-
-
-def _refuse_unknown(config: Config, model: str) -> None:
-    if model not in config.models:
-        raise BadInput(f"{config.source.path}: no model {model!r}; {nearest(model, config.models)}")
 
 
 @dataclass(frozen=True)
@@ -124,17 +115,11 @@ class _Task:
         clusters = set(check.task.samples.names("cluster") or ()) - {None}
         return check.design.early_stopping and not 0 < len(clusters) < FEWEST_CLUSTERS
 
-    def compare(self, out: Path, observer: Observer) -> Comparison:
+    def compare(self, options: RunOptions) -> Comparison:
         """Ask both models, and decide."""
-        records, stopped = evaluate_pair(
-            self.pair, out=out, observer=observer, decides=self._decides if self.can_stop else None
-        )
+        records, stopped = evaluate_pair(self.pair, options, self._decides if self.can_stop else None)
         self._refuse_missing(records, stopped=stopped)
-        ways = [self._evidence(records, stopped=stopped)]
-        if self.two_sided:
-            ways.append(self._evidence((records[1], records[0]), stopped=stopped))
-        correction = self.config.gate.correction
-        (verdict, *others) = (decide([way], correction=correction, checks=self.count)[0] for way in ways)
+        (verdict, *others) = map(self._verdict, self._ways(records, stopped=stopped))
         if not others:
             return Comparison(self.pair[0].task.name, verdict)
         return Comparison(self.pair[0].task.name, verdict, others[0], _answer(verdict, others[0]))
@@ -150,7 +135,7 @@ class _Task:
         for check, side in zip(self.pair, records, strict=True):
             if failed := sum(record.score is None for record in side):
                 raise CannotEvaluate(
-                    f"{check.model} / {check.task.name}: {failed} of {len(side)} samples have no score, so the models "
+                    f"{check.name}: {failed} of {len(side)} samples have no score, so the models "
                     "cannot be compared; correct the cause and compare again"
                 )
         start = FIRST * self.pair[0].repeats
@@ -166,15 +151,21 @@ class _Task:
             return False
         if _is_binary((first, second), start) and not _is_binary((first, second), None):
             return False
-        ways = [self._evidence((first, second), stopped=True)]
-        if not self.two_sided:
-            return self._is_decided(ways[0])
-        ways.append(self._evidence((second, first), stopped=True))
-        verdicts = [decide([way], correction=self.config.gate.correction, checks=self.count)[0] for way in ways]
-        return any(each.verdict == "regression" for each in verdicts) or all(map(self._is_decided, ways))
+        ways = self._ways((first, second), stopped=True)
+        is_worse = self.two_sided and any(self._verdict(way).verdict == "regression" for way in ways)
+        return is_worse or all(map(self._is_decided, ways))
 
     def _is_decided(self, evidence: Evidence) -> bool:
         return is_decided(evidence, share_of_alpha(evidence.design.alpha, self.config.gate.correction, self.count))
+
+    def _verdict(self, evidence: Evidence) -> Verdict:
+        return decide([evidence], correction=self.config.gate.correction, checks=self.count)[0]
+
+    def _ways(self, records: Records, *, stopped: bool) -> list[Evidence]:
+        """The second side held against the first, and where both ways are decided the first against the second."""
+        first, second = records
+        pairs = [(first, second), (second, first)] if self.two_sided else [(first, second)]
+        return [self._evidence(each, stopped=stopped) for each in pairs]
 
     def _evidence(self, records: Records, *, stopped: bool) -> Evidence:
         """The second side's records held against the first's."""

@@ -95,7 +95,7 @@ def _verdict_of(result: Result, run: Path, model: str | None, task: str | None) 
 
 
 def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check:
-    checks = {(check.model, check.task.name): check for check in plan_run(config, rules).checks}
+    checks = {check.key: check for check in plan_run(config, rules).checks}
     check = checks.get((str(verdict.model), str(verdict.task)))
     if check is None:
         raise BadInput(
@@ -114,7 +114,7 @@ def _check_of(config: Config, rules: RuleSets | None, verdict: Verdict) -> Check
 
 def _refuse_other_settings(check: Check, run: Path) -> None:
     """Refuse a config that changed since the run: its settings would be blamed for another's loss."""
-    recorded = settings_of_run(paths_of(run, check.model, check.task.name))
+    recorded = settings_of_run(paths_of(run, *check.key))
     model = check.planned_model.settings
     answering, _ = split_options(model.engine, model.options)
     now = {"model": model.model, "options": answering, "sampling": asdict(model.sampling)}

@@ -8,14 +8,12 @@ from pathlib import Path
 
 from accgate.config.config import Config
 from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
 from accgate.records import Record, failed_of
-from accgate.trials.arm import Arm, ask
+from accgate.trials.arm import ask
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import loss_of, reference_scores, refuse_unread
 
-FOLDER = "rerun"
-OWN_FOLDER = TrialFolder("rerun", models="*")
+FOLDER = TrialFolder("rerun", models="*")
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def rerun(
     task: str | None = None,
     times: int = 3,
     resume: bool = False,
-    observer: Observer | None = None,
+    observer: Observer,
 ) -> AskedAgain:
     """Ask the lost answers of a run again, nothing else changed; the verdict stays what it is.
 
@@ -67,16 +65,16 @@ def rerun(
         those in the run did.
     """
     loss = loss_of(config, run, model, task)
-    out = run / FOLDER
-    OWN_FOLDER.begin(out, resume=resume)
+    out = run / FOLDER.command
+    FOLDER.begin(out, resume=resume)
     before = reference_scores(loss.check)
     back: Counter[str] = Counter()
     scored: Counter[str] = Counter()
     unread: Counter[str] = Counter()
     records: list[Record] = []
     for number in range(1, times + 1):
-        arm = Arm(f"{loss.check.model}, time {number} of {times}", loss.check.planned_model)
-        answers = ask(loss.check, arm, loss.ids, out, observer=observer or Silent())
+        name = f"{loss.check.model}, time {number} of {times}"
+        answers = ask(loss.check, name, loss.check.planned_model, loss.ids, out, observer=observer)
         scores = answers.scores
         scored.update(id_ for id_, score in scores.items() if score is not None)
         back.update(id_ for id_, score in scores.items() if score is not None and score >= before[id_])

@@ -23,17 +23,15 @@ from accgate.decision.cause import (
     trial_of,
 )
 from accgate.errors import BadInput, CannotEvaluate
-from accgate.evaluation.assignment import Observer
-from accgate.evaluation.run import Silent
+from accgate.evaluation.options import RunOptions
 from accgate.guard.base import RuleSets
 from accgate.planning.checks import Check
-from accgate.trials.arm import Answers, Arm, Scored, ask
+from accgate.trials.arm import Answers, Scored, ask
 from accgate.trials.folder import TrialFolder
 from accgate.trials.loss import Loss, loss_of, reference_scores, refuse_unread
 from accgate.trials.settings import Settings, settings_of
 
-FOLDER = "blame"
-OWN_FOLDER = TrialFolder("blame", models="[0-9]/*")
+FOLDER = TrialFolder("blame", models="[0-9]/*")
 BEYOND = 2  # times as many further samples as were lost may be asked of each arm, and AT_LEAST
 AT_LEAST = 60
 MOST = 0.8  # share of the lost answers that causes explain when no more is looked for
@@ -42,6 +40,7 @@ MOST = 0.8  # share of the lost answers that causes explain when no more is look
 def blame(
     config: Config | str | Path,
     run: Path,
+    options: RunOptions,
     *,
     rules: RuleSets | None = None,
     model: str | None = None,
@@ -49,9 +48,6 @@ def blame(
     alpha: float = 0.05,
     samples: int | None = None,
     minutes: float | None = None,
-    out: Path | None = None,
-    resume: bool = False,
-    observer: Observer | None = None,
     saves: Callable[[Blame], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Blame:
@@ -63,6 +59,8 @@ def blame(
         That of the run.
     run : Path
         The run's folder, which is read.
+    options : RunOptions
+        The trials' records lie in `blame` in its folder, which may be the run's.
     rules : RuleSets, optional
         Those of the base commit, where they decided.
     model, task : str, optional
@@ -71,8 +69,6 @@ def blame(
         The chance that any setting without effect is named, over all of them.
     samples, minutes : optional
         The most questions there may be, and how long may be asked; by default as much as the trials need.
-    out : Path, optional
-        The trials' records lie in `blame` in it; by default the run's folder.
     saves : callable, optional
         Is told after each part of the search what came of it so far, in case it is killed.
     clock : callable
@@ -90,10 +86,10 @@ def blame(
     loss = loss_of(config, run, model, task, rules)
     assert loss.check.recorded is not None
     settings = _usable(loss.check, settings_of(loss.check.recorded, loss.check.planned_model.settings, loss.engine))
-    folder = (run if out is None else out) / FOLDER
+    folder = options.out / FOLDER.command
     budget = _Budget(samples, minutes, ends_at, clock)
-    with OWN_FOLDER.held(folder, resume=resume):
-        return _Search(loss, settings, folder, alpha, budget, observer or Silent(), saves).blame()
+    with FOLDER.held(folder, resume=options.resume):
+        return _Search(loss, settings, replace(options, out=folder), alpha, budget, saves).blame()
 
 
 def _usable(check: Check, settings: Settings) -> Settings:
@@ -179,31 +175,20 @@ class _Search:
 
     loss: Loss
     settings: Settings
-    out: Path
+    options: RunOptions
     alpha: float
     budget: _Budget
-    observer: Observer
     saves: Callable[[Blame], None] | None
     questions: int = 0
     now: dict[str, float | None] = field(default_factory=dict)
     arms: dict[tuple[Kind, tuple[str, ...]], _Arm] = field(default_factory=dict)
-
-    @property
-    def check(self) -> Check:
-        """The check that lost answers."""
-        return self.loss.check
-
-    @property
-    def lost(self) -> tuple[str, ...]:
-        """The lost answers, in the fixed order."""
-        return self.loss.ids
 
     def blame(self) -> Blame:
         """All trials, as far as the budget goes."""
         ended = None
         try:
             for part, ids in enumerate(self._parts()):
-                self._part(self.out / str(part), ids)
+                self._part(self.options.out / str(part), ids)
                 if self._is_settled():
                     break
         except _Spent as spent:
@@ -213,12 +198,12 @@ class _Search:
     def _blame(self, ended: str | None) -> Blame:
         """What came of the search so far."""
         trials = tuple(self._trial_of(arm, arm.scores) for arm in self.arms.values())
-        reference = reference_scores(self.check)
-        again = [id_ for id_ in self.lost if self.now.get(id_) is not None]
+        reference = reference_scores(self.loss.check)
+        again = [id_ for id_ in self.loss.ids if self.now.get(id_) is not None]
         return Blame(
-            model=self.check.model,
-            task=self.check.task.name,
-            lost=len(self.lost),
+            model=self.loss.check.model,
+            task=self.loss.check.task.name,
+            lost=len(self.loss.ids),
             changes=self.settings.changes,
             fixed=self.settings.fixed,
             control=len(again),
@@ -227,20 +212,20 @@ class _Search:
             alpha=self.alpha,
             questions=self.questions,
             ended_early=ended,
-            causes=causes_of(trials, len(self.lost), self.alpha),
+            causes=causes_of(trials, len(self.loss.ids), self.alpha),
         )
 
     def _parts(self) -> list[list[str]]:
         """The lost answers, and others, if any, for trials that these cannot decide; each in the fixed order."""
-        those = set(self.lost)
-        others = [id_ for id_ in self.check.task.samples.ids if id_ not in those]
-        further = others[: max(BEYOND * len(self.lost), AT_LEAST)]
-        return [list(self.lost[:ENOUGH]), *([further] if further else [])]
+        those = set(self.loss.ids)
+        others = [id_ for id_ in self.loss.check.task.samples.ids if id_ not in those]
+        further = others[: max(BEYOND * len(self.loss.ids), AT_LEAST)]
+        return [list(self.loss.ids[:ENOUGH]), *([further] if further else [])]
 
     def _part(self, out: Path, ids: Sequence[str]) -> None:
         names = tuple(self.settings.values)
         again = self._ask(out, "asked again", self.settings.candidate, ids, None)
-        if ids[0] in self.lost:
+        if ids[0] in self.loss.ids:
             refuse_unread(self.loss, again.records)
         self.now.update(again.scores)
         kind: Kind = "put back" if len(names) == 1 else "all back"
@@ -271,8 +256,8 @@ class _Search:
     def _is_settled(self) -> bool:
         """Whether the causes named explain most of the loss, or the settings together little."""
         trials = [self._trial_of(arm, arm.scores) for arm in self.arms.values()]
-        explained = sum(cause.count for cause in causes_of(trials, len(self.lost), self.alpha))
-        return explained >= MOST * len(self.lost) or (bool(trials) and trials[0].finding == "no cause")
+        explained = sum(cause.count for cause in causes_of(trials, len(self.loss.ids), self.alpha))
+        return explained >= MOST * len(self.loss.ids) or (bool(trials) and trials[0].finding == "no cause")
 
     def _is_found(self, names: tuple[str, ...]) -> bool:
         """Whether a setting that was put back and set alone is named: further samples could only hide that again."""
@@ -290,7 +275,7 @@ class _Search:
             return
 
         def ends(scores: Scored) -> bool:
-            return is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.lost))
+            return is_finished(self._trial_of(arm, {**arm.scores, **scores}), len(self.loss.ids))
 
         name = "all put back" if len(arm.names) == len(self.settings.values) else _name(arm)
         try:
@@ -309,20 +294,20 @@ class _Search:
         restored = {id_: back.get(id_) for id_ in scores}
         other = self.arms.get(("put back", arm.names)) if arm.kind == "set alone" else None
         earlier = 1.0 if other is None else self._trial_of(other, other.scores).evidence
-        trial = trial_of(arm.kind, arm.names, arm.level, without, restored, frozenset(self.lost), earlier=earlier)
+        trial = trial_of(arm.kind, arm.names, arm.level, without, restored, frozenset(self.loss.ids), earlier=earlier)
         return replace(trial, problem=arm.problem) if arm.problem else trial
 
     def _ask(
         self, out: Path, name: str, model: Model, ids: Sequence[str], ends: Callable[[Scored], bool] | None
     ) -> Answers:
-        ids = ids[: self.budget.left(self.questions, self.check.repeats)]
+        ids = ids[: self.budget.left(self.questions, self.loss.check.repeats)]
 
         def is_enough(scores: Scored) -> bool:
             return self.budget.is_over or (ends is not None and ends(scores))
 
         watched = is_enough if ends is not None or self.budget.ends_at is not None else None
-        arm = Arm(f"{self.check.model}, {name}", replace(self.check.planned_model, settings=model))
-        answers = ask(self.check, arm, ids, out, observer=self.observer, ends=watched)
+        planned, name = replace(self.loss.check.planned_model, settings=model), f"{self.loss.check.model}, {name}"
+        answers = ask(self.loss.check, name, planned, ids, out, observer=self.options.observer, ends=watched)
         self.questions += answers.questions
         return answers
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from accgate._version import REPOSITORY, __version__
-from accgate.cli.starter.workflow import workflow_text
+from accgate.cli.starter.files import workflow_text
 from tests.cases import each
 from tests.runner import ROOT, load_yaml, posix_tools
 

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from accgate._version import REPOSITORY
-from accgate.cli.starter.workflow import workflow_text
+from accgate.cli.starter.files import workflow_text
 from accgate.inputs.toml import tomllib
 from tests.action.test_action import EXAMPLES, tool
 from tests.real.vllm_cpu import version as vllm_version

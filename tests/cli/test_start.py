@@ -16,7 +16,8 @@ import pytest
 
 from accgate import load_config
 from accgate.cli.main import main
-from accgate.cli.starter.questions import Answers, ask_answers
+from accgate.cli.starter.files import Answers
+from accgate.cli.starter.questions import ask_answers
 from accgate.tasks.library import library_names
 from accgate.tasks.task import load_task
 from tests.cases import each

@@ -235,7 +235,7 @@ def test_the_union_is_never_written_over_a_shard(project: Project, capsys: pytes
 def test_from_python_too_no_shard_is_lost_to_the_union(project: Project) -> None:
     parts = shards(project, 2)
     with pytest.raises(BadInput, match="is one of the shards"):
-        gate.merge(load_config(project.config), parts, out=parts[1])
+        gate.merge(load_config(project.config), parts, parts[1])
     assert (parts[1] / "shard.json").exists()
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.interop.lm_eval import Choice, import_lm_eval
+from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
 from accgate.interop.lm_eval_export import export_lm_eval
+from accgate.interop.task_log import Choice
 from accgate.records.file import Record, RecordWriter, paths_of, read_records
 from accgate.records.replacement import write_gzip_lines
 from accgate.tasks.sample import sample_id
@@ -41,7 +42,8 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 def test_what_is_exported_is_imported_again_with_the_same_ids_scores_and_texts(tmp_path: Path) -> None:
     path = run_of(tmp_path, {("2 + 2", 1, 0): 0.0, ("2 + 2", 0, 0): 100.0, ("3 + 1", 0, 0): 25.0})
     export_lm_eval(path, tmp_path / "out", metric="acc", now=NOW)
-    (found,) = import_lm_eval([tmp_path / "out"], Choice())
+    (log,) = lm_eval_files([tmp_path / "out"])
+    found = import_lm_eval(log, Choice())
     kept = ("id", "repeat", "score", "target", "answer", "reply")
     told = [{name: getattr(record, name) for name in kept} for record in read_records(path)]
     assert sorted(told, key=str) == sorted(({n: getattr(r, n) for n in kept} for r in found.records), key=str)

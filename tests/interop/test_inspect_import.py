@@ -12,8 +12,8 @@ import pytest
 
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.interop.inspect_file import message_text, prompt_text
-from accgate.interop.inspect_logs import import_inspect
-from accgate.interop.task_log import TaskLog
+from accgate.interop.inspect_logs import import_inspect, inspect_files
+from accgate.interop.task_log import Choice, TaskLog
 from accgate.tasks.sample import sample_id
 from tests.cases import each
 from tests.interop.inspect_logs import archive, log_of, sample, write_eval, write_json
@@ -22,8 +22,7 @@ LETTERS = [sample(1, "C"), sample(2, "I"), sample(3, "P"), sample(4, "N")]
 
 
 def imported(path: Path, **choice: Any) -> TaskLog:
-    (found,) = import_inspect([path], **choice)
-    return found
+    return import_inspect(path, Choice(**choice))
 
 
 def of(folder: Path, samples: list[dict[str, Any]], means: dict[str, float], **own: Any) -> Path:
@@ -296,9 +295,9 @@ def test_a_missing_package_is_said_with_what_installs_it(tmp_path: Path, monkeyp
 
 def test_a_folder_is_searched_and_one_without_logs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="holds no logs of Inspect"):
-        import_inspect([tmp_path])
-    of(tmp_path, LETTERS, {"match": 0.375})
-    assert imported(tmp_path).samples == 4
+        inspect_files([tmp_path])
+    log = of(tmp_path, LETTERS, {"match": 0.375})
+    assert inspect_files([tmp_path, log]) == [log]
     with pytest.raises(BadInput, match="cannot be read"):
         imported(tmp_path / "none.eval")
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from accgate.errors import BadInput
-from accgate.interop.lm_eval import Choice, import_lm_eval
-from accgate.interop.task_log import TaskLog
+from accgate.interop.lm_eval import import_lm_eval, lm_eval_files
+from accgate.interop.task_log import Choice, TaskLog, import_each
 from accgate.tasks.sample import sample_id
 from tests.cases import each
 from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
@@ -18,9 +18,8 @@ from tests.interop.lm_eval_logs import DATE, Row, generated, scored, write_log
 MATCHES = [generated(doc, {"exact_match": value}) for doc, value in enumerate([1.0, 0.0, 1.0, 1.0])]
 
 
-def imported(path: Path, *, model: str | None = None, **choice: Any) -> TaskLog:
-    (found,) = import_lm_eval([path], Choice(**choice), model=model)
-    return found
+def imported(path: Path, **choice: Any) -> TaskLog:
+    return import_lm_eval(path, Choice(**choice))
 
 
 def test_a_log_has_the_mean_that_lm_eval_reports_in_points(tmp_path: Path) -> None:
@@ -42,7 +41,7 @@ def test_a_record_has_reply_answer_target_and_the_id_of_task_prompt_and_target(t
 def test_a_folder_is_searched_and_its_tasks_are_imported_side_by_side(tmp_path: Path) -> None:
     write_log(tmp_path / "model", MATCHES)
     write_log(tmp_path / "other", [scored(0, {"acc": 1.0}), scored(1, {"acc": 0.0})], "choices", date=DATE[:-1])
-    found = import_lm_eval([tmp_path], Choice())
+    found, _ = import_each(lm_eval_files([tmp_path]), import_lm_eval, Choice())
     assert {(item.task, item.mean) for item in found} == {("adding", 75.0), ("choices", 50.0)}
 
 
@@ -241,13 +240,14 @@ def test_results_that_are_cut_off_or_doubled_are_an_error(tmp_path: Path) -> Non
 def test_two_runs_of_one_task_are_an_error_that_names_both(tmp_path: Path) -> None:
     write_log(tmp_path, MATCHES)
     write_log(tmp_path, MATCHES, date="2026-11-22T00-00-00")
-    with pytest.raises(BadInput, match="are both of task adding and model org/model"):
-        import_lm_eval([tmp_path], Choice())
+    with pytest.raises(BadInput, match="is of task adding and model org/model too; name one of the files") as both:
+        import_each(lm_eval_files([tmp_path]), import_lm_eval, Choice())
+    assert all(date in str(both.value) for date in (DATE, "2026-11-22T00-00-00"))
 
 
 def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"holds no samples_\*\.jsonl; run lm_eval with --log_samples"):
-        import_lm_eval([tmp_path], Choice())
+        lm_eval_files([tmp_path])
 
 
 def test_rows_of_an_older_version_name_no_filter_and_no_metrics(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo, nemo_files
+from accgate.interop.task_log import Choice
 
 Row = dict[str, Any]
 
@@ -47,7 +48,7 @@ def bundle(folder: Path, results: list[Row], **changes: Any) -> Path:
 
 
 def test_a_bundle_has_its_scores_its_repeats_and_the_mean_that_it_reports(tmp_path: Path) -> None:
-    log = import_nemo(bundle(tmp_path / "a", rows(5)), scale=100.0)
+    log = import_nemo(bundle(tmp_path / "a", rows(5)), Choice(scale=100.0))
     assert (log.model, log.task, log.metric, log.tool) == ("org/m", "gsm8k", "reward", "NeMo Evaluator 0.4.0")
     assert (log.samples, len(log.records), log.mean, log.reported) == (20, 40, 75.0, 75.0)
     assert {record.repeat for record in log.records} == {0, 1}
@@ -75,7 +76,7 @@ def test_a_problem_that_was_not_measured_is_no_wrong_answer(tmp_path: Path) -> N
     results = rows(5)
     for row in results[:1]:
         row["scoring_details"] = {"error_category": "infra_error", "error": "no route to host"}
-    log = import_nemo(bundle(tmp_path / "a", results), scale=100.0)
+    log = import_nemo(bundle(tmp_path / "a", results), Choice(scale=100.0))
     assert (log.records[0].score, log.records[0].error) == (None, "infra_error: no route to host")
     assert log.reported is None
     assert "1 problems were not measured" in log.note
@@ -109,21 +110,21 @@ def test_what_is_missing_doubled_or_unreadable_is_an_error(tmp_path: Path) -> No
         file.write_text(json.dumps(json.loads(file.read_text()) | {"n_results": len(results)} | changes))
         path.write_text("".join(json.dumps(row) + "\n" for row in results))
         with pytest.raises(BadInput, match=fault):
-            import_nemo(path, scale=100.0)
+            import_nemo(path, Choice(scale=100.0))
 
 
 def test_a_mean_that_is_not_the_samples_a_scale_that_nobody_says_and_a_second_bundle_are_errors(tmp_path: Path) -> None:
     path = bundle(tmp_path / "a", rows(5))
     with pytest.raises(BadInput, match="is reward a fraction or in points"):
-        import_nemo(path)
+        import_nemo(path, Choice())
     with pytest.raises(BadInput, match="has the metric reward alone"):
-        import_nemo(path, scale=100.0, metric="acc")
+        import_nemo(path, Choice(scale=100.0, metric="acc"))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(6)))
     with pytest.raises(BadInput, match="the samples' mean of reward is"):
-        import_nemo(path, scale=100.0)
+        import_nemo(path, Choice(scale=100.0))
     (path.parent / "eval-2.json").write_text("{}")
     with pytest.raises(BadInput, match="has 2 eval-"):
-        import_nemo(path, scale=100.0)
+        import_nemo(path, Choice(scale=100.0))
 
 
 def test_means_alone_are_not_enough(tmp_path: Path) -> None:

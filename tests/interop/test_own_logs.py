@@ -13,6 +13,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.inspect_logs import import_inspect
+from accgate.interop.task_log import Choice
 from accgate.records.file import read_records
 from tests.interop.test_same_as import TWINS, VERSION, folder, their_name  # noqa: F401 a fixture
 from tests.real.test_interop import LM_EVAL, inspect_installed
@@ -97,11 +98,11 @@ def test_epochs_of_inspect_s_own_logs_have_the_mean_that_it_reports(tmp_path: Pa
     for form in ("eval", "json"):
         logs = {path.name.split("_", 1)[1].rsplit("_", 1)[0]: path for path in (tmp_path / form).glob(f"*.{form}")}
         for reducer in REDUCERS:
-            (found,) = import_inspect([logs[reducer.replace("_", "-")]])
+            found = import_inspect(logs[reducer.replace("_", "-")], Choice())
             assert found.mean == pytest.approx(100 * means[reducer][0]), reducer
             assert found.reported == pytest.approx(found.mean)
             assert len(found.records) == (50 if reducer == "mean" else 10)
         with pytest.raises(BadInput, match="choose one: --reducer max, --reducer mode"):
-            import_inspect([logs["maxandmode"]])
-        (found,) = import_inspect([logs["maxandmode"]], reducer="mode")
+            import_inspect(logs["maxandmode"], Choice())
+        found = import_inspect(logs["maxandmode"], Choice(reducer="mode"))
         assert found.mean == pytest.approx(100 * means["maxandmode"][1])

@@ -205,7 +205,7 @@ def test_the_printed_tables_are_toml_and_say_what_differs(tmp_path: Path) -> Non
 
 def test_means_are_all_imported_or_none(tmp_path: Path) -> None:
     names = ("a", "b")
-    rows = [SuiteReference(tmp_path, "m", name, {}, 60.0, 100, 50.0, 0.05, 0.2, True) for name in names]
+    rows = [SuiteReference(tmp_path, "m", {}, name, 60.0, 100, 50.0, 0.05, 0.2, True) for name in names]
     in_the_way = tmp_path / "store" / "m" / "b.toml.part"
     in_the_way.mkdir(parents=True)
     with pytest.raises(CannotEvaluate, match="store: cannot be written"):

@@ -21,9 +21,10 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.inputs.toml import read_toml
-from accgate.interop.inspect_logs import import_inspect
-from accgate.interop.lm_eval import Choice, import_lm_eval
+from accgate.interop.inspect_logs import import_inspect, inspect_files
+from accgate.interop.lm_eval import import_lm_eval
 from accgate.interop.lm_eval_export import export_lm_eval
+from accgate.interop.task_log import Choice
 from accgate.records.file import paths_of, read_records
 from tests.engines.planned import engine_of
 from tests.real.environments import python_with
@@ -170,7 +171,7 @@ def reported(log: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("chosen", ["number", "whole"])
 def test_a_log_of_lm_eval_has_the_mean_that_lm_eval_reports(lm_eval_log: Path, chosen: str) -> None:
-    (found,) = import_lm_eval([lm_eval_log], Choice(filter=chosen))
+    found = import_lm_eval(lm_eval_log, Choice(filter=chosen))
     assert found.mean == pytest.approx(100 * reported(lm_eval_log)[f"exact_match,{chosen}"], abs=1e-9)
     assert found.reported == pytest.approx(found.mean)
     (samples,) = lm_eval_log.rglob("samples_*.jsonl")
@@ -202,7 +203,7 @@ def test_a_task_run_directly_on_an_engine_gives_lm_eval_s_own_replies_and_scores
     from accgate.tasks.lm_eval.requests import responses_of
     from accgate.tasks.lm_eval.task import LmEvalOptions, lm_eval_task
 
-    (found,) = import_lm_eval([lm_eval_log], Choice(filter="number"))
+    found = import_lm_eval(lm_eval_log, Choice(filter="number"))
     options = LmEvalOptions(filter="number", include_path="tasks")
     task = lm_eval_task("adding", options=options, folder=lm_eval_log.parent)
     assert dict(task.fingerprint) == dict(found.fingerprint)
@@ -296,8 +297,8 @@ def test_a_log_of_inspect_has_the_mean_that_inspect_reports(
     inspect_logs: Path, metric: str, name: str, scale: float | None
 ) -> None:
     means = json.loads((inspect_logs / "means.json").read_text())
-    (packed,) = import_inspect([inspect_logs / "logs"], metric=metric, scale=scale)
-    (plain,) = import_inspect([inspect_logs / "json"], metric=metric, scale=scale)
+    folders, choice = [inspect_logs / "logs", inspect_logs / "json"], Choice(metric, scale)
+    packed, plain = (import_inspect(log, choice) for log in inspect_files(folders))
     assert packed.mean == pytest.approx(means[name] * (scale or 100.0), abs=1e-9)
     assert packed.reported == pytest.approx(packed.mean)
     assert (packed.records, packed.prompts) == (plain.records, plain.prompts)

@@ -12,6 +12,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.errors import BadInput
 from accgate.interop.nemo import import_nemo
+from accgate.interop.task_log import Choice
 from tests.real.environments import python_with
 from tests.servers import Server, sums
 
@@ -56,7 +57,7 @@ def test_a_benchmark_s_own_predictions_have_its_mean_and_are_paired(
         before = evaluated(tmp_path / "before", good.url, "--save-predictions", "--n-repeats", "2")
         now = evaluated(tmp_path / "now", worse.url, "--save-predictions", "--n-repeats", "2")
     for path in (before, now):
-        log = import_nemo(path, metric="correct", scale=100.0, model="toy")
+        log = import_nemo(path, Choice(metric="correct", scale=100.0, model="toy"))
         stats = json.loads(path.with_name("byob_results.json").read_bytes())
         reported = stats["tasks"]["sums"]["metrics"]["pass@1"]["scores"]["correct"]["stats"]
         assert log.mean == pytest.approx(100 * reported["mean"], abs=0.006)
@@ -71,20 +72,20 @@ def test_a_benchmark_s_own_predictions_have_its_mean_and_are_paired(
     assert json.loads(capsys.readouterr().out)["n"] == N
 
     with pytest.raises(BadInput, match="has the metrics correct, length; choose one"):
-        import_nemo(now, scale=100.0, model="toy")
+        import_nemo(now, Choice(scale=100.0, model="toy"))
     with pytest.raises(BadInput, match="name it with --model"):
-        import_nemo(now, metric="correct", scale=100.0)
+        import_nemo(now, Choice(metric="correct", scale=100.0))
     (tmp_path / "now" / "out" / "results.yml").write_text("target: {api_endpoint: {model_id: org/toy}}\n")
-    assert import_nemo(now, metric="correct", scale=100.0).model == "org/toy"
+    assert import_nemo(now, Choice(metric="correct", scale=100.0)).model == "org/toy"
     lines = now.read_text().splitlines(keepends=True)
     now.write_text("".join(lines[1:]))
     with pytest.raises(BadInput, match="repeats have 59 to 60 samples"):
-        import_nemo(now, metric="correct", scale=100.0)
+        import_nemo(now, Choice(metric="correct", scale=100.0))
     right = next(i for i, line in enumerate(lines) if '"correct": true' in line)
     lines[right] = lines[right].replace('"correct": true', '"correct": false')
     now.write_text("".join(lines))
     with pytest.raises(BadInput, match="the samples' mean of correct is"):
-        import_nemo(now, metric="correct", scale=100.0)
+        import_nemo(now, Choice(metric="correct", scale=100.0))
 
 
 def test_without_predictions_there_is_nothing_to_pair(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

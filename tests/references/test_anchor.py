@@ -12,6 +12,8 @@ import pytest
 
 from accgate.config.config import load_config
 from accgate.errors import BadInput
+from accgate.evaluation.options import RunOptions
+from accgate.record import Recording
 from accgate.record import record as record_gate
 from accgate.records.clusters import clusters_of
 from accgate.records.scores import Scores
@@ -92,7 +94,7 @@ def test_the_commit_of_every_replacement_is_kept(project: Project) -> None:
     for number, commit in enumerate(("abc", "def")):
         project.answer(right_but(12, N))
         out = project.folder / f"other-{number}"
-        record_gate(load_config(project.config), out=out, reason="again", commit=commit)
+        record_gate(load_config(project.config), RunOptions(out), Recording(reason="again", commit=commit))
     anchor = anchor_of(project)
     assert [step.commit for step in anchor.about.history] == ["abc", "def"]
 

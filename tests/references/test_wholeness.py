@@ -13,6 +13,7 @@ import pytest
 from accgate import record as recording
 from accgate.cli.main import main
 from accgate.errors import AccgateError, CannotEvaluate
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.run import evaluate_checks
 from accgate.references.store import find_reference
 from accgate.references.writer import add_runs, write_reference
@@ -198,7 +199,9 @@ def test_two_runs_that_are_written_at_the_same_moment_both_count(
     project.answer(right_but(4, N))
     outs = [project.folder / "one", project.folder / "other"]
     with ThreadPoolExecutor(len(outs)) as runs:
-        list(runs.map(lambda out: recording.record(project.config, out=out, add=True), outs))
+        list(
+            runs.map(lambda out: recording.record(project.config, RunOptions(out), recording.Recording(add=True)), outs)
+        )
     assert reference_of(project).about.runs == 3
 
 
@@ -216,7 +219,7 @@ def test_of_two_first_references_that_are_written_at_the_same_moment_one_stays(
 
     def record(out: str) -> str:
         try:
-            return str(recording.record(new.config, out=tmp_path / out))
+            return str(recording.record(new.config, RunOptions(tmp_path / out), recording.Recording()))
         except AccgateError as error:
             return str(error)
 

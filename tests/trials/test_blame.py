@@ -16,6 +16,7 @@ import pytest
 from accgate.cli.main import main
 from accgate.config.config import Config, load_config, select
 from accgate.decision.cause import causes_of, levels_of, trial_of
+from accgate.evaluation.options import RunOptions
 from accgate.report.cause_file import read_cause
 from accgate.result import to_json
 from accgate.tasks.task import load_task
@@ -187,7 +188,8 @@ def test_a_budget_ends_the_search_and_says_so(
     result = project.folder / "out/accgate.json"
     before = result.read_bytes()
     seconds = iter(range(10_000))
-    done = search(project.config_of("changed"), project.folder / "out", minutes=1.0, clock=lambda: float(next(seconds)))
+    config, run = project.config_of("changed"), project.folder / "out"
+    done = search(config, run, RunOptions(run), minutes=1.0, clock=lambda: float(next(seconds)))
     assert done.ended_early == "after 1 minutes, the most that were allowed"
     assert 0 < done.questions < 80
     assert result.read_bytes() == before

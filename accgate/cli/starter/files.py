@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import tomli_w
 
 from accgate.errors import BadInput
+from accgate.text import fill_template
 
 CONFIG_FILE = "accuracy.toml"
 SCHEMA_FILE = "accuracy.schema.json"
@@ -29,77 +33,42 @@ REASONING = {"aime_2025": 10.0, "math_500": 4.0, "gpqa_diamond": 6.0}
 FEW = 100  # samples; a task of fewer is asked more often
 LARGEST = 100.0  # points, the largest drop that scores of 0 to 100 can take
 
-CONFIG = """\
-#:schema ./accuracy.schema.json
-# accgate: does this change lower the model's accuracy? See docs/config.md for every key.
-
-[gate]
-alpha = 0.05                # how often a healthy change may fail
-beta = 0.2                  # how often a drop of theta may pass
-references = "references"   # commit this folder: a pull request then shows what changed
-{early}
-[{table}]
-engine = "{engine}"
-model = {model}
-{extra}{sampling}{tasks}"""
-
-EARLY = "early_stopping = false      # few questions show a smaller drop when all of them are asked\n"
-
-SAMPLING = """
-[{table}.sampling]
-temperature = 0.6           # as the makers of most reasoning models advise; theirs may differ
-top_p = 0.95
-max_tokens = 32768          # thought and answer together
-"""
-
-TASK = """
-[tasks.{task}]
-{file}theta = {theta}                 # the drop in points that must be detected; the plan finds the number of samples
-"""
-
-REPEATED = """\
-repeats = {repeats}                 # at this temperature a single answer is a draw
-reasoning = "strip"         # the answer is what follows the thought
-"""
-
 ROOM, ROOM_TO_REASON = 8192, 40960  # tokens of context
-EXTRA = {
-    "openai": "\n[{table}.options]\nbase_url = {base_url}\n{key}",
-    "llamacpp": """
-[{table}.options]
-n_parallel = {slots}
-n_ctx = {room}
-# cache_type_k = "q8_0"     # a change to try: the keys of the cache in 8 bits
-""",
-    "vllm": "\n[{table}.options]\nmax_model_len = {room}    # vLLM's own options; docs/config.md\n",
-    "ray": """
-[{table}.options]
-engine = "vllm"         # the engine that each replica runs
-address = "auto"        # of a running cluster, as in RAY_ADDRESS
-replicas = 1
-options = {{ max_model_len = {room} }}
-""",
-    "recorded": "",
-}
+
+WORKFLOW_FILE = ".github/workflows/accuracy.yml"
+ON_CPU = ("llamacpp", "recorded")  # need no GPU, nor vLLM's image of several gigabytes
+PACKAGE = "package://"
+PLAIN = r"[A-Za-z0-9_./-]+"  # needs no quotes in YAML, and is one word of docker-options
 
 
-def config_text(
-    *,
-    name: str,
-    engine: str,
-    model: str,
-    tasks: Mapping[str, float],
-    base_url: str,
-    reasoning: bool = False,
-    api_key_env: str | None = None,
-    own: str | None = None,
-    asks_all: bool = False,
-) -> str:
+@dataclass(frozen=True)
+class Answers:
+    """What a starter is made of; `theta` is a drop in points, None for each task's own.
+
+    `data` is a file with rows of one's own, in the place of tasks of the library; the fields of its rows and the metric
+    are guessed where they are None.
+    """
+
+    engine: str = "openai"
+    model: str = MODELS["openai"]
+    base_url: str = "http://127.0.0.1:8000/v1"
+    tasks: tuple[str, ...] = ("arithmetic",)
+    theta: float | None = None
+    workflow: bool = True
+    name: str = "model"
+    reasoning: bool = False
+    api_key_env: str | None = None
+    data: str | None = None
+    prompt_field: str | None = None
+    answer_field: str | None = None
+    metric: str | None = None
+
+
+def config_text(answers: Answers, tasks: Mapping[str, float], *, own: str | None = None, asks_all: bool = False) -> str:
     """A starter accuracy.toml; `tasks` has the drop in points that each task must detect.
 
     `own` names the one that is no task of the library: its file stands beside, and is named after it. With `asks_all`
-    no run stops early.
-    With `reasoning` it is for a model that thinks before it answers: drawn several times, with room for its thoughts.
+    no run stops early. A model that reasons is asked several times, with room for its thoughts.
 
     Raises
     ------
@@ -108,29 +77,65 @@ def config_text(
 
     Examples
     --------
-    >>> text = config_text(name="m", engine="openai", model="x", tasks={"arithmetic": 4.0}, base_url="http://h/v1")
+    >>> text = config_text(Answers(base_url="http://h/v1"), {"arithmetic": 4.0})
     >>> 'base_url = "http://h/v1"' in text
     True
     """
     for theta in tasks.values():
         if not 0.0 < theta <= LARGEST:
             raise BadInput(f"--theta is {theta:g}; give a drop in points above 0 and up to {LARGEST:g}")
-    table = "models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_string(name))
-    slots, room = (1, ROOM_TO_REASON) if reasoning else (8, ROOM)
-    key = (
-        '# api_key_env = "OPENAI_API_KEY"\n' if api_key_env is None else f"api_key_env = {_toml_string(api_key_env)}\n"
+    name = answers.name
+    return fill_template(
+        "accgate.cli.starter",
+        "accuracy.toml.j2",
+        answers=answers,
+        table="models." + (name if re.fullmatch("[A-Za-z0-9_-]+", name) else _toml_string(name)),
+        toml=_toml_string,
+        tasks=tasks,
+        own=own,
+        asks_all=asks_all,
+        room=ROOM_TO_REASON if answers.reasoning else ROOM,
+        repeats={task: 4 if task == own else repeats_of(task) for task in tasks} if answers.reasoning else {},
     )
-    extra = EXTRA[engine].format(table=table, base_url=_toml_string(base_url), key=key, slots=slots, room=room)
-    sampling = SAMPLING.format(table=table) if reasoning else ""
-    tables = "".join(
-        TASK.format(task=task, theta=f"{theta:g}", file=f'file = "{task}.toml"\n' if task == own else "")
-        + (REPEATED.format(repeats=4 if task == own else repeats_of(task)) if reasoning else "")
-        for task, theta in tasks.items()
+
+
+def workflow_text(config: str, engine: str = "openai", model: str = "") -> str:
+    """The workflow that runs the gate on pull requests; `config` is the path of accuracy.toml in the repository.
+
+    >>> workflow_text("gates/a b.toml").splitlines()[-1].strip()
+    'config: "gates/a b.toml"'
+    >>> workflow_text("accuracy.toml", "llamacpp", "weights/m.gguf").splitlines()[-2].strip()
+    'gpus: none'
+    """
+    from accgate._version import REPOSITORY, __version__
+
+    weights = os.path.normpath(os.path.join(os.path.dirname(config), model))  # noqa: PTH118, PTH120 (a path in YAML)
+    in_package = engine == "llamacpp" and model.startswith(PACKAGE)
+    return fill_template(
+        "accgate.cli.starter",
+        "workflow.yml.j2",
+        repository=REPOSITORY,
+        version=__version__,
+        config=config if _is_plain(config) else json.dumps(config),
+        on_cpu=engine in ON_CPU,
+        package=model.removeprefix(PACKAGE).partition("/")[0] if in_package else None,
+        weights=_place_of(weights, model) if engine == "llamacpp" else "",
+        folder=os.path.dirname(weights),  # noqa: PTH120
+        model=json.dumps(f"/weights/{model.rpartition('/')[2]}"),
     )
-    early = EARLY if asks_all else ""
-    return CONFIG.format(
-        early=early, table=table, engine=engine, model=_toml_string(model), extra=extra, sampling=sampling, tasks=tables
-    )
+
+
+def _place_of(weights: str, model: str) -> Literal["mounted", "in the repository", "elsewhere"]:
+    """Where the container finds the weights, as far as their path shows it."""
+    if model.startswith(PACKAGE):
+        return "elsewhere"
+    if weights.startswith("/") and _is_plain(weights):
+        return "mounted"
+    return "elsewhere" if weights.startswith(("/", "..", "~")) or model.startswith("~") else "in the repository"
+
+
+def _is_plain(text: str) -> bool:
+    return re.fullmatch(PLAIN, text) is not None
 
 
 def schema_text() -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from textwrap import TextWrapper
 
 from accgate.cli.common import names_of
-from accgate.cli.starter.files import LARGEST, MODELS, THETA
+from accgate.cli.starter.files import LARGEST, MODELS, THETA, Answers
 from accgate.tasks import ENDINGS
 from accgate.text import nearest
 
-BASE_URL = "http://127.0.0.1:8000/v1"
-TASK = "arithmetic"
 FAMILY = 5  # tasks with the same first word that are listed together
 ENGINES = {
     "openai": "a server that speaks OpenAI's API",
@@ -24,29 +21,6 @@ ENGINES = {
 }
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a starter is made of; `theta` is a drop in points, None for each task's own.
-
-    `data` is a file with rows of one's own, in the place of tasks of the library; the fields of its rows and the metric
-    are guessed where they are None.
-    """
-
-    engine: str = "openai"
-    model: str = MODELS["openai"]
-    base_url: str = BASE_URL
-    tasks: tuple[str, ...] = (TASK,)
-    theta: float | None = None
-    workflow: bool = True
-    name: str = "model"
-    reasoning: bool = False
-    api_key_env: str | None = None
-    data: str | None = None
-    prompt_field: str | None = None
-    answer_field: str | None = None
-    metric: str | None = None
 
 
 def ask_answers(
@@ -74,7 +48,8 @@ def ask_answers(
         return engines.removeprefix("  ") if text == "?" else _choice_fault(text, tuple(ENGINES), "engine")
 
     engine = _ask(ask, say, "Engine", "openai", engine_fault)
-    base_url = _ask(ask, say, "Address of the server", BASE_URL, _address_fault) if engine == "openai" else BASE_URL
+    usual_url = Answers.base_url
+    base_url = _ask(ask, say, "Address of the server", usual_url, _address_fault) if engine == "openai" else usual_url
     usual = MODELS[engine]
     if engine == "openai":
         base_url, models, about = serves(base_url)
@@ -92,7 +67,7 @@ def ask_answers(
         return "; ".join(faults) or (None if tasks else "name a task")
 
     question = f"A JSONL or CSV file of your own, or tasks with commas between them (? lists all {len(library)})"
-    tasks = _ask(ask, say, question, TASK, tasks_fault)
+    tasks = _ask(ask, say, question, ",".join(Answers.tasks), tasks_fault)
     data = tasks if tasks.lower().endswith(ENDINGS) else None
     workflow = "Write a GitHub workflow, y or n"
     if data is not None:

@@ -75,7 +75,7 @@ class Cache:
         """The engine with the cache before it, or the engine itself where the cache is off, saying why."""
         if is_same(check, info):
             self._say(
-                f"cache: off for {check.model} / {check.task.name}: it runs what its reference was recorded with, "
+                f"cache: off for {check.name}: it runs what its reference was recorded with, "
                 "so replies kept from then would prove nothing"
             )
             return engine

@@ -111,7 +111,7 @@ def write_union(joined: JoinedShards, out: Path) -> None:
     CannotEvaluate
         When they cannot be written.
     """
-    places = [paths_of(out, *pool.pair) for pool in joined.pools]
+    places = [paths_of(out, *pool.check.key) for pool in joined.pools]
     with sole_run(out), writing(out, "correct that, then merge again"):
         for paths in places:
             refuse_unfinished(paths)
@@ -167,7 +167,7 @@ def _fate(shard: Shard, pool: Pool, runs: Mapping[Path, ShardRun]) -> str:
     holding = [run for run in runs.values() if str(shard) in run.shards]
     if not holding:
         return "was not given"
-    told = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.pair}
+    told = {share.problem for run in holding for share in run.checks if (share.model, share.task) == pool.check.key}
     if problems := sorted(problem for problem in told if problem is not None):
         return f"says: {'; '.join(problems)}"
     return "did not end" if any(run.exit_code is None for run in holding) else "ended without them"
@@ -182,7 +182,7 @@ def _union(
 ) -> ShardRun:
     """The shard.json of all; a run that was given twice counts once in its seconds."""
     shares = tuple(
-        Share(*pool.pair, len(pool.records), int(pool.records.figures.failed.sum()), item.problem)
+        Share(*pool.check.key, len(pool.records), int(pool.records.figures.failed.sum()), item.problem)
         for pool, item in zip(pools, evaluated, strict=True)
     )
     times = {(run.shards, run.started, run.seconds) for run in runs}

@@ -72,16 +72,6 @@ class Pool:
     sources: tuple[Source, ...]
 
     @property
-    def pair(self) -> tuple[str, str]:
-        """(model, task)."""
-        return self.check.model, self.check.task.name
-
-    @property
-    def name(self) -> str:
-        """The check as messages name it."""
-        return f"{self.check.model} / {self.check.task.name}"
-
-    @property
     def engine(self) -> EngineInfo:
         """What answered; empty where nothing did."""
         return self.sources[0].engine if self.sources else NO_ENGINE
@@ -151,7 +141,7 @@ def pool_of(check: Check, runs: Mapping[Path, ShardRun]) -> Pool:
 
 
 def _source(check: Check, folder: Path, run: ShardRun) -> Source | None:
-    paths = paths_of(folder, check.model, check.task.name)
+    paths = paths_of(folder, *check.key)
     if not paths.records.exists():
         return None
     settings = settings_of_run(paths)
@@ -184,7 +174,7 @@ def engine_mismatches(pools: Sequence[Pool]) -> list[str]:
     files: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for pool in pools:
         for source in pool.sources:
-            place = str(paths_of(source.folder, *pool.pair).settings)
+            place = str(paths_of(source.folder, *pool.check.key).settings)
             engines[pool.check.model][place] = {"engine": asdict(source.engine)}
             for name, digest in source.table(FILES).items():
                 files[pool.check.model, name][place] = {f"the content of {name}": digest}
@@ -206,7 +196,7 @@ def server_mismatches(pools: Sequence[Pool]) -> list[str]:
             who = model.key
             asked[who] = model
             for source in pool.sources:
-                place = str(paths_of(source.folder, *pool.pair).settings)
+                place = str(paths_of(source.folder, *pool.check.key).settings)
                 for key, value in source.table(table).items():
                     named[who, key][place] = {key: value}
     faults = []
@@ -223,7 +213,7 @@ def settings_mismatches(pool: Pool) -> list[str]:
     """Where a check was evaluated with other settings or samples than this merge's accuracy.toml has."""
     wanted = {**settings_of(pool.whole), PLAN: samples_digest(pool.check.task)}
     places = {HERE: wanted} | {str(source.folder): source.settings for source in pool.sources}
-    return mismatches(pool.name, {place: _without(each, OWN) for place, each in places.items()})
+    return mismatches(pool.check.name, {place: _without(each, OWN) for place, each in places.items()})
 
 
 def _without(table: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
@@ -238,7 +228,7 @@ def record_faults(pool: Pool) -> Iterator[str]:
         places = pool.places(source)
         unknown = sorted(set(source.records.figures.ids.take(np.flatnonzero(places < 0))))
         if unknown:
-            path = paths_of(source.folder, *pool.pair).records
+            path = paths_of(source.folder, *pool.check.key).records
             yield f"{path}: {len(unknown)} ids are not in this plan: {some_of(unknown)}; run that shard again"
         scored = np.flatnonzero((places >= 0) & ~source.records.figures.failed)
         at, scores = places[scored], source.records.figures.columns["score"][scored]
@@ -247,6 +237,6 @@ def record_faults(pool: Pool) -> Iterator[str]:
     doubtful = sorted(ids.take(np.unique(np.flatnonzero(differ) // repeats)))
     if doubtful:
         yield (
-            f"{pool.name}: {len(doubtful)} samples have different scores in different shards: {some_of(doubtful)}; "
-            "give one run of each shard"
+            f"{pool.check.name}: {len(doubtful)} samples have different scores in different shards: "
+            f"{some_of(doubtful)}; give one run of each shard"
         )

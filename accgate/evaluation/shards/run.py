@@ -10,9 +10,10 @@ from typing import Any
 
 from accgate.config.tables import Gate
 from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
+from accgate.evaluation.options import RunOptions
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
-from accgate.evaluation.shards.shard import Shard, parse_shard
+from accgate.evaluation.shards.shard import parse_shard
 from accgate.planning.checks import Check
 from accgate.records import Scores, paths_of, refuse_unwritable, sole_run, write_atomically
 
@@ -51,11 +52,7 @@ def plan_of(parts: Sequence[tuple[Gate, Sequence[Check]]]) -> dict[str, Any]:
     """What decides of every check besides its records, as plain data."""
     from accgate._version import __version__
 
-    rules = {
-        f"{check.model} / {check.task.name}": _rules(gate, check, len(checks))
-        for gate, checks in parts
-        for check in checks
-    }
+    rules = {check.name: _rules(gate, check, len(checks)) for gate, checks in parts for check in checks}
     return {"accgate": __version__, "checks": json.loads(json.dumps(rules))}
 
 
@@ -94,7 +91,7 @@ def _reference_of(check: Check) -> dict[str, Any]:
     return {"mean": check.reference_mean, "n": check.reference_n}
 
 
-def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], out: Path, *, resume: bool) -> None:
+def begin_shard(plan: Mapping[str, Any], checks: Sequence[Check], options: RunOptions) -> None:
     """Note in the folder that a shard's run began, and unless it resumes remove what an earlier run left of its checks.
 
     Raises
@@ -102,23 +99,33 @@ def begin_shard(shard: Shard, plan: Mapping[str, Any], checks: Sequence[Check], 
     BadInput
         When there are records of an unfinished run, another run goes on in the folder, or it cannot be written.
     """
-    paths = [paths_of(out, check.model, check.task.name) for check in checks]
-    refuse_unwritable(out)
-    with sole_run(out):
-        if not resume:
+    paths = [paths_of(options.out, *check.key) for check in checks]
+    refuse_unwritable(options.out)
+    with sole_run(options.out):
+        if not options.resume:
             begin_anew(paths)
-        write_shard(ShardRun((str(shard),), plan), out)
+        write_shard(ShardRun((str(options.shard),), plan), options.out)
 
 
-def ended_shard(shard: Shard, plan: Mapping[str, Any], evaluated: EvaluatedRun) -> ShardRun:
-    """The shard with what came of it: its exit code is 3 where a check has not all of its records."""
+def end_shard(plan: Mapping[str, Any], evaluated: EvaluatedRun, options: RunOptions) -> ShardRun:
+    """Note in the folder what came of a shard, and return it.
+
+    Its exit code is 3 where a check has not all of its records.
+
+    Raises
+    ------
+    CannotEvaluate
+        When that cannot be written.
+    """
     shares = tuple(map(_share, evaluated.checks))
     code = CANNOT_EVALUATE if any(share.problem is not None for share in shares) else PASSED
-    return ShardRun((str(shard),), plan, code, shares, evaluated.started, evaluated.seconds)
+    run = ShardRun((str(options.shard),), plan, code, shares, evaluated.started, evaluated.seconds)
+    write_shard(run, options.out)
+    return run
 
 
 def _share(item: EvaluatedCheck) -> Share:
-    names, evaluation = (item.check.model, item.check.task.name), item.evaluation
+    names, evaluation = item.check.key, item.evaluation
     if evaluation is None:
         return Share(*names, 0, problem=item.problem)
     problem = item.problem

@@ -36,7 +36,7 @@ class Follower:
 
     def __init__(self, folder: Path, checks: Sequence[Check] = ()) -> None:
         self.folder = folder
-        self._checks: dict[tuple[str, str], Check | None] = {(check.model, check.task.name): check for check in checks}
+        self._checks: dict[tuple[str, str], Check | None] = {check.key: check for check in checks}
         self._offsets: dict[tuple[str, str], int] = {}
         self._records: dict[tuple[str, str], dict[tuple[str, int], Record]] = {}
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from accgate import load_config
 from accgate.cli.main import main
-from accgate.cli.starter.files import EXTRA, MODELS, config_text, theta_of
+from accgate.cli.starter.files import MODELS, Answers, config_text, theta_of
 from accgate.config.config import Config
 from accgate.errors import BadInput
 from accgate.inputs.toml import tomllib
@@ -23,9 +22,7 @@ from tests.cases import each
 from tests.gates import Project
 from tests.runner import load_yaml
 
-PLAIN: dict[str, Any] = {
-    "name": "m", "engine": "openai", "model": "x", "tasks": {"arithmetic": 4.0}, "base_url": "http://h/v1",
-}  # fmt: skip
+PLAIN, TASKS = Answers(name="m", model="x", base_url="http://h/v1"), {"arithmetic": 4.0}
 ours = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 
 
@@ -40,16 +37,16 @@ def loaded(folder: Path, text: str) -> Config:
     return load_config(folder / "accuracy.toml")
 
 
-@each("engine", sorted(EXTRA))
+@each("engine", sorted(MODELS))
 def test_what_it_writes_for_any_task_of_the_library_loads(tmp_path: Path, engine: str) -> None:
     tasks = dict.fromkeys(library_names(), 2.5)
-    config = loaded(tmp_path, config_text(**PLAIN | {"name": "small", "engine": engine, "tasks": tasks}))
+    config = loaded(tmp_path, config_text(replace(PLAIN, name="small", engine=engine), tasks))
     assert config.pairs() == [("small", task) for task in library_names()]
     assert config.models["small"].engine == engine
     assert {task.theta for task in config.tasks.values()} == {2.5}
 
 
-@pytest.mark.parametrize("engine", sorted(EXTRA))
+@pytest.mark.parametrize("engine", sorted(MODELS))
 def test_every_engine_gives_a_config_a_schema_and_a_workflow(folder: Path, capsys, engine: str) -> None:
     arguments = ["init", "--engine", engine, "--tasks", "json_extraction,arithmetic", "--name", "small"]
     assert main([*arguments, "--theta", "2.5"]) == 0
@@ -154,7 +151,7 @@ def test_a_theta_that_is_no_drop_of_a_score_is_refused(folder: Path, capsys, the
 @settings(deadline=None, max_examples=30)
 def test_any_text_stands_in_the_file_as_given(name: str, model: str, base_url: str, theta: float) -> None:
     tasks = {"arithmetic": theta}
-    text = config_text(**PLAIN | {"name": name, "model": model, "base_url": base_url, "tasks": tasks})
+    text = config_text(replace(PLAIN, name=name, model=model, base_url=base_url), tasks)
     data = tomllib.loads(text)
     assert data["models"][name] == {"engine": "openai", "model": model, "options": {"base_url": base_url}}
     assert data["tasks"]["arithmetic"]["theta"] == pytest.approx(theta, rel=1e-5)
@@ -184,7 +181,7 @@ def test_an_address_that_is_no_url_is_refused(folder: Path, capsys, url: str) ->
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("engine", sorted({*EXTRA} - {"openai"}))
+@pytest.mark.parametrize("engine", sorted({*MODELS} - {"openai"}))
 def test_only_a_server_takes_an_address(folder: Path, capsys, engine: str) -> None:
     assert main(["init", "--engine", engine, "--base-url", "http://x"]) == 2
     fault = f"accgate: --base-url is for --engine openai, and the engine is {engine}; leave out one of the two\n"
@@ -244,16 +241,16 @@ def test_a_gitignore_that_cannot_be_read_is_said(folder: Path, capsys) -> None:
 
 
 def test_every_engine_has_a_start() -> None:
-    assert set(EXTRA) == {"openai", "vllm", "llamacpp", "ray", "recorded"}
-    for engine in EXTRA:
-        text = config_text(**PLAIN | {"engine": engine})
+    assert set(MODELS) == {"openai", "vllm", "llamacpp", "ray", "recorded"}
+    for engine in MODELS:
+        text = config_text(replace(PLAIN, engine=engine), TASKS)
         assert tomllib.loads(text)["models"]["m"]["engine"] == engine
     with pytest.raises(BadInput, match="theta is 0"):
-        config_text(**PLAIN | {"tasks": {"arithmetic": 1.0, "gsm8k": 0.0}})
+        config_text(PLAIN, {"arithmetic": 1.0, "gsm8k": 0.0})
 
 
 def test_the_llamacpp_start_has_options_that_the_engine_takes() -> None:
     xllamacpp = pytest.importorskip("xllamacpp")
-    options = tomllib.loads(config_text(**PLAIN | {"engine": "llamacpp"}))["models"]["m"]["options"]
+    options = tomllib.loads(config_text(replace(PLAIN, engine="llamacpp"), TASKS))["models"]["m"]["options"]
     assert options
     assert all(hasattr(xllamacpp.CommonParams(), name) for name in options)

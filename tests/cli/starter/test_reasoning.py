@@ -8,7 +8,7 @@ import pytest
 
 from accgate import load_config
 from accgate.cli.main import main
-from accgate.cli.starter.files import EXTRA, REASONING, config_text
+from accgate.cli.starter.files import MODELS, REASONING, Answers, config_text
 from accgate.config.tables import Sampling
 from tests.tasks.dataset_rows import GPQA
 from tests.tasks.question_rows import AIME, MATH
@@ -29,9 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_it_writes_is_a_reasoning_models_and_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("math_verify")
-    text = config_text(
-        name="r1", engine="openai", model="x", base_url="http://127.0.0.1:9/v1", tasks=REASONING, reasoning=True
-    )
+    text = config_text(Answers(name="r1", model="x", base_url="http://127.0.0.1:9/v1", reasoning=True), REASONING)
     for task, rows in ROWS.items():  # in place of the hub's
         written(folder / f"{task}.jsonl", rows)
         text = text.replace(f"[tasks.{task}]\n", f'[tasks.{task}]\ndataset = "{task}.jsonl"\n')
@@ -50,9 +48,9 @@ def test_what_it_writes_is_a_reasoning_models_and_plans(folder: Path, capsys: py
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", sorted({*EXTRA} - {"recorded"}))
+@pytest.mark.parametrize("engine", sorted({*MODELS} - {"recorded"}))
 def test_every_engine_has_room_for_the_thought(folder: Path, engine: str) -> None:
-    text = config_text(name="m", engine=engine, model="x", base_url="http://h/v1", tasks=REASONING, reasoning=True)
+    text = config_text(Answers(engine, "x", name="m", reasoning=True), REASONING)
     (folder / "accuracy.toml").write_text(text)
     assert load_config("accuracy.toml").models["m"].sampling.max_tokens == 32_768
     rooms = [int(room) for room in re.findall(r"(?:max_model_len|n_ctx) = (\d+)", text)]

@@ -11,8 +11,7 @@ import pytest
 
 from accgate._version import REPOSITORY
 from accgate.cli.main import main
-from accgate.cli.starter.files import EXTRA, MODELS
-from accgate.cli.starter.workflow import WORKFLOW_FILE, workflow_text
+from accgate.cli.starter.files import MODELS, WORKFLOW_FILE, workflow_text
 from tests.cases import each
 from tests.runner import load_yaml
 
@@ -26,7 +25,7 @@ WEIGHTS = {
     "with a space": "/srv/my models/m.gguf",
     "in a home": "~/m.gguf",
 }
-CASES = [(engine, MODELS[engine]) for engine in sorted(EXTRA)] + [("llamacpp", model) for model in WEIGHTS.values()]
+CASES = sorted(MODELS.items()) + [("llamacpp", model) for model in WEIGHTS.values()]
 
 
 def job_of(folder: Path, *case: str, config: str = "accuracy.toml") -> tuple[dict[str, Any], str]:
@@ -79,7 +78,7 @@ def test_a_workflow_passes_the_linters_of_security(workflows: list[Path]) -> Non
     assert done.returncode == 0, done.stdout
 
 
-@each("engine", sorted(EXTRA))
+@each("engine", sorted(MODELS))
 def test_an_engine_that_needs_no_gpu_gets_the_cpu_image_and_no_runner_with_a_gpu(tmp_path: Path, engine: str) -> None:
     job, text = job_of(tmp_path, engine, MODELS[engine])
     given = job["steps"][1]["with"]
