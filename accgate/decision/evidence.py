@@ -17,6 +17,7 @@ from accgate.records import Codes, Floats, Record, Scores, clusters_of, pair_sco
 from accgate.stats import Repeats, Rows
 
 if TYPE_CHECKING:
+    from accgate.design import Figure
     from accgate.planning.checks import Check
     from accgate.tasks import Samples
 
@@ -127,10 +128,55 @@ class Evidence:
         assert isinstance(self.reference, Scores)
         return pair_scores(self.reference, self.candidate)
 
+    def better(self, value: Figure) -> Figure:
+        """A mean, a difference or an array of them, turned so that higher is better; turned twice it is itself again."""
+        return oriented(value, self.design.higher_is_better)
+
     @cached_property
     def differences(self) -> Floats:
-        """candidate - reference of each sample in the candidate's order, points, turned so that higher is better."""
-        return oriented(self.candidate.means() - self.before.means(), self.design.higher_is_better)
+        """candidate - reference of each sample in the candidate's order, points, higher better."""
+        return self.better(self.candidate.means() - self.before.means())
+
+    @property
+    def changes(self) -> Floats | None:
+        """How each sample's score changed, higher better, whatever is decided on; None where none is paired."""
+        if self.statistic is None:
+            return self.differences if self.is_paired else None
+        return oriented(self.candidate.means() - self.before.means(), self.statistic.higher_score_is_better)
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The worst and the best that can be, higher better, of a score or the statistic; None where no bound is."""
+        worst, best = self.worst, self.best
+        if self.statistic is not None:
+            low, high = self.statistic.lowest, self.statistic.highest
+            worst, best = (low, high) if self.design.higher_is_better else (high, low)
+        floor, ceiling = (None if end is None else self.better(end) for end in (worst, best))
+        if floor is not None and ceiling is not None and floor > ceiling:
+            return ceiling, floor
+        return floor, ceiling
+
+    @property
+    def reference_value(self) -> float:
+        """What the reference gives, its mean or its statistic, higher better."""
+        if self.statistic is not None:
+            return self.value_of(self.statistic.reference)
+        return self.better(
+            float(np.mean(self.reference.means())) if isinstance(self.reference, Scores) else self.reference.mean
+        )
+
+    def value_of(self, rows: Rows) -> float:
+        """The statistic of such rows, higher better."""
+        assert self.statistic is not None
+        return self.better(float(self.statistic.function(rows)))
+
+    @property
+    def knows_spread(self) -> bool:
+        """Whether no test takes the spread of a drop from the samples: it is exact, or sigma is declared."""
+        if self.statistic is not None or not self.is_paired:
+            return self.statistic is None and self.design.sigma is not None
+        assert isinstance(self.reference, Scores)
+        return self.reference.is_binary and self.candidate.is_binary
 
     @property
     def repeats(self) -> Repeats:

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from accgate.decision.evidence import Evidence
-from accgate.decision.reach import room_of
 from accgate.decision.sequential import (
     EProcess,
     GroupSequential,
@@ -143,7 +142,8 @@ def _earliest_pass(evidence: Evidence, units: Units, alpha: float) -> int:
     """
     if not len(units.totals):
         return 0
-    room = room_of(evidence, evidence.before.means()) > 0.0
+    floor, _ = evidence.ends
+    room = np.full(evidence.candidate.n, True) if floor is None else evidence.better(evidence.before.means()) > floor
     ends = units.samples
     able = np.cumsum(np.logical_or.reduceat(room[: ends[-1]], ends - units.sizes))
     return int(np.searchsorted(able, math.ceil(-math.log2(alpha))))

@@ -6,8 +6,8 @@ from .recording import recording_of
 from .table import model_file, split_options, split_parts
 
 __all__ = [
-    "Engine",
     "FINGERPRINT",
+    "Engine",
     "LogProbs",
     "Reply",
     "Request",

@@ -7,8 +7,8 @@ from .own import code_digest, helpers_digest
 from .registry import get
 
 __all__ = [
-    "BadOption",
     "CALLS",
+    "BadOption",
     "Kind",
     "Metric",
     "ReadsOutside",

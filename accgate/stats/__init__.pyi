@@ -7,7 +7,7 @@ from .gsprt import unseen_n
 from .influence import Rows, StatisticUndefined
 from .mcnemar import mcnemar_theta
 from .multiplicity import adjust_p_values
-from .names import Correction, PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
+from .names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
 from .noise import discordance_of_repeats
 from .paired import mcnemar_exact
 from .power import GSPRT_MAXIMUM, N_LIMIT, one_sample_n, paired_sd, quantile, quantile_sum, share_of_alpha, two_sample_n
@@ -18,19 +18,19 @@ from .statistics import statistic_test
 from .walk import Floats
 
 __all__ = [
-    "Boundaries",
-    "Correction",
-    "Floats",
     "GSPRT_MAXIMUM",
     "LOOKS",
     "N_LIMIT",
     "PAIRED_TESTS",
+    "SEQUENTIAL_TESTS",
+    "TESTS",
+    "Boundaries",
+    "Correction",
+    "Floats",
     "Repeats",
     "Rows",
-    "SEQUENTIAL_TESTS",
     "SequentialResult",
     "StatisticUndefined",
-    "TESTS",
     "TestName",
     "TestResult",
     "Units",

@@ -5,16 +5,16 @@ from .lm_eval.mapping import FRACTIONS, harness_fingerprint, numbered_ids, scale
 from .rows import read_rows
 from .sample import Sample, sample_id
 from .samples import Samples, recorded_samples
-from .schema import DefinitionFile, ENDINGS, MAX_UNREAD
+from .schema import ENDINGS, MAX_UNREAD, DefinitionFile
 from .task import Task
 
 __all__ = [
-    "Definition",
-    "DefinitionFile",
     "ENDINGS",
     "FRACTIONS",
-    "HarnessTask",
     "MAX_UNREAD",
+    "Definition",
+    "DefinitionFile",
+    "HarnessTask",
     "Sample",
     "Samples",
     "Task",

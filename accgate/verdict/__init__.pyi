@@ -1,5 +1,18 @@
 from .figures import CandidateSummary, Cost, Drift, GroupFigures, Readings, ReferenceSummary
-from .findings import chance_sentence, digits_of, drop_sentence, lack_sentence, loss_of, lost_answers, mean_change, move_sentence, pass_words, samples_words, sight_sentence, subject_of
+from .findings import (
+    chance_sentence,
+    digits_of,
+    drop_sentence,
+    lack_sentence,
+    loss_of,
+    lost_answers,
+    mean_change,
+    move_sentence,
+    pass_words,
+    samples_words,
+    sight_sentence,
+    subject_of,
+)
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
 from .sentences import drift_sentence, name_of, readings_sentence, sentence
