@@ -14,6 +14,7 @@ import numpy as np
 from accgate.stats.brownian import lan_demets_bounds, obrien_fleming_spending, spending_bounds
 from accgate.stats.graded import graded_boundaries, graded_test
 from accgate.stats.power import quantile_sum
+from accgate.stats.search import halve
 from accgate.stats.sequential import (
     Boundaries,
     SequentialResult,
@@ -55,13 +56,14 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
     fractions = np.arange(1, looks + 1) / looks
     efficacy = lan_demets_bounds(fractions, alpha)
     spending = np.diff(obrien_fleming_spending(fractions, beta), prepend=0.0)
-    low, high = quantile_sum(alpha, beta), 2.0 * quantile_sum(alpha, beta)
-    for _ in range(30):  # the drift at which the bounds meet at the last look
-        drift = 0.5 * (low + high)
-        lower = spending_bounds(fractions, spending, drift=drift, absorbing=efficacy)
-        low, high = (drift, high) if lower[-1] < efficacy[-1] else (low, drift)
-    futility = lower - drift * np.sqrt(fractions)
-    return GroupDesign(fractions, efficacy, futility, (drift / quantile_sum(alpha, beta)) ** 2)
+
+    def lower(drift: float) -> Floats:
+        return spending_bounds(fractions, spending, drift=drift, absorbing=efficacy)
+
+    fixed = quantile_sum(alpha, beta)
+    ends = halve(lambda drift: bool(lower(drift)[-1] >= efficacy[-1]), fixed, 2.0 * fixed, rounds=29)
+    drift = 0.5 * sum(ends)  # at which the bounds meet at the last look
+    return GroupDesign(fractions, efficacy, lower(drift) - drift * np.sqrt(fractions), (drift / fixed) ** 2)
 
 
 @lru_cache(maxsize=64)

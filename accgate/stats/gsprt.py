@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.power import GSPRT_LEAST, quantile, quantile_sum
+from accgate.stats.search import least_of_each
 from accgate.stats.sequential import (
     TYPICAL,
     Boundaries,
@@ -289,12 +290,7 @@ class Passing:
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
-        low, high = np.full(len(unit), NONE), event
-        while np.any(low < high):  # the ratio rises with the sum lost
-            middle = (low + high + 1) // 2
-            holds = self.holds(unit, event, middle)
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
-        return low
+        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
 
     def sums(self, unit: Ints) -> Floats:
         """Least sum of differences, in points, that passes after each of these units with what had changed by then.

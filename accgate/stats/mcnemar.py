@@ -7,6 +7,7 @@ unconditional test (`unconditional.py`) rejects where the mid-p is at most a lim
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.power import N_LIMIT, ceiling, one_sample_n, paired_binary_effect, paired_sd, quantile
+from accgate.stats.search import halve
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -160,10 +162,7 @@ def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least
     low = low or 0.5 * high
     while excess(low) > 0.0:
         low, high = 0.5 * low, low
-    while high - low > 1e-7 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if excess(middle) >= 0.0 else (middle, high)
-    return high
+    return halve(lambda drop: excess(drop) >= 0.0, low, high, share=1e-7)[1]
 
 
 def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> int:
@@ -187,10 +186,7 @@ def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, lea
         low, high = high + 1, math.ceil(1.2 * high)
     while low > 1 and reaches(low):
         low, high = math.floor(0.8 * low), low
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=reaches)
 
 
 def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from accgate.stats.answers import Kind, Repeats
 from accgate.stats.noise import wilson
 from accgate.stats.result import Interval
+from accgate.stats.search import halve
 from accgate.stats.walk import Floats, Ints, Outcome
 
 BELOW = math.nextafter(0.0, -1.0)
@@ -133,7 +134,4 @@ class Limits:
         while reach < FURTHEST and (probability(side * reach) < level) == (side > 0.0):
             reach *= 2.0  # from 0 outwards: far tilts lean on masses that were dropped
         low, high = sorted((0.0, side * reach))
-        for _ in range(40):
-            tilt = 0.5 * (low + high)
-            low, high = (tilt, high) if probability(tilt) < level else (low, tilt)
-        return 0.5 * (low + high)
+        return 0.5 * sum(halve(lambda tilt: probability(tilt) >= level, low, high, rounds=40))

@@ -16,6 +16,7 @@ from accgate.stats import special
 from accgate.stats.answers import Kind, Repeats
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
+from accgate.stats.search import halve
 from accgate.stats.walk import Floats, Ints, Outcome
 
 NEGLIGIBLE = 1e-280  # masses under it are dropped: tilted limits far out still see the ends
@@ -193,13 +194,9 @@ def _drop_with_power(power: Floats, blocks: int, aim: float) -> float | None:
         beyond = float(special.bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
         return float(masses @ power) + beyond * float(power[-1])
 
-    low, high = 0.0, 1.0
-    if reached(high) < aim:
+    if reached(1.0) < aim:
         return None
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if reached(middle) >= aim else (middle, high)
-    return 100.0 * high
+    return 100.0 * halve(lambda share: reached(share) >= aim, 0.0, 1.0, share=1e-9)[1]
 
 
 def _block(repeats: Repeats) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -191,11 +192,4 @@ def _shared(left: str, right: str) -> int:
     >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
     (10, 0, 2)
     """
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left.startswith(right[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return bisect_left(range(min(len(left), len(right))), True, key=lambda last: not left.startswith(right[: last + 1]))
