@@ -9,7 +9,7 @@ import numpy as np
 
 from accgate.stats import special
 from accgate.stats.search import halve
-from accgate.stats.signs import Floats
+from accgate.stats.walk import Floats
 
 NONE = np.zeros(0)
 MOVED = 1.05  # of a variance to the one before, from which it is another look

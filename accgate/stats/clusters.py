@@ -13,8 +13,8 @@ from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve
-from accgate.stats.signs import Floats
 from accgate.stats.totals import alike_result, residuals, robust_error, unit_result
+from accgate.stats.walk import Floats
 
 FEW_CLUSTERS = 30
 

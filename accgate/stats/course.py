@@ -21,8 +21,7 @@ from accgate.stats.brownian import Walks
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.sequential import Units
-from accgate.stats.signs import Floats, Ints
-from accgate.stats.walk import Stop
+from accgate.stats.walk import Floats, Ints, Stop
 
 FIRST = 30  # samples before the first look
 FEW = 30  # changed units under which no variance is trusted

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mcnemar_critical
+from accgate.stats.mcnemar import least_losses, log_choose, mcnemar_critical
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval
+from accgate.stats.walk import Floats, Ints
 
 Number = TypeVar("Number", float, Floats)
 Statistic = Callable[[float, float, int, float], float]

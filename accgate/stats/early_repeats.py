@@ -18,7 +18,7 @@ from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
 from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
 from accgate.stats.result import Interval
-from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, stand_at
+from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, stand_at
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
@@ -170,15 +170,8 @@ def repeats_boundaries(
     """
     plan = repeats_schedule(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     outcome, unit = _walk(repeats, plan, alpha)
-    events, sums, _ = outcome.exits
-    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
-    if outcome.critical is not None:
-        least[outcome.event] = outcome.critical
-    n, at = repeats.samples.astype(float), repeats.events
-    ends = {event: int(at[event - 1]) if event else 0 for event in least}
-    if outcome.at_end:
-        ends[outcome.event] = unit
-    fails = [(float(n[ends[event]]), sum_at(repeats, ends[event] + 1, lost)) for event, lost in sorted(least.items())]
+    n = repeats.samples.astype(float)
+    fails = [(float(n[i]), sum_at(repeats, i + 1, lost)) for _, i, lost in failing(outcome, repeats.events, unit)]
     looks = _looks(repeats, plan)[: unit + 1]
     drawn = np.linspace(0, unit, min(unit + 1, DRAWN)).round().astype(np.int64)
     drawn = drawn[looks[drawn] != NONE]

@@ -28,9 +28,8 @@ from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import paired_binary_effect, quantile
 from accgate.stats.result import Interval
 from accgate.stats.sequential import Boundaries, SequentialResult, Units, open_result, stand_at
-from accgate.stats.signs import Floats
 from accgate.stats.totals import robust_error
-from accgate.stats.walk import Stop
+from accgate.stats.walk import Floats, Stop
 
 
 def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:

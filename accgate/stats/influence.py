@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from accgate.stats.walk import Floats
+
 Ints = npt.NDArray[np.intp]
 Rows = npt.NDArray[Any]
 

@@ -19,13 +19,13 @@ from accgate.stats.difference import (
     _signed_root,
     exact_difference_interval,
 )
-from accgate.stats.mcnemar import Floats, changed_pairs
+from accgate.stats.mcnemar import changed_pairs
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve, least_of_each
 from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result, stand_at
-from accgate.stats.walk import Bools, Ints, Stop, walk_at
+from accgate.stats.walk import Bools, Floats, Ints, Stop, walk_at
 
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
 ALPHA_SHARES = (0.03, 0.07, 0.15, 0.75)  # of alpha, by look: their sum is 1

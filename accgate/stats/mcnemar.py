@@ -18,9 +18,8 @@ import numpy.typing as npt
 from accgate.stats import special
 from accgate.stats.power import N_LIMIT, ceiling, one_sample_n, paired_binary_effect, paired_sd, quantile
 from accgate.stats.search import halve
+from accgate.stats.walk import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 LeastLosses = Callable[[Ints], Ints]  # for each count of changed pairs the least losses that reject; m + 1 for none
 
 COUNTED = 2e4  # changed pairs up to which numbers are counted exactly

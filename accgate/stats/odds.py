@@ -113,13 +113,9 @@ class Limits:
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
         """The log odds of a loss at which an outcome this extreme, or one `beyond`, has this probability."""
         kinds, kind = self._telling
-        events, sums, masses = self.outcome.exits
-        alive, alive_mass = self.outcome.alive
         beyond = level > 0.5 if beyond is None else beyond
-        ahead = alive > self.outcome.position if beyond else alive >= self.outcome.position
-        event = np.concatenate([events, np.full(int(ahead.sum()), self.outcome.event)]).astype(np.int64)
-        lost, mass = np.concatenate([sums, alive[ahead]]), np.concatenate([masses, alive_mass[ahead]])
-        event, lost, log_mass = event[mass > 0.0], lost[mass > 0.0], np.log(mass[mass > 0.0])
+        event, lost, mass = self.outcome.extremes(beyond)
+        log_mass = np.log(mass)
         if not len(event):
             return FURTHEST if beyond else -FURTHEST
         counts = np.bincount(kind, minlength=len(kinds))

@@ -9,9 +9,10 @@ import numpy as np
 
 from accgate.stats import special
 from accgate.stats.difference import exact_difference_interval
-from accgate.stats.mcnemar import Floats, mcnemar_critical, mcnemar_theta, mid_p
+from accgate.stats.mcnemar import mcnemar_critical, mcnemar_theta, mid_p
 from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
+from accgate.stats.walk import Floats
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from accgate.stats import special
 from accgate.stats.answers import Repeats
 from accgate.stats.repeats import sum_masses
 from accgate.stats.sequential import TYPICAL
-from accgate.stats.signs import Bools, common_step
-from accgate.stats.walk import Floats
+from accgate.stats.signs import common_step
+from accgate.stats.walk import Bools, Floats
 
 FORECAST = 0.6  # share of its samples left that a running check is taken to use: the power hardly depends on it
 PRIOR = 5.0  # changes at the rate `TYPICAL` that the forecast starts from

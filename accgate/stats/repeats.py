@@ -17,9 +17,8 @@ from accgate.stats.answers import Kind, Repeats
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
 from accgate.stats.search import halve
-from accgate.stats.walk import Floats, Ints, Outcome
+from accgate.stats.walk import Floats, Ints, rejection_count, trim, walk_at
 
-NEGLIGIBLE = 1e-280  # masses under it are dropped: tilted limits far out still see the ends
 CERTAIN = 1.0 - 1e-12
 
 
@@ -72,8 +71,7 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     (0.04, -2.0, -1.375)
     """
     kinds, kind = repeats.kinds
-    counts = np.bincount(kind, minlength=len(kinds))
-    base, mass = sum_masses(kinds, counts)
+    base, mass = sum_masses(kinds, np.bincount(kind, minlength=len(kinds)))
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
     p_value = min(float(tail[min(max(position - base, 0), len(mass) - 1)]), 1.0)
@@ -81,9 +79,7 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     critical = base + len(mass) - count if count else None
     n, units, events = int(repeats.sizes.sum()), len(kind), len(repeats.events)
     difference = float(repeats.totals.sum()) / n
-    no_exits = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    sums = np.arange(base, base + len(mass))
-    outcome = Outcome(events, "end", True, position, critical, p_value, 0.0, no_exits, (sums, mass))
+    outcome = walk_at(events, position, [], mass, base)
     limits = Limits(repeats, units, outcome, difference)
     return TestResult(
         difference=difference,
@@ -131,23 +127,10 @@ def sum_masses(kinds: Sequence[Kind], counts: Ints) -> tuple[int, Floats]:
         start, power = 0, kind.masses
         for place, digit in enumerate(reversed(f"{count:b}")):
             if place:
-                start, power = _trim(2 * start, np.convolve(power, power))
+                start, power, _ = trim(2 * start, np.convolve(power, power))
             if digit == "1":
-                base, mass = _trim(base + start, np.convolve(mass, power))
+                base, mass, _ = trim(base + start, np.convolve(mass, power))
     return base, mass
-
-
-def _trim(base: int, mass: Floats) -> tuple[int, Floats]:
-    """Without the ends whose mass does not matter."""
-    if mass[0] > NEGLIGIBLE and mass[-1] > NEGLIGIBLE:
-        return base, mass
-    matters = np.flatnonzero(mass > NEGLIGIBLE)
-    return base + int(matters[0]), mass[matters[0] : matters[-1] + 1]
-
-
-def rejection_count(mass: Floats, alpha: float) -> int:
-    """How many of the largest sums have a chance of at most alpha together."""
-    return int(np.searchsorted(np.cumsum(mass[::-1]), alpha * (1.0 + 1e-12), side="right"))
 
 
 def detectable_drop(
@@ -176,7 +159,7 @@ def detectable_drop(
     power: list[float] = []
     for losses in range(blocks + 1):
         if losses:
-            start, mass = _trim(start, np.convolve(mass, loss.masses))
+            start, mass, _ = trim(start, np.convolve(mass, loss.masses))
         critical = start + len(mass) - rejection_count(mass, alpha)
         power.append(float(tail[min(max(critical - losses * least - base, 0), len(noise))]))
         if power[-1] >= CERTAIN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -115,18 +116,23 @@ class Boundaries:
     passes: tuple[tuple[float, float], ...]
 
 
-def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
-    """The boundaries of a walk of 0/100 scores that ended in `outcome`; of passing, the samples and sums are given."""
-    events, sums, _ = outcome.exits
-    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
+    """Each event at which a walk would fail, the unit there, and the least sum lost that does.
+
+    `events` are the units of the events. At the end of the run the unit is the `last`.
+    """
+    least, is_end = outcome.least, outcome.at_end and outcome.critical is not None
     if outcome.critical is not None:
         least[outcome.event] = outcome.critical
-    samples = np.concatenate([[0], units.samples[units.events]])
-    fails = [(float(samples[event]), 100.0 * (event - 2 * lost)) for event, lost in sorted(least.items())]
-    if outcome.at_end and outcome.critical is not None:
-        fails[-1] = (float(units.samples[-1]), fails[-1][1])
-    n, limits = passes
-    return Boundaries(tuple(fails), tuple(zip(n.tolist(), limits.tolist(), strict=True)))
+    for event, lost in sorted(least.items()):
+        yield event, last if is_end and event == outcome.event else int(events[event - 1]), lost
+
+
+def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
+    """The boundaries of a walk of 0/100 scores that ended in `outcome`; of passing, the samples and sums are given."""
+    n, at, (shown, limits) = units.samples, units.events, passes
+    fails = [(float(n[unit]), 100.0 * (event - 2 * lost)) for event, unit, lost in failing(outcome, at, len(n) - 1)]
+    return Boundaries(tuple(fails), tuple(zip(shown.tolist(), limits.tolist(), strict=True)))
 
 
 def open_result(units: Units) -> SequentialResult:
@@ -225,15 +231,9 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None,
     `beyond` asks for outcomes more extreme, as levels above 1/2 do. The signs are tilted: a change is a loss with odds
     exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt. `start` is that of the masses.
     """
-    exits, sums, masses = outcome.exits
-    alive, alive_mass = outcome.alive
     beyond = level > 0.5 if beyond is None else beyond
-    ahead = alive > outcome.position if beyond else alive >= outcome.position
-    event = np.concatenate([exits, np.full(int(ahead.sum()), outcome.event, dtype=np.int64)])
-    lost = np.concatenate([sums, alive[ahead]])
-    mass = np.concatenate([masses, alive_mass[ahead]])
-    log_mass, events = np.log(mass[mass > 0.0]), event[mass > 0.0].astype(np.float64)
-    excess = 2.0 * lost[mass > 0.0] - events
+    events, lost, mass = outcome.extremes(beyond)
+    log_mass, excess = np.log(mass), 2.0 * lost - events
     if not len(excess):
         return 1.0 if beyond else -1.0
     low, high, tilt = -40.0, 40.0, start

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.result import Interval
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from accgate.stats.walk import Bools, Floats, Ints, trim
 
 CLOSE = 1e-9  # relative rounding error at which sums count as equal
 LATTICE_SUMS = 10**6
@@ -63,9 +59,7 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
     """Masses of the sum lost, from `base` on: equal terms at once as a binomial, the small ones first."""
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
-        mass = _convolve(mass, int(step), _binomial(int(count)))
-        counts = np.flatnonzero(mass > NEGLIGIBLE)
-        base, mass = base + int(counts[0]), mass[counts[0] : counts[-1] + 1]
+        base, mass, _ = trim(base, _convolve(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
     return base, mass
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats.influence import (
-    Floats,
     Ints,
     Rows,
     StatisticUndefined,
@@ -23,6 +22,7 @@ from accgate.stats.influence import (
 from accgate.stats.paired import paired_t
 from accgate.stats.power import quantile_sum
 from accgate.stats.result import Interval, TestResult
+from accgate.stats.walk import Floats
 
 Method = Literal["influence", "bootstrap"]
 

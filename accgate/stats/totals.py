@@ -11,7 +11,8 @@ import numpy.typing as npt
 from accgate.stats.paired import paired_t
 from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.signs import CLOSE, Floats
+from accgate.stats.signs import CLOSE
+from accgate.stats.walk import Floats
 
 
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:

@@ -8,8 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
+from accgate.stats.mcnemar import least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
 from accgate.stats.paired import McNemarResult, exact_result
+from accgate.stats.walk import Floats, Ints
 
 MOST_PAIRS = 20_000  # past them McNemar's exact test loses under a hundredth of its samples to discreteness
 STEP = 0.25  # between the discordances tried, in standard deviations of the count of changed pairs
