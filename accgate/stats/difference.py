@@ -198,9 +198,7 @@ class _Outcomes:
         m, least, grows = m[:-1], least[:-1], np.diff(least) > 0.5
         term = least - ~grows
         self.sign = np.where(grows, -1.0, 1.0)[:, np.newaxis]
-        self.log_term = (special.gammaln(m + 1.0) - special.gammaln(term + 1.0) - special.gammaln(m - term + 1.0))[
-            :, np.newaxis
-        ]
+        self.log_term = log_choose(m, term)[:, np.newaxis]
         self.losses, self.gains = least[:, np.newaxis], (m + 1.0 - least)[:, np.newaxis]
 
     def probit(self, d: float) -> float:

@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from accgate.stats import special
 from accgate.stats.difference import (
     NUISANCE,
     REACH,
@@ -19,7 +18,7 @@ from accgate.stats.difference import (
     _signed_root,
     exact_difference_interval,
 )
-from accgate.stats.mcnemar import changed_pairs
+from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.result import Interval, TestResult
@@ -143,10 +142,7 @@ class _MarginTest:
         drop = self.drop + theta / 100.0
         q, n = max(self.seen / self.n, drop), self.n
         m, log_pmf = changed_pairs(n, q)
-        fewest = least[m]
-        tail = special.bdtrc(np.maximum(fewest - 1.0, 0.0), np.maximum(m, 1), min(0.5 * (1.0 + drop / q), 1.0))
-        rejects = np.where(fewest > m, 0.0, np.where(fewest <= 0.0, 1.0, tail))
-        return float(np.sum(np.exp(log_pmf) * rejects))
+        return float(np.sum(np.exp(log_pmf) * at_least(least[m], m, min(0.5 * (1.0 + drop / q), 1.0))))
 
 
 def margin_looks(
@@ -253,10 +249,7 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, b
 
 def _loss_masses(changed: int, share: float) -> Floats:
     """Chances of 0, 1, 2 and so on losses among so many changes."""
-    lost = np.arange(changed + 1.0)
-    choose = special.gammaln(changed + 1.0) - special.gammaln(lost + 1.0) - special.gammaln(changed - lost + 1.0)
-    masses: Floats = np.exp(choose + special.xlogy(lost, share) + special.xlog1py(changed - lost, -share))
-    return masses
+    return np.exp(log_binomial(np.arange(changed + 1), changed, share))
 
 
 @lru_cache(maxsize=1024)

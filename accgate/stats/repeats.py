@@ -14,6 +14,7 @@ import numpy as np
 
 from accgate.stats import special
 from accgate.stats.answers import Kind, Repeats
+from accgate.stats.mcnemar import log_binomial
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
 from accgate.stats.search import halve
@@ -170,10 +171,9 @@ def detectable_drop(
 def _drop_with_power(power: Floats, blocks: int, aim: float) -> float | None:
     """The drop at which Binomial losses among the blocks have this power, given that of each number of them."""
     losses = np.arange(len(power))
-    choose = special.gammaln(blocks + 1.0) - special.gammaln(losses + 1.0) - special.gammaln(blocks - losses + 1.0)
 
     def reached(share: float) -> float:
-        masses = np.exp(choose + special.xlogy(losses, share) + special.xlog1py(blocks - losses, -share))
+        masses = np.exp(log_binomial(losses, blocks, share))
         beyond = float(special.bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
         return float(masses @ power) + beyond * float(power[-1])
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from accgate.stats import special
+from accgate.stats.mcnemar import log_choose
 from accgate.stats.result import Interval
 from accgate.stats.walk import Bools, Floats, Ints, trim
 
@@ -69,12 +70,7 @@ def _binomial(count: int) -> Floats:
     if count < 1000:
         masses: Floats = np.asarray(special.comb(count, k), dtype=np.float64) * 0.5**count
     else:
-        masses = np.exp(
-            special.gammaln(count + 1.0)
-            - special.gammaln(k + 1.0)
-            - special.gammaln(count - k + 1.0)
-            - count * math.log(2.0)
-        )
+        masses = np.exp(log_choose(count, k) - count * math.log(2.0))
     masses[masses <= NEGLIGIBLE] = 0.0
     return masses
 
