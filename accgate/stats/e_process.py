@@ -52,7 +52,7 @@ def e_process_test(
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
     stop = stops[path.decision]
-    is_open = stop == "end" and int(units.sizes.sum()) < units.n_max
+    is_open = stop == "end" and not units.is_whole
     if not figures:
         return stand_at(units, used - 1, path.p_value, stop, is_open=is_open)
     n = int(units.samples[used - 1])

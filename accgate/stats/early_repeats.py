@@ -18,7 +18,7 @@ from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
 from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
 from accgate.stats.result import Interval
-from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, stand_at
+from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, open_result, stand_at
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
@@ -32,14 +32,14 @@ class RepeatsSchedule:
     """The bounds of a run after each unit: of its null variances, and not of which side had the right answers.
 
     All arrays have shape (units,): `allowed` is the type I error that may be spent, `passes` the least sum of
-    differences, in shares of a sample, at which the run passes. `last` is the index of the last unit used; `full` says
-    that the information planned was reached there.
+    differences, in shares of a sample, at which the run passes. `last` is the index of the last unit used; `over` says
+    that the run ends there, with all samples or all the information planned.
     """
 
     allowed: Floats
     passes: Floats
     last: int
-    full: bool
+    over: bool
 
 
 def repeats_schedule(
@@ -68,7 +68,7 @@ def repeats_schedule(
     passes = -bound * (variance + 0.5 * size * drop) / drop - 0.5 * drop
     full = passed >= 1.0
     last = int(np.argmax(full)) if full.any() else len(n) - 1
-    return RepeatsSchedule(allowed, passes, last, bool(full.any()))
+    return RepeatsSchedule(allowed, passes, last, bool(full.any()) or repeats.is_whole)
 
 
 def repeats_sequential(
@@ -110,12 +110,10 @@ def repeats_sequential(
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
-        return SequentialResult(
-            0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=repeats.n_max, open=True
-        )
+        return open_result(repeats)
     plan = repeats_schedule(repeats, theta=theta, discordance=discordance, **rates)
     outcome, unit = _walk(repeats, plan, alpha)
-    is_open = outcome.at_end and not _is_over(repeats, plan)
+    is_open = outcome.at_end and not plan.over
     if not figures:
         units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
         return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=is_open)
@@ -148,9 +146,7 @@ def repeats_sequential(
 
 def _lower_limit(repeats: Repeats, units: int, theta: float, alpha: float) -> float:
     """The lower limit of the difference after these many units, points, whatever made the run stop there."""
-    left = repeats.n_max - int(repeats.sizes.sum())
-    planned = np.append(repeats.sizes, left) if left > 0 else repeats.sizes
-    limits = confidence_sequence(repeats.totals, planned, bound=100.0, alpha=alpha, stop=units, theta=theta)
+    limits = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=units, theta=theta)
     return limits.two_sided[0]
 
 
@@ -192,11 +188,6 @@ def visible_drop(repeats: Repeats, discordance: float | None, *, alpha: float, b
     return min(25.0 * (factor + math.sqrt(factor * factor + 16.0 * factor * variance)), 100.0)
 
 
-def _is_over(repeats: Repeats, plan: RepeatsSchedule) -> bool:
-    """Whether all samples, or all the information planned, were used."""
-    return plan.full or int(repeats.samples[-1]) >= repeats.n_max
-
-
 def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcome, int]:
     """The walk of a run's events, and the index of the unit at which it stopped."""
     kinds, kind = repeats.kinds
@@ -217,11 +208,9 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcom
 
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
     """The most that the candidate can have lost after each unit of a run that passes there; `NONE` where none does."""
-    kinds, kind = repeats.kinds
-    most = np.cumsum(np.array([each.most for each in kinds])[kind])
-    right = np.cumsum(np.array([each.right for each in kinds])[kind])
+    most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
     lost = most - (plan.passes + right / repeats.before.shape[1]) / repeats.rate
     looks: Ints = np.maximum(np.floor(lost + 1e-9), NONE).astype(np.int64)
-    if _is_over(repeats, plan):
+    if plan.over:
         looks[plan.last] = NONE  # the last unit of a whole run is its end, and no look
     return looks

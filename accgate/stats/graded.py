@@ -73,7 +73,7 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     """
     if not len(units.totals):
         return open_result(units)
-    course, over = _course(units, theta, alpha, beta), int(units.samples[-1]) >= units.n_max
+    course, over = _course(units, theta, alpha, beta), units.is_whole
     seen = list[Evidence]()
     looks, result = len(looked_at(units, course)), _result if figures else _stand
     for look, (now, is_remembered) in enumerate(each_look(units, course)):
@@ -195,7 +195,7 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
     if not len(unit):
         return Boundaries((), ())
     evidence = evidence_at(units.totals, units.sizes, unit, theta=theta)
-    over = int(units.samples[-1]) >= units.n_max
+    over = units.is_whole
     bounds, sound = course.bounds(evidence, over=over), course.sound_bounds(evidence)
     sound[-1] = math.inf if over else sound[-1]
     fails = tuple(

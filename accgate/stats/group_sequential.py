@@ -126,7 +126,7 @@ def group_sequential_test(
         return open_result(units)
     if not units.exact:
         return graded_test(units, theta=theta, alpha=alpha, beta=beta, figures=figures)
-    design, over = group_design(min(looks, units.n_max), alpha, beta), _is_over(units)
+    design, over = group_design(min(looks, units.n_max), alpha, beta), units.is_whole
     walk = _walk(units, design, theta, alpha)
     outcome, unit = walk.outcome, walk.unit
     if not figures:
@@ -229,7 +229,7 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
     steps, lost = np.ones(len(at), np.int64), np.cumsum(units.totals[at] < 0.0).astype(np.int64)
     passing = np.maximum(np.floor((looks.most / 100.0 + changed) / 2.0), NONE).astype(np.int64)
     passing[looks.unit < units.earliest] = NONE
-    early = int(np.sum(looks.unit < len(units.totals) - 1)) if _is_over(units) else len(looks.unit)
+    early = int(np.sum(looks.unit < len(units.totals) - 1)) if units.is_whole else len(looks.unit)
 
     def outcome_of(count: int) -> tuple[Outcome, Ints]:
         cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
@@ -248,7 +248,3 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
         unit = int(looks.unit[look])
         outcome, cuts = outcome_of(look + 1)  # as if later looks with no further change were not there
     return _Walk(outcome, unit, looks, steps, lost, cuts)
-
-
-def _is_over(units: Units) -> bool:
-    return int(units.samples[-1]) >= units.n_max

@@ -90,15 +90,15 @@ class Schedule:
     """The bounds of a run after each unit; they depend on when units changed, and not on the signs of the changes.
 
     All arrays have shape (units,): `bound` is the log likelihood ratio at which the run passes, `allowed` the type I
-    error that may be spent. `last` is the index of the last unit used; `full` says that the samples planned for the
-    discordance were reached there.
+    error that may be spent. `last` is the index of the last unit used; `over` says that the run ends there, with all
+    samples, or those planned for the discordance.
     """
 
     n: Floats
     bound: Floats
     allowed: Floats
     last: int
-    full: bool
+    over: bool
 
 
 def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None) -> Schedule:
@@ -130,7 +130,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     bound = lowest + enough * (meeting - lowest) * passed**2.5
     full = n / needed >= END
     last = int(np.argmax(full)) if full.any() else len(n) - 1
-    return Schedule(n, bound, allowed, last, bool(full.any()))
+    return Schedule(n, bound, allowed, last, bool(full.any()) or units.is_whole)
 
 
 def _spent_by_wald(passed: Floats) -> Floats:
@@ -193,10 +193,9 @@ def gsprt_test(
         unit = int(at[outcome.event - 1])
     else:
         unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
-    ended = _is_over(units, plan)
     if not figures:
-        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
-    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
+        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not plan.over)
+    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=plan.over)
 
 
 def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
@@ -216,7 +215,7 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
         plan = schedule(longer, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
         unit = np.arange(min(seen - 1, plan.last), plan.last + 1)
         passes = Passing(longer, plan, theta, beta).holds(unit, np.full_like(unit, changed), np.full_like(unit, lost))
-        if passes.any() or _is_over(longer, plan):
+        if passes.any() or plan.over:
             return int(unit[np.argmax(passes)] if passes.any() else unit[-1]) + 1
 
 
@@ -238,7 +237,7 @@ def gsprt_boundaries(
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     passing = Passing(units, plan, theta, beta)
     outcome, _ = _walk(units, plan, passing, alpha)
-    count = plan.last + 1 - _is_over(units, plan)  # the last unit of a whole run is its end, and no look
+    count = plan.last + 1 - plan.over  # the last unit of a whole run is its end, and no look
     looks = np.linspace(0, count - 1, min(count, DRAWN)).round().astype(np.int64)
     sums = passing.sums(looks)
     is_open = ~np.isnan(sums)
@@ -248,15 +247,10 @@ def gsprt_boundaries(
 def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
     """The walk of a run's changes, and the last unit before each of them at which the run may pass."""
     at = units.events[units.events <= plan.last]
-    before = before_each(at, plan.last - _is_over(units, plan))
+    before = before_each(at, plan.last - plan.over)
     lost: Ints = np.cumsum(units.totals[at] < 0.0, dtype=np.int64)
     cuts = passing.largest(before)
     return fair_walk(np.ones(len(at), np.int64), lost, plan.allowed[at], cuts, alpha=alpha), before
-
-
-def _is_over(units: Units, plan: Schedule) -> bool:
-    """Whether all samples, or all the information planned, were used."""
-    return plan.full or int(plan.n[-1]) >= units.n_max
 
 
 def before_each(at: Ints, last: int) -> Ints:

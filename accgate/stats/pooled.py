@@ -146,8 +146,7 @@ def _exact_p(checks: Sequence[Repeats]) -> float:
     assert fitted is not None  # they are sums of two fractions
     base, mass, position = 0, np.ones(1), 0
     for step, each in zip(fitted[0].tolist(), checks, strict=True):
-        kinds, kind = each.kinds
-        first, own = sum_masses(kinds, np.bincount(kind, minlength=len(kinds)))
+        first, own = sum_masses(each)
         both = np.zeros(len(mass) + step * (len(own) - 1))
         for place, chance in enumerate(own):
             both[step * place : step * place + len(mass)] += chance * mass

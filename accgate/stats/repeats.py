@@ -8,17 +8,16 @@ then a sum of hypergeometric variables, Bernoulli ones for R = 1, whose distribu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.answers import Kind, Repeats
+from accgate.stats.answers import Repeats
 from accgate.stats.mcnemar import log_binomial
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
 from accgate.stats.search import halve
-from accgate.stats.walk import Floats, Ints, rejection_count, trim, walk_at
+from accgate.stats.walk import Floats, rejection_count, trim, walk_at
 
 CERTAIN = 1.0 - 1e-12
 
@@ -71,14 +70,13 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     >>> round(r.p_value, 4), round(r.difference, 4), round(r.threshold, 4)
     (0.04, -2.0, -1.375)
     """
-    kinds, kind = repeats.kinds
-    base, mass = sum_masses(kinds, np.bincount(kind, minlength=len(kinds)))
+    base, mass = sum_masses(repeats)
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
     p_value = min(float(tail[min(max(position - base, 0), len(mass) - 1)]), 1.0)
     count = rejection_count(mass, alpha)
     critical = base + len(mass) - count if count else None
-    n, units, events = int(repeats.sizes.sum()), len(kind), len(repeats.events)
+    n, units, events = int(repeats.sizes.sum()), len(repeats.sizes), len(repeats.events)
     difference = float(repeats.totals.sum()) / n
     outcome = walk_at(events, position, [], mass, base)
     limits = Limits(repeats, units, outcome, difference)
@@ -102,11 +100,7 @@ def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
     """Sum of the differences in points of the first units where the runs of the candidate lost so much of the most."""
-    kinds, kind = repeats.kinds
-    counts = np.bincount(kind[:units], minlength=len(kinds))
-    most = float(counts @ np.array([each.most for each in kinds]))
-    right = float(counts @ np.array([each.right for each in kinds]))
-    return repeats.difference(most, lost, right)
+    return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
 def spread_of(repeats: Repeats) -> float | None:
@@ -119,13 +113,15 @@ def spread_of(repeats: Repeats) -> float | None:
     return math.sqrt(squares / n * units / (units - 1))
 
 
-def sum_masses(kinds: Sequence[Kind], counts: Ints) -> tuple[int, Floats]:
-    """Null masses of what is lost in all, from the first returned on, for so many units of each kind."""
+def sum_masses(repeats: Repeats, share: float = 1.0) -> tuple[int, Floats]:
+    """Null masses of what is lost in all, from the first returned on; of `share` times the units of each kind."""
     base, mass = 0, np.ones(1)
-    for kind, count in zip(kinds, counts.tolist(), strict=True):
-        if len(kind.masses) < 2:
+    kinds, kind = repeats.kinds
+    counts = np.rint(share * np.bincount(kind, minlength=len(kinds))).astype(np.int64)
+    for each, count in zip(kinds, counts.tolist(), strict=True):
+        if len(each.masses) < 2:
             continue
-        start, power = 0, kind.masses
+        start, power = 0, each.masses
         for place, digit in enumerate(reversed(f"{count:b}")):
             if place:
                 start, power, _ = trim(2 * start, np.convolve(power, power))
@@ -149,12 +145,10 @@ def detectable_drop(
     >>> round(detectable_drop(repeats_of(same, same[:, :1]), alpha=0.05, beta=0.2), 3)
     0.227
     """
-    kinds, kind = repeats.kinds
     samples, block = int(repeats.sizes.sum()), _block(repeats)
     share = (n or samples) / cost / samples
-    counts = np.rint(share * np.bincount(kind, minlength=len(kinds))).astype(np.int64)
     loss, blocks = repeats.whole_loss(block), max(int(share * samples) // block, 1)
-    base, noise = sum_masses(kinds, counts)
+    base, noise = sum_masses(repeats, share)
     least, start, mass = len(loss.masses) - 1, base, noise  # a whole loss loses the most that it can
     tail = np.append(np.cumsum(noise[::-1])[::-1], 0.0)
     power: list[float] = []
@@ -196,7 +190,6 @@ def _block(repeats: Repeats) -> int:
 
 def _variance_alone(repeats: Repeats) -> float:
     """Null variance of the sum of differences if samples of a cluster were independent, of the runs' own shares."""
-    total = repeats.before.sum(axis=1) + repeats.now.sum(axis=1)
     runs = repeats.before.shape[1] + repeats.now.shape[1]
-    share = total / (runs * repeats.sizes)
+    share = repeats.right / (runs * repeats.sizes)
     return float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.noise import wilson
@@ -17,8 +18,31 @@ from accgate.stats.walk import Floats, Ints, Outcome, Stop
 TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 against BF16 3 to 5%
 
 
+class Sampled:
+    """Units in the order in which they are looked at, with `sizes` samples each, of a run of `n_max` samples."""
+
+    sizes: Ints
+    n_max: int
+
+    @property
+    def samples(self) -> Ints:
+        """Samples up to and with each unit."""
+        return np.cumsum(self.sizes)
+
+    @property
+    def planned(self) -> Ints:
+        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
+        left = self.n_max - int(self.sizes.sum())
+        return np.append(self.sizes, left) if left > 0 else self.sizes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all samples of the run are there."""
+        return int(self.sizes.sum()) >= self.n_max
+
+
 @dataclass(frozen=True)
-class Units:
+class Units(Sampled):
     """Paired differences by unit (a sample, or a whole cluster), in the order in which they are looked at.
 
     `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
@@ -34,17 +58,6 @@ class Units:
     n_max: int
     loss: float = 100.0
     earliest: int = 0
-
-    @property
-    def samples(self) -> Ints:
-        """Samples up to and with each unit."""
-        return np.cumsum(self.sizes)
-
-    @property
-    def planned(self) -> Ints:
-        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
-        left = self.n_max - int(self.sizes.sum())
-        return np.append(self.sizes, left) if left > 0 else self.sizes
 
     @property
     def events(self) -> Ints:
@@ -76,15 +89,25 @@ def units_of(
     if codes is None:
         exact = binary and bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
         return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, loss)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    unit: Ints = place[inverse]
-    sums, scale = np.zeros(len(first)), np.zeros(len(first))
+    unit = places_of(codes)
+    sizes = np.bincount(unit)
+    sums, scale = np.zeros(len(sizes)), np.zeros(len(sizes))
     np.add.at(sums, unit, differences)
     np.add.at(scale, unit, np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
-    return Units(sums, np.bincount(unit), False, n, loss)
+    return Units(sums, sizes, False, n, loss)
+
+
+def places_of(codes: npt.ArrayLike) -> Ints:
+    """The number of each sample's cluster, from 0, in the order in which clusters first appear.
+
+    >>> places_of([7, 3, 7]).tolist()
+    [0, 1, 0]
+    """
+    _, first, inverse = np.unique(np.asarray(codes), return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[inverse]
 
 
 @dataclass(frozen=True)
@@ -135,9 +158,9 @@ def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats])
     return Boundaries(tuple(fails), tuple(zip(shown.tolist(), limits.tolist(), strict=True)))
 
 
-def open_result(units: Units) -> SequentialResult:
+def open_result(run: Sampled) -> SequentialResult:
     """The result of a run in which no whole unit has finished: open."""
-    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
+    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=run.n_max, open=True)
 
 
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
