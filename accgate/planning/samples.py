@@ -20,7 +20,7 @@ from accgate.stats import (
     share_of_alpha,
     two_sample_n,
 )
-from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE
+from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE, paired_binary_effect
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -262,10 +262,10 @@ def achieved_theta(
     exceeds that by.
     """
     if margin is not None and test in PAIRED_TESTS and discordance is not None:
-        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS, margin_effect
+        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
 
         n_fixed = n / (MARGIN_EXACTNESS * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
-        return margin_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
+        return paired_binary_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
     n_fixed = n / (1.0 if margin is not None else _cost(test, alpha, beta))
     if test in PAIRED_TESTS and discordance is not None:
         from accgate.stats import mcnemar_theta

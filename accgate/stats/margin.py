@@ -20,7 +20,7 @@ from accgate.stats.difference import (
 )
 from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
-from accgate.stats.power import quantile, quantile_sum
+from accgate.stats.power import quantile
 from accgate.stats.result import Interval, TestResult
 from accgate.stats.search import halve, least_of_each
 from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result, stand_at
@@ -262,16 +262,3 @@ def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> 
     if level <= 0.0:
         return False
     return exact_difference_interval(lost, gained, n, alpha=level).excludes_drop(drop)
-
-
-def margin_effect(discordance: float, n: float, *, margin: float, alpha: float, beta: float) -> float:
-    """What a drop of 0/100 scores must exceed the margin by to be detected, by the normal approximation.
-
-    A drop changes at least as large a share of the samples: theta = 100 k sqrt(max(q, (margin + theta) / 100) / n).
-
-    >>> round(margin_effect(0.05, 833, margin=0.5, alpha=0.05, beta=0.2), 2)
-    1.93
-    """
-    k2 = 100.0 * quantile_sum(alpha, beta) ** 2 / n
-    least = 0.5 * (k2 + math.sqrt(k2 * k2 + 4.0 * k2 * margin))
-    return max(math.sqrt(100.0 * k2 * discordance), least)
