@@ -4,7 +4,6 @@ from .bootstrap import weighted_bootstrap
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
 from .gsprt import unseen_n
-from .influence import Rows, StatisticUndefined
 from .mcnemar import mcnemar_theta
 from .multiplicity import adjust_p_values
 from .names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
@@ -14,7 +13,7 @@ from .power import GSPRT_MAXIMUM, N_LIMIT, one_sample_n, paired_sd, quantile, qu
 from .repeats import repeats_exact
 from .result import TestResult, move
 from .sequential import SequentialResult, Units, units_of
-from .statistics import statistic_test
+from .statistics import Rows, StatisticUndefined, statistic_test
 from .unconditional import MOST_PAIRS
 from .walk import Floats
 

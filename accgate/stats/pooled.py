@@ -11,8 +11,8 @@ import numpy as np
 from accgate.stats import special
 from accgate.stats.answers import Repeats
 from accgate.stats.repeats import sum_masses
+from accgate.stats.resampling import common_step
 from accgate.stats.sequential import TYPICAL
-from accgate.stats.signs import common_step
 from accgate.stats.walk import Bools, Floats
 
 FORECAST = 0.6  # share of its samples left that a running check is taken to use: the power hardly depends on it

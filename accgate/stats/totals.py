@@ -11,8 +11,9 @@ import numpy.typing as npt
 from accgate.stats.paired import paired_t
 from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.signs import CLOSE
 from accgate.stats.walk import Floats
+
+CLOSE = 1e-9  # relative rounding error at which sums count as equal
 
 
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
