@@ -17,7 +17,7 @@ from hashlib import blake2b
 import numpy as np
 
 from accgate.stats.bootstrap import ENOUGH, change_scales, drop_score
-from accgate.stats.brownian import Walks
+from accgate.stats.brownian import Walks, spending_bounds
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.sequential import Units
@@ -197,13 +197,9 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
     ----------
     Lan and DeMets 1983, Biometrika 70.
     """
-    walks, bounds = Walks(), np.full(len(fractions), math.inf)
-    spending = np.diff(spent_by(np.array(fractions), halvings, alpha)[first:], prepend=0.0)
-    for look, spends in enumerate(spending, first):
-        score = walks.crossing(fractions[look], float(spends), upper=True)
-        bounds[look] = score / math.sqrt(fractions[look])
-        walks.pass_between(fractions[look], -math.inf, score)
-    return bounds
+    shares = np.array(fractions)
+    spending = np.diff(spent_by(shares, halvings, alpha)[first:], prepend=0.0)
+    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spending, drift=0.0, absorbing=None))
 
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:

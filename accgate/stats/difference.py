@@ -135,8 +135,11 @@ def _crossing(
     return high
 
 
-def _likeliest_lost(lost: Number, gained: Number, n: int, d: float) -> Number:
-    """Share lost of greatest likelihood where the difference is d; plain arithmetic, which is fast on scalars."""
+def likeliest_lost(lost: Number, gained: Number, n: int | Number, d: float) -> Number:
+    """Share lost of greatest likelihood where the difference of the shares gained and lost is d.
+
+    Plain arithmetic is fast on scalars.
+    """
     b = (2.0 * n + lost - gained) * d - lost - gained
     share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
     return share
@@ -144,13 +147,13 @@ def _likeliest_lost(lost: Number, gained: Number, n: int, d: float) -> Number:
 
 def _score(lost: float, gained: float, n: int, d: float) -> float:
     """Tango's score."""
-    variance = n * (2.0 * _likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
+    variance = n * (2.0 * likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
     return (gained - lost - n * d) / math.sqrt(max(variance, TINY))
 
 
 def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
     """Signed root of the likelihood ratio."""
-    share, same = _likeliest_lost(lost, gained, n, d), n - lost - gained
+    share, same = likeliest_lost(lost, gained, n, d), n - lost - gained
     pairs = ((lost, share), (gained, share + d), (same, 1.0 - d - 2.0 * share))
     deviance = sum(special.xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
     root: Number = np.sign(gained - lost - n * d) * np.sqrt(2.0 * np.maximum(deviance, 0.0))

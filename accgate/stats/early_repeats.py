@@ -16,9 +16,10 @@ from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
 from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
-from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
+from accgate.stats.repeats import detectable_drop, reasons_of, sum_at
 from accgate.stats.result import Interval
 from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, open_result, stand_at
+from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
@@ -133,7 +134,7 @@ def repeats_sequential(
         p_value=outcome.p_value,
         threshold=threshold,
         theta=seen,
-        sigma=spread_of(beginning),
+        sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
         reasons=reasons_of(beginning, outcome.event),
         n=n,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats import special
+from accgate.stats.difference import likeliest_lost
 from accgate.stats.power import GSPRT_LEAST, quantile, quantile_sum
 from accgate.stats.search import least_of_each
 from accgate.stats.sequential import (
@@ -58,10 +59,7 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     drop = theta / 100.0
     changed, same = lost + gained, n - lost - gained
     null = special.xlogy(changed, changed / (2.0 * n)) + special.xlogy(same, same / n)
-    # the share gained, g, solves lost / (g + drop) + gained / g = 2 same / (1 - 2 g - drop)
-    b = changed * (1.0 - drop) - 2.0 * drop * (gained + same)
-    c = gained * drop * (1.0 - drop)
-    g = np.maximum((b + np.sqrt(np.maximum(b * b + 8.0 * n * c, 0.0))) / (4.0 * n), 0.0)
+    g = np.maximum(likeliest_lost(gained, lost, n, drop), 0.0)  # the share gained
     most = (
         special.xlogy(lost, g + drop)
         + special.xlogy(gained, np.where(gained > 0, g, 1.0))

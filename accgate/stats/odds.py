@@ -16,6 +16,7 @@ from accgate.stats.answers import Kind, Repeats
 from accgate.stats.noise import wilson
 from accgate.stats.result import Interval
 from accgate.stats.search import halve
+from accgate.stats.sequential import unseen_interval
 from accgate.stats.walk import Floats, Ints, Outcome
 
 BELOW = math.nextafter(0.0, -1.0)
@@ -34,8 +35,7 @@ class Limits:
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
         """The one-sided and two-sided limits at a fixed n; the upper one is below 0 exactly where H0 is rejected."""
         if not self.outcome.event:
-            unseen = self._unseen(alpha)
-            return Interval(unseen, (-unseen, unseen))
+            return unseen_interval(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
         high = min(high, BELOW) if rejected else max(high, 0.0)
         return Interval(high, (min(low, high), high))
@@ -46,7 +46,7 @@ class Limits:
         The odds and the share of units that differ are both taken at their worst.
         """
         if not self.outcome.event:
-            return self._unseen(alpha)
+            return unseen_interval(self.units, alpha).one_sided
         total, _ = self._differences(self._tilt(alpha))
         least, most = wilson(self.outcome.event, self.units, alpha)
         scale = (least if total < 0.0 else most) * self.units / self.outcome.event
@@ -63,10 +63,6 @@ class Limits:
     @property
     def _samples(self) -> int:
         return int(self.repeats.sizes[: self.units].sum())
-
-    def _unseen(self, alpha: float) -> float:
-        """What so many units without any that differs rule out of whole losses, or gains."""
-        return 100.0 * -math.expm1(math.log(alpha) / self.units)
 
     def _limit(self, level: float, side: float) -> float:
         total, squares = self._differences(self._tilt(level))

@@ -7,8 +7,6 @@ then a sum of hypergeometric variables, Bernoulli ones for R = 1, whose distribu
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from accgate.stats import special
@@ -17,6 +15,7 @@ from accgate.stats.mcnemar import log_binomial
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
 from accgate.stats.search import halve
+from accgate.stats.totals import spread_of
 from accgate.stats.walk import Floats, rejection_count, trim, walk_at
 
 CERTAIN = 1.0 - 1e-12
@@ -85,7 +84,7 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
         p_value=p_value,
         threshold=None if critical is None else sum_at(repeats, units, critical - 0.5) / n,
         theta=detectable_drop(repeats, alpha=alpha, beta=beta),
-        sigma=spread_of(repeats),
+        sigma=spread_of(repeats.totals, repeats.sizes),
         interval=limits.interval(alpha, rejected=critical is not None and position >= critical),
         reasons=reasons_of(repeats, events),
     )
@@ -101,16 +100,6 @@ def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
     """Sum of the differences in points of the first units where the runs of the candidate lost so much of the most."""
     return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
-
-
-def spread_of(repeats: Repeats) -> float | None:
-    """Standard deviation of one sample's difference in points, from the units' totals; None for one unit."""
-    units, n = len(repeats.sizes), int(repeats.sizes.sum())
-    if units < 2:
-        return None
-    totals = repeats.totals
-    squares = float(np.sum((totals - repeats.sizes * totals.sum() / n) ** 2))
-    return math.sqrt(squares / n * units / (units - 1))
 
 
 def sum_masses(repeats: Repeats, share: float = 1.0) -> tuple[int, Floats]:

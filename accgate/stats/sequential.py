@@ -230,11 +230,16 @@ def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
+def unseen_interval(units: int, alpha: float, loss: float = 100.0) -> Interval:
+    """What so many units without any change rule out of whole losses, or gains, of `loss` points."""
+    unseen = loss * -math.expm1(math.log(alpha) / units)
+    return Interval(unseen, (-unseen, unseen))
+
+
 def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     """Limits of the difference: what the signs of the changes allow, times the share of samples that changed."""
     if not outcome.event:
-        unseen = 100.0 * -math.expm1(math.log(alpha) / n)
-        return Interval(unseen, (-unseen, unseen))
+        return unseen_interval(n, alpha)
     least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
 
     def limit(level: float, side: float) -> float:
