@@ -229,14 +229,9 @@ def looked_at(units: Units, course: Course) -> Ints:
     return unit[unit < len(units.totals)]
 
 
-def _with_next(units: Units, course: Course) -> Ints:
-    """Index of the last unit before each look of a run, as though the next one were now."""
-    return np.append(looked_at(units, course), len(units.totals) - 1)
-
-
 def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
     """The evidence at each look in turn, the next one as though it were now, and whether it is remembered."""
-    return _REMEMBERED.at_each(units, _with_next(units, course), course.theta)
+    return _REMEMBERED.at_each(units, np.append(looked_at(units, course), len(units.totals) - 1), course.theta)
 
 
 def next_look(units: Units, course: Course) -> Evidence:

@@ -123,7 +123,9 @@ def repeats_sequential(
     difference = float(beginning.totals.sum()) / n
     estimate = Limits(repeats, unit + 1, outcome, difference).estimate()
     upper = Limits(repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
-    lower = min(_lower_limit(repeats, unit + 1, theta, alpha), estimate, difference, upper)
+    # Betting takes nothing as given, so that its limit holds whatever made the run stop there.
+    bets = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=unit + 1, theta=theta)
+    lower = min(bets.two_sided[0], estimate, difference, upper)
     seen = None if rejected else theta
     if outcome.at_end:
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
@@ -143,12 +145,6 @@ def repeats_sequential(
         open=is_open,
         estimate=estimate,
     )
-
-
-def _lower_limit(repeats: Repeats, units: int, theta: float, alpha: float) -> float:
-    """The lower limit of the difference after these many units, points, whatever made the run stop there."""
-    limits = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=units, theta=theta)
-    return limits.two_sided[0]
 
 
 def repeats_boundaries(

@@ -135,9 +135,7 @@ def group_sequential_test(
     return result_at(units, unit, walk.without_passes(), alpha=alpha, beta=beta, theta=theta, cost=cost, ended=over)
 
 
-def group_sequential_boundaries(
-    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS
-) -> Boundaries:
+def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
     """The boundaries that `group_sequential_test` decided by, of the units that it used; parameters as there.
 
     They depend on when units changed.
@@ -153,8 +151,7 @@ def group_sequential_boundaries(
     """
     if not units.exact:
         return graded_boundaries(units, theta=theta, alpha=alpha, beta=beta)
-    design = group_design(min(looks, units.n_max), alpha, beta)
-    walk = _walk(units, design, theta, alpha)
+    walk = _walk(units, group_design(min(LOOKS, units.n_max), alpha, beta), theta, alpha)
     return boundaries_at(units, walk.without_passes(), (walk.looks.n, -walk.looks.most))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from accgate.stats import special
 from accgate.stats.answers import Repeats
 from accgate.stats.repeats import sum_masses
-from accgate.stats.resampling import common_step
+from accgate.stats.resampling import add_multiples, common_step
 from accgate.stats.sequential import TYPICAL
 from accgate.stats.walk import Bools, Floats
 
@@ -147,10 +147,7 @@ def _exact_p(checks: Sequence[Repeats]) -> float:
     base, mass, position = 0, np.ones(1), 0
     for step, each in zip(fitted[0].tolist(), checks, strict=True):
         first, own = sum_masses(each)
-        both = np.zeros(len(mass) + step * (len(own) - 1))
-        for place, chance in enumerate(own):
-            both[step * place : step * place + len(mass)] += chance * mass
-        base, mass = base + step * first, both
+        base, mass = base + step * first, add_multiples(mass, step, own)
         position += step * int(each.lost.sum())
     return min(float(mass[min(max(position - base, 0), len(mass) - 1) :].sum()), 1.0)
 

@@ -165,7 +165,7 @@ def _lost_masses(multiples: Ints) -> tuple[int, Floats]:
     """Masses of the sum lost, from `base` on: equal terms at once as a binomial, the small ones first."""
     base, mass = 0, np.ones(1)
     for step, count in zip(*np.unique(multiples, return_counts=True), strict=True):
-        base, mass, _ = trim(base, _convolve(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
+        base, mass, _ = trim(base, add_multiples(mass, int(step), _binomial(int(count))), NEGLIGIBLE)
     return base, mass
 
 
@@ -180,15 +180,15 @@ def _binomial(count: int) -> Floats:
     return masses
 
 
-def _convolve(mass: Floats, step: int, binomial: Floats) -> Floats:
-    """`mass` plus `step` times a binomial: by its atoms, or by residues modulo the step, whichever are fewer."""
-    result = np.zeros(len(mass) + step * (len(binomial) - 1))
-    if len(binomial) <= step:
-        for k, share in enumerate(binomial):
+def add_multiples(mass: Floats, step: int, other: Floats) -> Floats:
+    """Masses of a sum plus `step` times another: by its atoms, or by residues of the step, whichever are fewer."""
+    result = np.zeros(len(mass) + step * (len(other) - 1))
+    if len(other) <= step:
+        for k, share in enumerate(other):
             result[k * step : k * step + len(mass)] += share * mass
     else:
         for residue in range(min(step, len(mass))):
-            result[residue::step] = np.convolve(mass[residue::step], binomial)
+            result[residue::step] = np.convolve(mass[residue::step], other)
     return result
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import marshal
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -192,4 +192,5 @@ def _shared(left: str, right: str) -> int:
     >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
     (10, 0, 2)
     """
-    return bisect_left(range(min(len(left), len(right))), True, key=lambda last: not left.startswith(right[: last + 1]))
+    places = range(min(len(left), len(right)))
+    return bisect.bisect_left(places, True, key=lambda last: not left.startswith(right[: last + 1]))
