@@ -15,7 +15,7 @@ from accgate.stats.power import ceiling
 def hoeffding_probability(
     n: int, margin: float, low: float = 0.0, high: float = 1.0, two_sided: bool = True, *, population: int | None = None
 ) -> float:
-    """Upper bound on the probability that the mean of `n` scores is `margin` or more away from the truth.
+    """Bound the probability that the mean of `n` scores misses the truth by `margin`.
 
     The bound is 2 exp(-2 n t^2 / (high - low)^2), without the 2 one-sided; 1 minus it is the confidence. Of a finite
     population n stands over 1 - (n - 1) / N, or past half of it over (1 - n / N) (1 + 1 / n).

@@ -1,4 +1,7 @@
-"""Searches for the place from which a condition holds; `bisect` with a key serves where one whole number is sought."""
+"""Searches for the place from which a condition holds.
+
+Where one whole number is sought `bisect` with a key serves.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,10 @@ from accgate.stats.walk import Bools, Ints
 def halve(
     holds: Callable[[float], bool], low: float, high: float, *, share: float = 0.0, rounds: int = 1100
 ) -> tuple[float, float]:
-    """Narrow two numbers between which a condition begins to hold, until they differ by `share` of the larger.
+    """Narrow two numbers between which a condition begins to hold.
 
-    Or after so many rounds; the default goes as far as floats do. The condition is not asked at the ends.
+    It ends where they differ by `share` of the larger, or after so many rounds, by default as far as floats go. The
+    condition is not asked at the ends.
 
     >>> [round(end, 6) for end in halve(lambda x: x * x >= 2.0, 0.0, 2.0, share=1e-7)]
     [1.414214, 1.414214]
@@ -29,7 +33,9 @@ def halve(
 
 
 def least_of_each(holds: Callable[[Ints], npt.ArrayLike], most: Ints) -> Ints:
-    """The least whole number of each place, from 0 on, from which a condition holds; `most` where it never does.
+    """Find for each place the least whole number from which a condition holds.
+
+    They start at 0, and are `most` where it never does.
 
     >>> least_of_each(lambda k: k * k >= np.array([5, 9, 50]), np.array([6, 6, 6])).tolist()
     [3, 3, 6]

@@ -19,7 +19,10 @@ TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 a
 
 
 class Sampled:
-    """Units in the order in which they are looked at, with `sizes` samples each, of a run of `n_max` samples."""
+    """Units in the order in which they are looked at.
+
+    `sizes` are their samples, and `n_max` those of the whole run.
+    """
 
     sizes: Ints
     n_max: int
@@ -99,7 +102,7 @@ def units_of(
 
 
 def places_of(codes: npt.ArrayLike) -> Ints:
-    """The number of each sample's cluster, from 0, in the order in which clusters first appear.
+    """Number each sample's cluster, from 0 in the order of first appearance.
 
     >>> places_of([7, 3, 7]).tolist()
     [0, 1, 0]
@@ -140,7 +143,7 @@ class Boundaries:
 
 
 def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
-    """Each event at which a walk would fail, the unit there, and the least sum lost that does.
+    """Find where a walk would fail, as events, units and the least sums lost that do.
 
     `events` are the units of the events. At the end of the run the unit is the `last`.
     """

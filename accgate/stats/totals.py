@@ -44,7 +44,10 @@ def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
 
 
 def spread_of(totals: Floats, sizes: Floats | Ints) -> float | None:
-    """Standard deviation of one sample's difference, points; None for fewer than two units."""
+    """Return the standard deviation of one sample's difference, points.
+
+    It is None for fewer than two units.
+    """
     error = robust_error(totals, sizes)
     return None if error is None else error * math.sqrt(float(sizes.sum()))
 

@@ -51,7 +51,10 @@ class Outcome:
         return {int(event): int(sums[events == event].min()) for event in np.unique(events)}
 
     def extremes(self, beyond: bool) -> tuple[Ints, Ints, Floats]:
-        """Events, sums and null masses of all outcomes as extreme as this one, or with `beyond` more so."""
+        """Return events, sums and null masses of all outcomes at least as extreme.
+
+        With `beyond` they are those of outcomes that are more so.
+        """
         alive, mass = self.alive
         ahead = alive > self.position if beyond else alive >= self.position
         here = np.full(int(ahead.sum()), self.event), alive[ahead], mass[ahead]
@@ -192,9 +195,9 @@ def _least(base: int, mass: Floats, count: int, position: int) -> int:
 
 
 def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, Floats, float]:
-    """Cut the ends whose mass does not matter, and return where the rest begins, the rest, and the mass cut above.
+    """Cut the ends whose mass does not matter.
 
-    To count what is cut above as rejected is safe.
+    Returned are where the rest begins, the rest, and the mass cut above, which it is safe to count as spent.
     """
     if mass[0] > negligible and mass[-1] > negligible:
         return base, mass, 0.0
