@@ -129,7 +129,7 @@ class Evidence:
         return pair_scores(self.reference, self.candidate)
 
     def better(self, value: Figure) -> Figure:
-        """A mean, a difference or an array of them, turned so that higher is better; turned twice it is itself again."""
+        """A mean, a difference or an array of them, turned so that higher is better; turned twice it is itself."""
         return oriented(value, self.design.higher_is_better)
 
     @cached_property

@@ -8,14 +8,7 @@ from typing import Any
 
 from accgate.errors import BadInput
 from accgate.stats import quantile
-from accgate.stats.bounds import (
-    hoeffding_margin,
-    hoeffding_n,
-    hoeffding_probability,
-    serfling_margin,
-    serfling_n,
-    serfling_probability,
-)
+from accgate.stats.bounds import hoeffding_margin, hoeffding_n, hoeffding_probability
 from accgate.stats.power import ceiling
 
 FINEST = 1e-5  # least margin as a share of the range: it takes ten thousand million test cases
@@ -134,18 +127,11 @@ def annotation_plan(
     """
     _check_arguments(margin, confidence, low, high, population)
     n_hoeffding = hoeffding_n(margin, confidence=confidence, low=low, high=high)
-    n_population = None
-    if population is not None:
-        n_population = serfling_n(margin, population=population, confidence=confidence, low=low, high=high)
-    n = n_hoeffding if n_population is None else n_population
+    n = hoeffding_n(margin, confidence=confidence, low=low, high=high, population=population)
 
     def row(cases: int) -> AnnotationRow:
-        if population is None:
-            guaranteed = hoeffding_margin(cases, confidence=confidence, low=low, high=high)
-            missed = hoeffding_probability(cases, margin, low, high)
-        else:
-            guaranteed = serfling_margin(cases, population=population, confidence=confidence, low=low, high=high)
-            missed = serfling_probability(cases, margin, population=population, low=low, high=high)
+        guaranteed = hoeffding_margin(cases, confidence=confidence, low=low, high=high, population=population)
+        missed = hoeffding_probability(cases, margin, low, high, population=population)
         return AnnotationRow(cases, guaranteed, 1.0 - missed)
 
     return AnnotationPlan(
@@ -156,7 +142,7 @@ def annotation_plan(
         population=population,
         n=n,
         n_hoeffding=n_hoeffding,
-        n_population=n_population,
+        n_population=None if population is None else n,
         n_approximate=_normal_n(margin, confidence, (high - low) / 2.0, population),
         curve=tuple(row(cases) for cases in _round_numbers(n, population)),
     )

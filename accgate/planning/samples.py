@@ -14,6 +14,7 @@ from accgate.stats import (
     SEQUENTIAL_TESTS,
     TESTS,
     one_sample_n,
+    paired_binary_effect,
     paired_sd,
     quantile_sum,
     share_of_alpha,
@@ -253,10 +254,10 @@ def achieved_theta(
     exceeds that by.
     """
     if margin is not None and test in PAIRED_TESTS and discordance is not None:
-        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS, margin_effect
+        from accgate.stats.margin import LOOKS_COST, MARGIN_EXACTNESS
 
         n_fixed = n / (MARGIN_EXACTNESS * (LOOKS_COST if test in SEQUENTIAL_TESTS else 1.0))
-        return margin_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
+        return paired_binary_effect(discordance, n_fixed, margin=margin, alpha=alpha, beta=beta)
     n_fixed = n / (1.0 if margin is not None else _cost(test, alpha, beta))
     if test in PAIRED_TESTS and discordance is not None:
         from accgate.stats import mcnemar_theta

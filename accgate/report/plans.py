@@ -16,8 +16,7 @@ from accgate.planning.checks import Check, split_of
 from accgate.planning.overall import AlphaSplit
 from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table
-from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_sd
-from accgate.stats.power import paired_binary_effect
+from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import number, some_of
 
 if TYPE_CHECKING:

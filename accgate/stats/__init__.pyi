@@ -4,17 +4,26 @@ from .bootstrap import weighted_bootstrap
 from .drift import anchor_tails, difference_to_anchor
 from .group_sequential import LOOKS, group_design
 from .gsprt import unseen_n
-from .influence import Rows, StatisticUndefined
 from .mcnemar import mcnemar_theta
 from .multiplicity import adjust_p_values
 from .names import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, Correction, TestName
 from .noise import discordance_of_repeats
 from .paired import mcnemar_exact
-from .power import GSPRT_MAXIMUM, N_LIMIT, one_sample_n, paired_sd, quantile, quantile_sum, share_of_alpha, two_sample_n
+from .power import (
+    GSPRT_MAXIMUM,
+    N_LIMIT,
+    one_sample_n,
+    paired_binary_effect,
+    paired_sd,
+    quantile,
+    quantile_sum,
+    share_of_alpha,
+    two_sample_n,
+)
 from .repeats import repeats_exact
 from .result import TestResult, move
 from .sequential import Boundaries, SequentialResult, Units, units_of
-from .statistics import statistic_test
+from .statistics import Rows, StatisticUndefined, statistic_test
 from .walk import Floats
 
 __all__ = [
@@ -44,6 +53,7 @@ __all__ = [
     "mcnemar_theta",
     "move",
     "one_sample_n",
+    "paired_binary_effect",
     "paired_sd",
     "quantile",
     "quantile_sum",

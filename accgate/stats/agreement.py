@@ -7,7 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from accgate.stats.walk import Floats
+
 Level = Literal["nominal", "ordinal", "interval"]
 
 

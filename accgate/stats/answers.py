@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from accgate.stats.sequential import Sampled, places_of
 from accgate.stats.walk import Floats, Ints
 
 
@@ -31,7 +32,7 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Repeats:
+class Repeats(Sampled):
     """Right answers in each run, by unit (a sample, or a whole cluster), in the order in which they are looked at.
 
     `before` has shape (units, K) and `now` shape (units, R): right answers of a unit in each run of the reference and
@@ -43,11 +44,6 @@ class Repeats:
     now: Ints
     sizes: Ints
     n_max: int
-
-    @property
-    def samples(self) -> Ints:
-        """Samples up to and with each unit."""
-        return np.cumsum(self.sizes)
 
     @cached_property
     def rate(self) -> float:
@@ -78,10 +74,22 @@ class Repeats:
         return np.flatnonzero(tells[kind]) if len(kinds) else np.zeros(0, np.int64)
 
     @cached_property
+    def most(self) -> Ints:
+        """The most right answers that the candidate could have had of each unit."""
+        kinds, kind = self.kinds
+        most: Ints = np.array([each.most for each in kinds], dtype=np.int64)[kind]
+        return most
+
+    @cached_property
+    def right(self) -> Ints:
+        """Right answers to each unit in all runs together."""
+        right: Ints = self.before.sum(axis=1) + self.now.sum(axis=1)
+        return right
+
+    @cached_property
     def lost(self) -> Ints:
         """What each unit lost of the most right answers that the candidate could have had."""
-        kinds, kind = self.kinds
-        lost: Ints = np.array([each.most for each in kinds], dtype=np.int64)[kind] - self.now.sum(axis=1)
+        lost: Ints = self.most - self.now.sum(axis=1)
         return lost
 
     @cached_property
@@ -117,14 +125,12 @@ def repeats_of(before: Floats, now: Floats, codes: npt.ArrayLike | None = None, 
     n = len(right) if n_max is None else n_max
     if codes is None:
         return Repeats(left, right, np.ones(len(right), np.int64), n)
-    _, first, inverse = np.unique(np.asarray(codes), return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    unit = place[inverse]
-    sums = [np.zeros((len(first), side.shape[1]), np.int64) for side in (left, right)]
+    unit = places_of(codes)
+    sizes = np.bincount(unit)
+    sums = [np.zeros((len(sizes), side.shape[1]), np.int64) for side in (left, right)]
     for total, side in zip(sums, (left, right), strict=True):
         np.add.at(total, unit, side)
-    return Repeats(sums[0], sums[1], np.bincount(unit), n)
+    return Repeats(sums[0], sums[1], sizes, n)
 
 
 def kind_of(row: Ints, runs: int) -> Kind:

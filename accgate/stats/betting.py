@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats.result import Interval
-
-Floats = npt.NDArray[np.float64]
+from accgate.stats.search import halve
+from accgate.stats.walk import Floats
 
 # Chosen by simulation for the fewest samples to a decision at discordance 3 to 20%, theta 1 to 8 points. They
 # move that number only: the error rates hold for any values.
@@ -213,12 +213,11 @@ def _log_capital(gains: Floats, sizes: Floats, stakes: Floats, null: float) -> F
 
 def _lower_limit(gains: Floats, sizes: Floats, stakes: Floats, alpha: float) -> float:
     """Least mean gain in [-1, 1] against which the bets have never won 1 / alpha."""
-    low, high = -1.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        won = _first(_log_capital(gains, sizes, stakes, middle), alpha) is not None
-        low, high = (middle, high) if won else (low, middle)
-    return low
+
+    def never_won(mean: float) -> bool:
+        return _first(_log_capital(gains, sizes, stakes, mean), alpha) is None
+
+    return halve(never_won, -1.0, 1.0, rounds=_HALVINGS)[0]
 
 
 def _first(log_capital: Floats, level: float, earliest: int = 0) -> int | None:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from accgate.stats.power import normal_cdf, quantile
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.signs import Floats
 from accgate.stats.totals import alike_result, as_units, robust_error, unit_result
+from accgate.stats.walk import Floats
 
 TYPICAL_SHARE = 0.6  # of a typical change that the unseen gain counts: 3 equal losses and no gain have p 0.053
 TAIL_SHARE = 1.25  # and of a gain that the skewness rests on; chosen by benchmarks/shapes.py

@@ -8,7 +8,8 @@ from copy import copy
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.signs import Floats
+from accgate.stats.search import halve
+from accgate.stats.walk import Floats
 
 NONE = np.zeros(0)
 MOVED = 1.05  # of a variance to the one before, from which it is another look
@@ -107,12 +108,11 @@ def median_drift(times: Floats, lows: Floats, highs: Floats, score: float) -> fl
     time = np.concatenate([np.full(len(end), t) for t, end, _ in ends])
     end, mass = (np.concatenate([each[i] for each in ends]) for i in (1, 2))
 
-    low, high = score - FURTHEST, score + FURTHEST
-    for _ in range(40):
-        drift = 0.5 * (low + high)
+    def is_past_median(drift: float) -> bool:
         tilt = (drift - score) * end - 0.5 * (drift * drift - score * score) * time
-        low, high = (drift, high) if float(mass @ np.exp(tilt)) > 0.5 else (low, drift)
-    return 0.5 * (low + high)
+        return not float(mass @ np.exp(tilt)) > 0.5
+
+    return 0.5 * sum(halve(is_past_median, score - FURTHEST, score + FURTHEST, rounds=40))
 
 
 def median_sum(variances: Floats, lows: Floats, highs: Floats, total: float) -> float:
@@ -148,12 +148,12 @@ class Walks:
     def crossing(self, fraction: float, wanted: float, *, upper: bool) -> float:
         """The score beyond which the walks' mass at the next look, at this fraction, is `wanted`."""
         sd, means = self._step(fraction)
-        low, high = float(means.min()) - 12.0 * sd, float(means.max()) + 12.0 * sd
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            beyond = float(self._density @ special.ndtr((means - middle) / sd if upper else (middle - means) / sd))
-            low, high = (middle, high) if (beyond > wanted) == upper else (low, middle)
-        return 0.5 * (low + high)
+
+        def is_past(score: float) -> bool:
+            beyond = float(self._density @ special.ndtr((means - score) / sd if upper else (score - means) / sd))
+            return (beyond > wanted) != upper
+
+        return 0.5 * sum(halve(is_past, float(means.min()) - 12.0 * sd, float(means.max()) + 12.0 * sd, rounds=60))
 
     def mass_above(self, fraction: float, score: float) -> float:
         """The walks' mass above a score at the next look."""

@@ -12,8 +12,9 @@ from accgate.stats import special
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.resampling import sign_flip
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.signs import Floats
+from accgate.stats.search import halve
 from accgate.stats.totals import alike_result, residuals, robust_error, unit_result
+from accgate.stats.walk import Floats
 
 FEW_CLUSTERS = 30
 
@@ -195,13 +196,9 @@ def visible_in_clusters(sizes: Floats, least: float | None, *, alpha: float, bet
             few = np.convolve(few, np.diff(most, prepend=0.0))[:needed]
         return 1.0 - float(few.sum())
 
-    low, high = least, 100.0
-    if seen(low) >= 1.0 - beta - 1e-9:
+    if seen(least) >= 1.0 - beta - 1e-9:
         return least
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if seen(middle) >= 1.0 - beta else (middle, high)
-    return high
+    return halve(lambda drop: seen(drop) >= 1.0 - beta, least, 100.0, share=1e-9)[1]
 
 
 def _with_clusters(result: TestResult, clusters: int, worth: float = math.inf) -> TestResult:

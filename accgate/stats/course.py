@@ -17,12 +17,11 @@ from hashlib import blake2b
 import numpy as np
 
 from accgate.stats.bootstrap import ENOUGH, change_scales, drop_score
-from accgate.stats.brownian import Walks
+from accgate.stats.brownian import Walks, spending_bounds
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import quantile, quantile_sum
 from accgate.stats.sequential import Units
-from accgate.stats.signs import Floats, Ints
-from accgate.stats.walk import Stop
+from accgate.stats.walk import Floats, Ints, Stop
 
 FIRST = 30  # samples before the first look
 FEW = 30  # changed units under which no variance is trusted
@@ -198,13 +197,9 @@ def efficacy_bounds(fractions: tuple[float, ...], first: int, halvings: int, alp
     ----------
     Lan and DeMets 1983, Biometrika 70.
     """
-    walks, bounds = Walks(), np.full(len(fractions), math.inf)
-    spending = np.diff(spent_by(np.array(fractions), halvings, alpha)[first:], prepend=0.0)
-    for look, spends in enumerate(spending, first):
-        score = walks.crossing(fractions[look], float(spends), upper=True)
-        bounds[look] = score / math.sqrt(fractions[look])
-        walks.pass_between(fractions[look], -math.inf, score)
-    return bounds
+    shares = np.array(fractions)
+    spending = np.diff(spent_by(shares, halvings, alpha)[first:], prepend=0.0)
+    return np.append(np.full(first, math.inf), spending_bounds(shares[first:], spending, drift=0.0, absorbing=None))
 
 
 def stagewise_p(fractions: tuple[float, ...], bounds: Floats, look: int, z: float) -> float:
@@ -234,14 +229,9 @@ def looked_at(units: Units, course: Course) -> Ints:
     return unit[unit < len(units.totals)]
 
 
-def _with_next(units: Units, course: Course) -> Ints:
-    """Index of the last unit before each look of a run, as though the next one were now."""
-    return np.append(looked_at(units, course), len(units.totals) - 1)
-
-
 def each_look(units: Units, course: Course) -> Iterator[tuple[Evidence, bool]]:
     """The evidence at each look in turn, the next one as though it were now, and whether it is remembered."""
-    return _REMEMBERED.at_each(units, _with_next(units, course), course.theta)
+    return _REMEMBERED.at_each(units, np.append(looked_at(units, course), len(units.totals) - 1), course.theta)
 
 
 def next_look(units: Units, course: Course) -> Evidence:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mcnemar_critical
+from accgate.stats.mcnemar import least_losses, log_choose, mcnemar_critical
 from accgate.stats.noise import clopper_pearson
 from accgate.stats.power import quantile
 from accgate.stats.result import Interval
+from accgate.stats.walk import Floats, Ints
 
 Number = TypeVar("Number", float, Floats)
 Statistic = Callable[[float, float, int, float], float]
@@ -134,8 +135,11 @@ def _crossing(
     return high
 
 
-def _likeliest_lost(lost: Number, gained: Number, n: int, d: float) -> Number:
-    """Share lost of greatest likelihood where the difference is d; plain arithmetic, which is fast on scalars."""
+def likeliest_lost(lost: Number, gained: Number, n: int | Number, d: float) -> Number:
+    """Share lost of greatest likelihood where the difference of the shares gained and lost is d.
+
+    Plain arithmetic is fast on scalars.
+    """
     b = (2.0 * n + lost - gained) * d - lost - gained
     share: Number = (abs(b * b + 8.0 * n * lost * d * (1.0 - d)) ** 0.5 - b) / (4.0 * n)
     return share
@@ -143,13 +147,13 @@ def _likeliest_lost(lost: Number, gained: Number, n: int, d: float) -> Number:
 
 def _score(lost: float, gained: float, n: int, d: float) -> float:
     """Tango's score."""
-    variance = n * (2.0 * _likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
+    variance = n * (2.0 * likeliest_lost(lost, gained, n, d) + d * (1.0 - d))
     return (gained - lost - n * d) / math.sqrt(max(variance, TINY))
 
 
 def _signed_root(lost: Number, gained: Number, n: int, d: float) -> Number:
     """Signed root of the likelihood ratio."""
-    share, same = _likeliest_lost(lost, gained, n, d), n - lost - gained
+    share, same = likeliest_lost(lost, gained, n, d), n - lost - gained
     pairs = ((lost, share), (gained, share + d), (same, 1.0 - d - 2.0 * share))
     deviance = sum(special.xlogy(count, count / (n * np.maximum(p, TINY))) for count, p in pairs)
     root: Number = np.sign(gained - lost - n * d) * np.sqrt(2.0 * np.maximum(deviance, 0.0))
@@ -197,9 +201,7 @@ class _Outcomes:
         m, least, grows = m[:-1], least[:-1], np.diff(least) > 0.5
         term = least - ~grows
         self.sign = np.where(grows, -1.0, 1.0)[:, np.newaxis]
-        self.log_term = (special.gammaln(m + 1.0) - special.gammaln(term + 1.0) - special.gammaln(m - term + 1.0))[
-            :, np.newaxis
-        ]
+        self.log_term = log_choose(m, term)[:, np.newaxis]
         self.losses, self.gains = least[:, np.newaxis], (m + 1.0 - least)[:, np.newaxis]
 
     def probit(self, d: float) -> float:

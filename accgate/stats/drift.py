@@ -191,8 +191,7 @@ def anchor_tails(
         return normal_tails(*difference_to_anchor(before[:, 0], now[:, 0], codes))
     counts = _steps(both)
     repeats = repeats_of(100.0 * counts[:, : before.shape[1]], 100.0 * counts[:, before.shape[1] :], codes)
-    kinds, kind = repeats.kinds
-    base, mass = sum_masses(kinds, np.bincount(kind, minlength=len(kinds)))
+    base, mass = sum_masses(repeats)
     at = min(max(int(repeats.lost.sum()) - base, 0), len(mass) - 1)
     return min(float(mass[at:].sum()), 1.0), min(float(mass[: at + 1].sum()), 1.0)
 

@@ -9,6 +9,7 @@ import numpy as np
 from accgate.stats.betting import betting_path, confidence_sequence
 from accgate.stats.power import E_PROCESS_MAXIMUM
 from accgate.stats.sequential import SequentialResult, Units, include, open_result, stand_at, visible_effect
+from accgate.stats.totals import spread_of
 from accgate.stats.walk import Stop
 
 
@@ -52,7 +53,7 @@ def e_process_test(
     used = path.stop
     stops: dict[str | None, Stop] = {"regression": "regression", "pass": "futility", None: "end"}
     stop = stops[path.decision]
-    is_open = stop == "end" and int(units.sizes.sum()) < units.n_max
+    is_open = stop == "end" and not units.is_whole
     if not figures:
         return stand_at(units, used - 1, path.p_value, stop, is_open=is_open)
     n = int(units.samples[used - 1])
@@ -66,13 +67,12 @@ def e_process_test(
     if stop == "end":
         least = visible_effect(units, used - 1, **costs)
         seen = None if least is None else max(theta, least)
-    spread = units.totals[:used] - difference * units.sizes[:used]
     return SequentialResult(
         difference=difference,
         p_value=path.p_value,
         threshold=threshold,
         theta=seen,
-        sigma=math.sqrt(float(np.sum(spread**2)) / n * used / (used - 1)) if used > 1 else None,
+        sigma=spread_of(units.totals[:used], units.sizes[:used]),
         interval=include(difference, interval) if stop != "regression" or difference < 0.0 else interval,
         reasons=() if units.totals[:used].any() else ("no sample changed its score",),
         n=n,

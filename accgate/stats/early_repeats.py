@@ -16,9 +16,10 @@ from accgate.stats.answers import Repeats
 from accgate.stats.betting import confidence_sequence
 from accgate.stats.odds import Limits
 from accgate.stats.power import GSPRT_MAXIMUM, quantile, quantile_sum
-from accgate.stats.repeats import detectable_drop, reasons_of, spread_of, sum_at
+from accgate.stats.repeats import detectable_drop, reasons_of, sum_at
 from accgate.stats.result import Interval
-from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, stand_at
+from accgate.stats.sequential import TYPICAL, Boundaries, SequentialResult, Units, failing, open_result, stand_at
+from accgate.stats.totals import spread_of
 from accgate.stats.walk import NONE, Floats, Ints, Outcome, fair_walk
 
 FULL = 1.6  # information at which the test is decided at last, in units of what the fixed-n test needs
@@ -32,14 +33,14 @@ class RepeatsSchedule:
     """The bounds of a run after each unit: of its null variances, and not of which side had the right answers.
 
     All arrays have shape (units,): `allowed` is the type I error that may be spent, `passes` the least sum of
-    differences, in shares of a sample, at which the run passes. `last` is the index of the last unit used; `full` says
-    that the information planned was reached there.
+    differences, in shares of a sample, at which the run passes. `last` is the index of the last unit used; `over` says
+    that the run ends there, with all samples or all the information planned.
     """
 
     allowed: Floats
     passes: Floats
     last: int
-    full: bool
+    over: bool
 
 
 def repeats_schedule(
@@ -68,7 +69,7 @@ def repeats_schedule(
     passes = -bound * (variance + 0.5 * size * drop) / drop - 0.5 * drop
     full = passed >= 1.0
     last = int(np.argmax(full)) if full.any() else len(n) - 1
-    return RepeatsSchedule(allowed, passes, last, bool(full.any()))
+    return RepeatsSchedule(allowed, passes, last, bool(full.any()) or repeats.is_whole)
 
 
 def repeats_sequential(
@@ -110,12 +111,10 @@ def repeats_sequential(
     """
     rates = {"alpha": alpha, "beta": beta}
     if not len(repeats.sizes):
-        return SequentialResult(
-            0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=repeats.n_max, open=True
-        )
+        return open_result(repeats)
     plan = repeats_schedule(repeats, theta=theta, discordance=discordance, **rates)
     outcome, unit = _walk(repeats, plan, alpha)
-    is_open = outcome.at_end and not _is_over(repeats, plan)
+    is_open = outcome.at_end and not plan.over
     if not figures:
         units = Units(repeats.totals, repeats.sizes, exact=False, n_max=repeats.n_max)
         return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=is_open)
@@ -124,7 +123,9 @@ def repeats_sequential(
     difference = float(beginning.totals.sum()) / n
     estimate = Limits(repeats, unit + 1, outcome, difference).estimate()
     upper = Limits(repeats, unit + 1, outcome, estimate).upper(alpha, rejected=rejected)
-    lower = min(_lower_limit(repeats, unit + 1, theta, alpha), estimate, difference, upper)
+    # Betting takes nothing as given, so that its limit holds whatever made the run stop there.
+    bets = confidence_sequence(repeats.totals, repeats.planned, bound=100.0, alpha=alpha, stop=unit + 1, theta=theta)
+    lower = min(bets.two_sided[0], estimate, difference, upper)
     seen = None if rejected else theta
     if outcome.at_end:
         least = detectable_drop(beginning, n=repeats.n_max, cost=COST, **rates)
@@ -135,7 +136,7 @@ def repeats_sequential(
         p_value=outcome.p_value,
         threshold=threshold,
         theta=seen,
-        sigma=spread_of(beginning),
+        sigma=spread_of(beginning.totals, beginning.sizes),
         interval=Interval(upper, (lower, upper)),
         reasons=reasons_of(beginning, outcome.event),
         n=n,
@@ -144,14 +145,6 @@ def repeats_sequential(
         open=is_open,
         estimate=estimate,
     )
-
-
-def _lower_limit(repeats: Repeats, units: int, theta: float, alpha: float) -> float:
-    """The lower limit of the difference after these many units, points, whatever made the run stop there."""
-    left = repeats.n_max - int(repeats.sizes.sum())
-    planned = np.append(repeats.sizes, left) if left > 0 else repeats.sizes
-    limits = confidence_sequence(repeats.totals, planned, bound=100.0, alpha=alpha, stop=units, theta=theta)
-    return limits.two_sided[0]
 
 
 def repeats_boundaries(
@@ -170,15 +163,8 @@ def repeats_boundaries(
     """
     plan = repeats_schedule(repeats, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     outcome, unit = _walk(repeats, plan, alpha)
-    events, sums, _ = outcome.exits
-    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
-    if outcome.critical is not None:
-        least[outcome.event] = outcome.critical
-    n, at = repeats.samples.astype(float), repeats.events
-    ends = {event: int(at[event - 1]) if event else 0 for event in least}
-    if outcome.at_end:
-        ends[outcome.event] = unit
-    fails = [(float(n[ends[event]]), sum_at(repeats, ends[event] + 1, lost)) for event, lost in sorted(least.items())]
+    n = repeats.samples.astype(float)
+    fails = [(float(n[i]), sum_at(repeats, i + 1, lost)) for _, i, lost in failing(outcome, repeats.events, unit)]
     looks = _looks(repeats, plan)[: unit + 1]
     drawn = np.linspace(0, unit, min(unit + 1, DRAWN)).round().astype(np.int64)
     drawn = drawn[looks[drawn] != NONE]
@@ -197,11 +183,6 @@ def visible_drop(repeats: Repeats, discordance: float | None, *, alpha: float, b
     variance = 0.5 * repeats.rate * (TYPICAL if discordance is None else discordance)
     factor = quantile_sum(alpha, beta) ** 2 * GSPRT_MAXIMUM / repeats.n_max
     return min(25.0 * (factor + math.sqrt(factor * factor + 16.0 * factor * variance)), 100.0)
-
-
-def _is_over(repeats: Repeats, plan: RepeatsSchedule) -> bool:
-    """Whether all samples, or all the information planned, were used."""
-    return plan.full or int(repeats.samples[-1]) >= repeats.n_max
 
 
 def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcome, int]:
@@ -224,11 +205,9 @@ def _walk(repeats: Repeats, plan: RepeatsSchedule, alpha: float) -> tuple[Outcom
 
 def _looks(repeats: Repeats, plan: RepeatsSchedule) -> Ints:
     """The most that the candidate can have lost after each unit of a run that passes there; `NONE` where none does."""
-    kinds, kind = repeats.kinds
-    most = np.cumsum(np.array([each.most for each in kinds])[kind])
-    right = np.cumsum(np.array([each.right for each in kinds])[kind])
+    most, right = np.cumsum(repeats.most), np.cumsum(repeats.right)
     lost = most - (plan.passes + right / repeats.before.shape[1]) / repeats.rate
     looks: Ints = np.maximum(np.floor(lost + 1e-9), NONE).astype(np.int64)
-    if _is_over(repeats, plan):
+    if plan.over:
         looks[plan.last] = NONE  # the last unit of a whole run is its end, and no look
     return looks

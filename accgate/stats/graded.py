@@ -27,10 +27,17 @@ from accgate.stats.course import (
 from accgate.stats.gsprt import unseen_n
 from accgate.stats.power import paired_binary_effect, quantile
 from accgate.stats.result import Interval
-from accgate.stats.sequential import Boundaries, SequentialResult, Units, open_result, stand_at
-from accgate.stats.signs import Floats
-from accgate.stats.totals import robust_error
-from accgate.stats.walk import Stop
+from accgate.stats.sequential import (
+    Boundaries,
+    SequentialResult,
+    Units,
+    include,
+    open_result,
+    stand_at,
+    unseen_interval,
+)
+from accgate.stats.totals import robust_error, spread_of
+from accgate.stats.walk import Floats, Stop
 
 
 def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figures: bool = True) -> SequentialResult:
@@ -74,7 +81,7 @@ def graded_test(units: Units, *, theta: float, alpha: float, beta: float, figure
     """
     if not len(units.totals):
         return open_result(units)
-    course, over = _course(units, theta, alpha, beta), int(units.samples[-1]) >= units.n_max
+    course, over = _course(units, theta, alpha, beta), units.is_whole
     seen = list[Evidence]()
     looks, result = len(looked_at(units, course)), _result if figures else _stand
     for look, (now, is_remembered) in enumerate(each_look(units, course)):
@@ -120,13 +127,12 @@ def _result(units: Units, course: Course, evidence: Evidence, look: int, stop: S
     if may_reject:  # rounding never parts the limit from the decision
         high = min(limits.one_sided, 1e-12 * difference) if stop == "regression" else max(limits.one_sided, 0.0)
         limits = Interval(high, (limits.two_sided[0], high))
-    error = robust_error(totals, sizes)
     return SequentialResult(
         difference=difference,
         p_value=stagewise_p(course.fractions, bounds, look, z),
         threshold=difference - limits.one_sided if may_reject else None,
         theta=_theta(totals, units, course, bound, n, stop),
-        sigma=None if error is None else error * math.sqrt(n),
+        sigma=spread_of(totals, sizes),
         interval=limits,
         reasons=() if totals.any() else ("no sample changed its score",),
         n=n,
@@ -155,11 +161,9 @@ def _estimate(units: Units, course: Course, evidence: Evidence, bounds: Floats) 
 def _limits(totals: Floats, sizes: Floats, level: float, course: Course) -> Interval:
     """Limits at this z. Of a run without any change, what so many samples rule out of whole losses."""
     if not totals.any():
-        unseen = course.whole_loss * -math.expm1(math.log(course.alpha) / len(totals))
-        return Interval(unseen, (-unseen, unseen))
+        return unseen_interval(len(totals), course.alpha, course.whole_loss)
     high, difference = upper_limit(totals, sizes, level), float(totals.sum() / sizes.sum())
-    low = -upper_limit(-totals, sizes, level)
-    return Interval(max(high, difference), (min(low, difference), max(high, difference)))
+    return include(difference, Interval(high, (-upper_limit(-totals, sizes, level), high)))
 
 
 def _theta(totals: Floats, units: Units, course: Course, bound: float, n: int, stop: Stop) -> float | None:
@@ -196,7 +200,7 @@ def graded_boundaries(units: Units, *, theta: float, alpha: float, beta: float) 
     if not len(unit):
         return Boundaries((), ())
     evidence = evidence_at(units.totals, units.sizes, unit, theta=theta)
-    over = int(units.samples[-1]) >= units.n_max
+    over = units.is_whole
     bounds, sound = course.bounds(evidence, over=over), course.sound_bounds(evidence)
     sound[-1] = math.inf if over else sound[-1]
     fails = tuple(

@@ -14,6 +14,7 @@ import numpy as np
 from accgate.stats.brownian import lan_demets_bounds, obrien_fleming_spending, spending_bounds
 from accgate.stats.graded import graded_boundaries, graded_test
 from accgate.stats.power import quantile_sum
+from accgate.stats.search import halve
 from accgate.stats.sequential import (
     Boundaries,
     SequentialResult,
@@ -55,13 +56,14 @@ def group_design(looks: int, alpha: float, beta: float) -> GroupDesign:
     fractions = np.arange(1, looks + 1) / looks
     efficacy = lan_demets_bounds(fractions, alpha)
     spending = np.diff(obrien_fleming_spending(fractions, beta), prepend=0.0)
-    low, high = quantile_sum(alpha, beta), 2.0 * quantile_sum(alpha, beta)
-    for _ in range(30):  # the drift at which the bounds meet at the last look
-        drift = 0.5 * (low + high)
-        lower = spending_bounds(fractions, spending, drift=drift, absorbing=efficacy)
-        low, high = (drift, high) if lower[-1] < efficacy[-1] else (low, drift)
-    futility = lower - drift * np.sqrt(fractions)
-    return GroupDesign(fractions, efficacy, futility, (drift / quantile_sum(alpha, beta)) ** 2)
+
+    def lower(drift: float) -> Floats:
+        return spending_bounds(fractions, spending, drift=drift, absorbing=efficacy)
+
+    fixed = quantile_sum(alpha, beta)
+    ends = halve(lambda drift: bool(lower(drift)[-1] >= efficacy[-1]), fixed, 2.0 * fixed, rounds=29)
+    drift = 0.5 * sum(ends)  # at which the bounds meet at the last look
+    return GroupDesign(fractions, efficacy, lower(drift) - drift * np.sqrt(fractions), (drift / fixed) ** 2)
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +126,7 @@ def group_sequential_test(
         return open_result(units)
     if not units.exact:
         return graded_test(units, theta=theta, alpha=alpha, beta=beta, figures=figures)
-    design, over = group_design(min(looks, units.n_max), alpha, beta), _is_over(units)
+    design, over = group_design(min(looks, units.n_max), alpha, beta), units.is_whole
     walk = _walk(units, design, theta, alpha)
     outcome, unit = walk.outcome, walk.unit
     if not figures:
@@ -133,9 +135,7 @@ def group_sequential_test(
     return result_at(units, unit, walk.without_passes(), alpha=alpha, beta=beta, theta=theta, cost=cost, ended=over)
 
 
-def group_sequential_boundaries(
-    units: Units, *, theta: float, alpha: float, beta: float, looks: int = LOOKS
-) -> Boundaries:
+def group_sequential_boundaries(units: Units, *, theta: float, alpha: float, beta: float) -> Boundaries:
     """The boundaries that `group_sequential_test` decided by, of the units that it used; parameters as there.
 
     They depend on when units changed.
@@ -151,8 +151,7 @@ def group_sequential_boundaries(
     """
     if not units.exact:
         return graded_boundaries(units, theta=theta, alpha=alpha, beta=beta)
-    design = group_design(min(looks, units.n_max), alpha, beta)
-    walk = _walk(units, design, theta, alpha)
+    walk = _walk(units, group_design(min(LOOKS, units.n_max), alpha, beta), theta, alpha)
     return boundaries_at(units, walk.without_passes(), (walk.looks.n, -walk.looks.most))
 
 
@@ -227,7 +226,7 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
     steps, lost = np.ones(len(at), np.int64), np.cumsum(units.totals[at] < 0.0).astype(np.int64)
     passing = np.maximum(np.floor((looks.most / 100.0 + changed) / 2.0), NONE).astype(np.int64)
     passing[looks.unit < units.earliest] = NONE
-    early = int(np.sum(looks.unit < len(units.totals) - 1)) if _is_over(units) else len(looks.unit)
+    early = int(np.sum(looks.unit < len(units.totals) - 1)) if units.is_whole else len(looks.unit)
 
     def outcome_of(count: int) -> tuple[Outcome, Ints]:
         cuts, allowed = np.full(len(at) + 1, NONE), np.full(len(at), -1.0)
@@ -246,7 +245,3 @@ def _walk(units: Units, design: GroupDesign, theta: float, alpha: float) -> _Wal
         unit = int(looks.unit[look])
         outcome, cuts = outcome_of(look + 1)  # as if later looks with no further change were not there
     return _Walk(outcome, unit, looks, steps, lost, cuts)
-
-
-def _is_over(units: Units) -> bool:
-    return int(units.samples[-1]) >= units.n_max

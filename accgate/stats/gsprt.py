@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from accgate.stats import special
+from accgate.stats.difference import likeliest_lost
 from accgate.stats.power import GSPRT_LEAST, quantile, quantile_sum
+from accgate.stats.search import least_of_each
 from accgate.stats.sequential import (
     TYPICAL,
     Boundaries,
@@ -57,10 +59,7 @@ def trinomial_llr(lost: Floats, gained: Floats, n: Floats, *, theta: float) -> F
     drop = theta / 100.0
     changed, same = lost + gained, n - lost - gained
     null = special.xlogy(changed, changed / (2.0 * n)) + special.xlogy(same, same / n)
-    # the share gained, g, solves lost / (g + drop) + gained / g = 2 same / (1 - 2 g - drop)
-    b = changed * (1.0 - drop) - 2.0 * drop * (gained + same)
-    c = gained * drop * (1.0 - drop)
-    g = np.maximum((b + np.sqrt(np.maximum(b * b + 8.0 * n * c, 0.0))) / (4.0 * n), 0.0)
+    g = np.maximum(likeliest_lost(gained, lost, n, drop), 0.0)  # the share gained
     most = (
         special.xlogy(lost, g + drop)
         + special.xlogy(gained, np.where(gained > 0, g, 1.0))
@@ -89,15 +88,15 @@ class Schedule:
     """The bounds of a run after each unit; they depend on when units changed, and not on the signs of the changes.
 
     All arrays have shape (units,): `bound` is the log likelihood ratio at which the run passes, `allowed` the type I
-    error that may be spent. `last` is the index of the last unit used; `full` says that the samples planned for the
-    discordance were reached there.
+    error that may be spent. `last` is the index of the last unit used; `over` says that the run ends there, with all
+    samples, or those planned for the discordance.
     """
 
     n: Floats
     bound: Floats
     allowed: Floats
     last: int
-    full: bool
+    over: bool
 
 
 def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None) -> Schedule:
@@ -129,7 +128,7 @@ def schedule(units: Units, *, theta: float, alpha: float, beta: float, discordan
     bound = lowest + enough * (meeting - lowest) * passed**2.5
     full = n / needed >= END
     last = int(np.argmax(full)) if full.any() else len(n) - 1
-    return Schedule(n, bound, allowed, last, bool(full.any()))
+    return Schedule(n, bound, allowed, last, bool(full.any()) or units.is_whole)
 
 
 def _spent_by_wald(passed: Floats) -> Floats:
@@ -192,10 +191,9 @@ def gsprt_test(
         unit = int(at[outcome.event - 1])
     else:
         unit = passing.first(outcome, int(at[outcome.event - 1]) if outcome.event else 0, int(before[outcome.event]))
-    ended = _is_over(units, plan)
     if not figures:
-        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not ended)
-    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=ended)
+        return stand_at(units, unit, outcome.p_value, outcome.stop, is_open=outcome.at_end and not plan.over)
+    return result_at(units, unit, outcome, alpha=alpha, beta=beta, theta=theta, cost=GSPRT_LEAST, ended=plan.over)
 
 
 def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, discordance: float | None = None) -> int:
@@ -215,7 +213,7 @@ def soonest_pass(units: Units, *, theta: float, alpha: float, beta: float, disco
         plan = schedule(longer, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
         unit = np.arange(min(seen - 1, plan.last), plan.last + 1)
         passes = Passing(longer, plan, theta, beta).holds(unit, np.full_like(unit, changed), np.full_like(unit, lost))
-        if passes.any() or _is_over(longer, plan):
+        if passes.any() or plan.over:
             return int(unit[np.argmax(passes)] if passes.any() else unit[-1]) + 1
 
 
@@ -237,7 +235,7 @@ def gsprt_boundaries(
     plan = schedule(units, theta=theta, alpha=alpha, beta=beta, discordance=discordance)
     passing = Passing(units, plan, theta, beta)
     outcome, _ = _walk(units, plan, passing, alpha)
-    count = plan.last + 1 - _is_over(units, plan)  # the last unit of a whole run is its end, and no look
+    count = plan.last + 1 - plan.over  # the last unit of a whole run is its end, and no look
     looks = np.linspace(0, count - 1, min(count, DRAWN)).round().astype(np.int64)
     sums = passing.sums(looks)
     is_open = ~np.isnan(sums)
@@ -247,15 +245,10 @@ def gsprt_boundaries(
 def _walk(units: Units, plan: Schedule, passing: Passing, alpha: float) -> tuple[Outcome, Ints]:
     """The walk of a run's changes, and the last unit before each of them at which the run may pass."""
     at = units.events[units.events <= plan.last]
-    before = before_each(at, plan.last - _is_over(units, plan))
+    before = before_each(at, plan.last - plan.over)
     lost: Ints = np.cumsum(units.totals[at] < 0.0, dtype=np.int64)
     cuts = passing.largest(before)
     return fair_walk(np.ones(len(at), np.int64), lost, plan.allowed[at], cuts, alpha=alpha), before
-
-
-def _is_over(units: Units, plan: Schedule) -> bool:
-    """Whether all samples, or all the information planned, were used."""
-    return plan.full or int(plan.n[-1]) >= units.n_max
 
 
 def before_each(at: Ints, last: int) -> Ints:
@@ -289,12 +282,7 @@ class Passing:
         return np.where(before < 0, NONE, self._most_lost(np.maximum(before, 0), np.arange(len(before))))
 
     def _most_lost(self, unit: Ints, event: Ints) -> Ints:
-        low, high = np.full(len(unit), NONE), event
-        while np.any(low < high):  # the ratio rises with the sum lost
-            middle = (low + high + 1) // 2
-            holds = self.holds(unit, event, middle)
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
-        return low
+        return least_of_each(lambda lost: ~self.holds(unit, event, lost), event + 1) - 1  # the ratio rises with it
 
     def sums(self, unit: Ints) -> Floats:
         """Least sum of differences, in points, that passes after each of these units with what had changed by then.

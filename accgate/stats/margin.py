@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from accgate.stats import special
 from accgate.stats.difference import (
     NUISANCE,
     REACH,
@@ -18,12 +18,13 @@ from accgate.stats.difference import (
     _signed_root,
     exact_difference_interval,
 )
-from accgate.stats.mcnemar import Floats, changed_pairs
+from accgate.stats.mcnemar import at_least, changed_pairs, log_binomial
 from accgate.stats.noise import clopper_pearson
-from accgate.stats.power import quantile, quantile_sum
+from accgate.stats.power import quantile
 from accgate.stats.result import Interval, TestResult
+from accgate.stats.search import halve, least_of_each
 from accgate.stats.sequential import SequentialResult, Units, median_difference, open_result, stand_at
-from accgate.stats.walk import Stop, walk_at
+from accgate.stats.walk import Bools, Floats, Ints, Stop, walk_at
 
 LOOKS = (0.3, 0.5, 0.7, 1.0)  # shares of the samples at which a run with a margin is looked at
 ALPHA_SHARES = (0.03, 0.07, 0.15, 0.75)  # of alpha, by look: their sum is 1
@@ -105,38 +106,28 @@ class _MarginTest:
 
     def critical(self) -> int:
         """Least count of losses that rejects, of those that changed; one more than there are where none does."""
-        low, high = 0, self.seen + 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.p_value(middle) <= self.alpha else (middle + 1, high)
-        return low
+        return bisect_left(range(self.seen + 1), True, key=lambda lost: self.p_value(lost) <= self.alpha)
 
     def theta(self, beta: float) -> float | None:
         """What a drop exceeds the margin by where it is rejected with probability 1 - beta; None where none is."""
-        low, high = quantile(self.alpha) - 3.0, quantile(self.alpha) + 0.5
-        for _ in range(20):  # the signed root that rejects
-            middle = 0.5 * (low + high)
-            low, high = (
-                (middle, high) if self._size(self._region(middle, self.changed)) <= self.alpha else (low, middle)
-            )
-        least = self._region(low, np.arange(self.n + 1.0))
-        smallest, largest = 0.0, 100.0 - self.margin
+
+        def is_too_large(root: float) -> bool:
+            return self._size(self._region(root, self.changed)) > self.alpha
+
+        z, largest = quantile(self.alpha), 100.0 - self.margin
+        rejects, _ = halve(is_too_large, z - 3.0, z + 0.5, rounds=20)  # the signed root that does
+        least = self._region(rejects, np.arange(self.n + 1.0))
         if self._power(least, largest) < 1.0 - beta:
             return None
-        for _ in range(30):
-            middle = 0.5 * (smallest + largest)
-            enough = self._power(least, middle) >= 1.0 - beta
-            smallest, largest = (smallest, middle) if enough else (middle, largest)
-        return largest
+        return halve(lambda theta: self._power(least, theta) >= 1.0 - beta, 0.0, largest, rounds=30)[1]
 
     def _region(self, limit: float, changed: Floats) -> Floats:
         """For each count of changed samples, the least losses whose signed root is at most the limit."""
-        low, high = np.zeros(len(changed)), changed + 1.0
-        while np.any(low < high):
-            middle = np.floor(0.5 * (low + high))
-            lost = np.minimum(middle, changed)
-            reached = (_signed_root(lost, changed - lost, self.n, -self.drop) <= limit + 1e-9) & (middle <= changed)
-            low, high = np.where(reached, low, np.minimum(middle + 1.0, high)), np.where(reached, middle, high)
+
+        def is_in(lost: Ints) -> Bools:
+            return np.asarray(_signed_root(lost.astype(float), changed - lost, self.n, -self.drop) <= limit + 1e-9)
+
+        low = least_of_each(is_in, changed.astype(np.int64) + 1).astype(float)
         # A loss in place of a gain, or of no change, keeps an outcome in: the probability rises with the drop.
         least = np.minimum.accumulate(low[::-1])[::-1]
         return np.asarray(np.minimum.accumulate(least - changed) + changed)
@@ -151,10 +142,7 @@ class _MarginTest:
         drop = self.drop + theta / 100.0
         q, n = max(self.seen / self.n, drop), self.n
         m, log_pmf = changed_pairs(n, q)
-        fewest = least[m]
-        tail = special.bdtrc(np.maximum(fewest - 1.0, 0.0), np.maximum(m, 1), min(0.5 * (1.0 + drop / q), 1.0))
-        rejects = np.where(fewest > m, 0.0, np.where(fewest <= 0.0, 1.0, tail))
-        return float(np.sum(np.exp(log_pmf) * rejects))
+        return float(np.sum(np.exp(log_pmf) * at_least(least[m], m, min(0.5 * (1.0 + drop / q), 1.0))))
 
 
 def margin_looks(
@@ -245,15 +233,15 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, b
     for end, alpha_share, beta_share in zip(ends[:at], ALPHA_SHARES, BETA_SHARES, strict=False):
         changed, level = int(np.count_nonzero(units.totals[:end])), beta * beta_share or alpha * alpha_share
         mass, before = np.convolve(mass, _loss_masses(changed - before, share)), changed
-        low, high = -1, changed  # the most losses that pass
-        while low < high:
-            middle = (low + high + 1) // 2
-            passes = excludes_drop(middle, changed - middle, end, margin + theta, level)
-            low, high = (middle, high) if passes else (low, middle - 1)
+
+        def goes_on(lost: int, changed: int = changed, end: int = end, level: float = level) -> bool:
+            return not excludes_drop(lost, changed - lost, end, margin + theta, level)
+
+        least = bisect_left(range(changed + 1), True, key=goes_on)
         critical = _MarginTest(end, changed, margin, alpha * alpha_share).critical()
         exits.append((changed, critical, mass[critical:].copy()))
         mass[critical:] = 0.0
-        mass[: low + 1] = 0.0
+        mass[:least] = 0.0
     mass = np.convolve(mass, _loss_masses(total - before, share))
     outcome = walk_at(total, lost, exits, mass)
     return median_difference(outcome, n, tilt=0.5 * math.log(share / (1.0 - share)))
@@ -261,10 +249,7 @@ def _estimate(units: Units, n: int, margin: float, theta: float, alpha: float, b
 
 def _loss_masses(changed: int, share: float) -> Floats:
     """Chances of 0, 1, 2 and so on losses among so many changes."""
-    lost = np.arange(changed + 1.0)
-    choose = special.gammaln(changed + 1.0) - special.gammaln(lost + 1.0) - special.gammaln(changed - lost + 1.0)
-    masses: Floats = np.exp(choose + special.xlogy(lost, share) + special.xlog1py(changed - lost, -share))
-    return masses
+    return np.exp(log_binomial(np.arange(changed + 1), changed, share))
 
 
 @lru_cache(maxsize=1024)
@@ -277,16 +262,3 @@ def excludes_drop(lost: int, gained: int, n: int, drop: float, level: float) -> 
     if level <= 0.0:
         return False
     return exact_difference_interval(lost, gained, n, alpha=level).excludes_drop(drop)
-
-
-def margin_effect(discordance: float, n: float, *, margin: float, alpha: float, beta: float) -> float:
-    """What a drop of 0/100 scores must exceed the margin by to be detected, by the normal approximation.
-
-    A drop changes at least as large a share of the samples: theta = 100 k sqrt(max(q, (margin + theta) / 100) / n).
-
-    >>> round(margin_effect(0.05, 833, margin=0.5, alpha=0.05, beta=0.2), 2)
-    1.93
-    """
-    k2 = 100.0 * quantile_sum(alpha, beta) ** 2 / n
-    least = 0.5 * (k2 + math.sqrt(k2 * k2 + 4.0 * k2 * margin))
-    return max(math.sqrt(100.0 * k2 * discordance), least)

@@ -7,8 +7,9 @@ unconditional test (`unconditional.py`) rejects where the mid-p is at most a lim
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ import numpy.typing as npt
 
 from accgate.stats import special
 from accgate.stats.power import N_LIMIT, ceiling, one_sample_n, paired_binary_effect, paired_sd, quantile
+from accgate.stats.search import halve
+from accgate.stats.walk import Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 LeastLosses = Callable[[Ints], Ints]  # for each count of changed pairs the least losses that reject; m + 1 for none
 
 COUNTED = 2e4  # changed pairs up to which numbers are counted exactly
@@ -35,7 +36,7 @@ def mcnemar_critical(discordant: npt.ArrayLike, alpha: float) -> Ints:
     >>> mcnemar_critical([4, 5, 20], 0.05).tolist()
     [5, 5, 15]
     """
-    return _least(np.asarray(discordant, dtype=np.int64), alpha, _at_least)
+    return _least(np.asarray(discordant, dtype=np.int64), alpha, at_least)
 
 
 def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
@@ -49,7 +50,7 @@ def least_losses(discordant: npt.ArrayLike, n: int, limit: float) -> Ints:
     """
     m = np.asarray(discordant, dtype=np.int64)
     few = 2 * m <= n
-    return _least(m, limit, mid_p) if few.all() else np.where(few, _least(m, limit, mid_p), _least(m, limit, _at_least))
+    return _least(m, limit, mid_p) if few.all() else np.where(few, _least(m, limit, mid_p), _least(m, limit, at_least))
 
 
 def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
@@ -63,7 +64,7 @@ def mid_p(lost: npt.ArrayLike, discordant: npt.ArrayLike) -> Floats:
     0.03125
     """
     k, m = np.asarray(lost, dtype=np.int64), np.asarray(discordant, dtype=np.int64)
-    value: Floats = 0.5 * (_at_least(k, m) + _at_least(k + 1, m))
+    value: Floats = 0.5 * (at_least(k, m) + at_least(k + 1, m))
     return value
 
 
@@ -93,23 +94,29 @@ def _least_searched(m: Ints, limit: float, tail: Callable[[Ints, Ints], Floats])
     return critical
 
 
-def _at_least(k: Ints, m: Ints) -> Floats:
-    """P(Bin(m, 1/2) >= k), elementwise, with k = 0 giving 1."""
-    tail = special.bdtrc(np.maximum(k - 1, 0).astype(float), m, 0.5)
+def at_least(k: npt.NDArray[Any], m: Ints, share: float = 0.5) -> Floats:
+    """P(Bin(m, share) >= k), elementwise, with k = 0 giving 1."""
+    tail = special.bdtrc(np.maximum(k - 1, 0).astype(float), m, share)
     return np.where(k <= 0, 1.0, np.where(k > m, 0.0, tail))
 
 
-def log_choose(n: int, m: npt.NDArray[Any]) -> Floats:
-    """Logarithm of n choose m, in the shape of m."""
+def log_choose(n: float | Floats, m: npt.NDArray[Any]) -> Floats:
+    """Logarithm of n choose m, elementwise."""
     chosen: Floats = special.gammaln(n + 1.0) - special.gammaln(m + 1.0) - special.gammaln(n - m + 1.0)
     return chosen
+
+
+def log_binomial(m: npt.NDArray[Any], n: int, q: float) -> Floats:
+    """Logarithm of P(Bin(n, q) = m), in the shape of m."""
+    masses: Floats = log_choose(n, m) + special.xlogy(m, q) + special.xlog1py(n - m, -q)
+    return masses
 
 
 def changed_pairs(n: int, q: float) -> tuple[Ints, Floats]:
     """The likely numbers of changed pairs, Binomial(n, q), and the logarithm of the probability of each."""
     spread = REACH * (math.sqrt(n * q * (1.0 - q)) + 1.0)
     m = np.arange(max(0, math.floor(n * q - spread)), min(n, math.ceil(n * q + spread)) + 1)
-    return m, log_choose(n, m) + special.xlogy(m, q) + special.xlog1py(n - m, -q)
+    return m, log_binomial(m, n, q)
 
 
 def paired_power(n: int, theta: float, *, discordance: float, least_losses: LeastLosses) -> float:
@@ -125,11 +132,7 @@ def paired_power(n: int, theta: float, *, discordance: float, least_losses: Leas
     q = min(max(discordance, drop), 1.0)
     m, log_pmf = changed_pairs(n, q)
     loss_share = min(0.5 * (1.0 + drop / q), 1.0) if q else 0.5
-    least = least_losses(m)
-    rejects = np.where(
-        least > m, 0.0, special.bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), loss_share)
-    )
-    return float(np.sum(np.exp(log_pmf) * rejects))
+    return float(np.sum(np.exp(log_pmf) * at_least(least_losses(m), m, loss_share)))
 
 
 def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> float | None:
@@ -160,10 +163,7 @@ def paired_theta(n: int, *, discordance: float, alpha: float, beta: float, least
     low = low or 0.5 * high
     while excess(low) > 0.0:
         low, high = 0.5 * low, low
-    while high - low > 1e-7 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if excess(middle) >= 0.0 else (middle, high)
-    return high
+    return halve(lambda drop: excess(drop) >= 0.0, low, high, share=1e-7)[1]
 
 
 def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, least_losses: LeastLosses) -> int:
@@ -187,10 +187,7 @@ def paired_n(theta: float, *, discordance: float, alpha: float, beta: float, lea
         low, high = high + 1, math.ceil(1.2 * high)
     while low > 1 and reaches(low):
         low, high = math.floor(0.8 * low), low
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=reaches)
 
 
 def mcnemar_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
@@ -209,11 +206,8 @@ def mcnemar_theta(n: int, *, discordance: float, alpha: float, beta: float) -> f
     >>> round(mcnemar_theta(1319, discordance=0.05, alpha=0.05, beta=0.2), 2)
     1.59
     """
-
-    def least_losses(m: Ints) -> Ints:
-        return mcnemar_critical(m, alpha)
-
-    return paired_theta(n, discordance=discordance, alpha=alpha, beta=beta, least_losses=least_losses)
+    least = partial(mcnemar_critical, alpha=alpha)
+    return paired_theta(n, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)
 
 
 def mcnemar_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
@@ -222,8 +216,5 @@ def mcnemar_n(theta: float, *, discordance: float, alpha: float, beta: float) ->
     >>> mcnemar_n(2.0, discordance=0.10, alpha=0.05, beta=0.2)
     1629
     """
-
-    def least_losses(m: Ints) -> Ints:
-        return mcnemar_critical(m, alpha)
-
-    return paired_n(theta, discordance=discordance, alpha=alpha, beta=beta, least_losses=least_losses)
+    least = partial(mcnemar_critical, alpha=alpha)
+    return paired_n(theta, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)

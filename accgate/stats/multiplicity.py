@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from accgate.stats.names import Correction
-
-Floats = npt.NDArray[np.float64]
+from accgate.stats.walk import Floats
 
 
 def adjust_p_values(p_values: Floats, method: Correction, *, levels: Floats | None = None) -> Floats:

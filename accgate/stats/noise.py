@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats
 from accgate.stats.power import quantile
+from accgate.stats.walk import Floats
 
 KURTOSIS_FROM = 5  # scores; fewer tell nothing of the tails
 

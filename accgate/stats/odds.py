@@ -15,6 +15,8 @@ import numpy as np
 from accgate.stats.answers import Kind, Repeats
 from accgate.stats.noise import wilson
 from accgate.stats.result import Interval
+from accgate.stats.search import halve
+from accgate.stats.sequential import unseen_interval
 from accgate.stats.walk import Floats, Ints, Outcome
 
 BELOW = math.nextafter(0.0, -1.0)
@@ -33,8 +35,7 @@ class Limits:
     def interval(self, alpha: float, *, rejected: bool) -> Interval:
         """The one-sided and two-sided limits at a fixed n; the upper one is below 0 exactly where H0 is rejected."""
         if not self.outcome.event:
-            unseen = self._unseen(alpha)
-            return Interval(unseen, (-unseen, unseen))
+            return unseen_interval(self.units, alpha)
         high, low = self._limit(alpha, 1.0), self._limit(1.0 - alpha, -1.0)
         high = min(high, BELOW) if rejected else max(high, 0.0)
         return Interval(high, (min(low, high), high))
@@ -45,7 +46,7 @@ class Limits:
         The odds and the share of units that differ are both taken at their worst.
         """
         if not self.outcome.event:
-            return self._unseen(alpha)
+            return unseen_interval(self.units, alpha).one_sided
         total, _ = self._differences(self._tilt(alpha))
         least, most = wilson(self.outcome.event, self.units, alpha)
         scale = (least if total < 0.0 else most) * self.units / self.outcome.event
@@ -62,10 +63,6 @@ class Limits:
     @property
     def _samples(self) -> int:
         return int(self.repeats.sizes[: self.units].sum())
-
-    def _unseen(self, alpha: float) -> float:
-        """What so many units without any that differs rule out of whole losses, or gains."""
-        return 100.0 * -math.expm1(math.log(alpha) / self.units)
 
     def _limit(self, level: float, side: float) -> float:
         total, squares = self._differences(self._tilt(level))
@@ -112,13 +109,9 @@ class Limits:
     def _tilt(self, level: float, *, beyond: bool | None = None) -> float:
         """The log odds of a loss at which an outcome this extreme, or one `beyond`, has this probability."""
         kinds, kind = self._telling
-        events, sums, masses = self.outcome.exits
-        alive, alive_mass = self.outcome.alive
         beyond = level > 0.5 if beyond is None else beyond
-        ahead = alive > self.outcome.position if beyond else alive >= self.outcome.position
-        event = np.concatenate([events, np.full(int(ahead.sum()), self.outcome.event)]).astype(np.int64)
-        lost, mass = np.concatenate([sums, alive[ahead]]), np.concatenate([masses, alive_mass[ahead]])
-        event, lost, log_mass = event[mass > 0.0], lost[mass > 0.0], np.log(mass[mass > 0.0])
+        event, lost, mass = self.outcome.extremes(beyond)
+        log_mass = np.log(mass)
         if not len(event):
             return FURTHEST if beyond else -FURTHEST
         counts = np.bincount(kind, minlength=len(kinds))
@@ -133,7 +126,4 @@ class Limits:
         while reach < FURTHEST and (probability(side * reach) < level) == (side > 0.0):
             reach *= 2.0  # from 0 outwards: far tilts lean on masses that were dropped
         low, high = sorted((0.0, side * reach))
-        for _ in range(40):
-            tilt = 0.5 * (low + high)
-            low, high = (tilt, high) if probability(tilt) < level else (low, tilt)
-        return 0.5 * (low + high)
+        return 0.5 * sum(halve(lambda tilt: probability(tilt) >= level, low, high, rounds=40))

@@ -9,9 +9,11 @@ import numpy as np
 
 from accgate.stats import special
 from accgate.stats.difference import exact_difference_interval
-from accgate.stats.mcnemar import Floats, mcnemar_critical, mcnemar_theta, mid_p
-from accgate.stats.power import detectable_effect, paired_binary_effect
-from accgate.stats.result import Interval, TestResult
+from accgate.stats.mcnemar import mcnemar_critical, mcnemar_theta, mid_p
+from accgate.stats.power import paired_binary_effect
+from accgate.stats.result import TestResult
+from accgate.stats.unpaired import no_variance, t_result
+from accgate.stats.walk import Floats
 
 
 @dataclass(frozen=True)
@@ -136,22 +138,12 @@ def paired_t(differences: Floats, *, alpha: float, beta: float) -> TestResult:
     n = len(differences)
     mean = float(np.mean(differences))
     if n < 2:
-        reason = "one sample has no variance: no drop can be seen"
-        return TestResult(mean, 1.0, None, None, None, None, (reason,))
+        return no_variance(mean)
     sd = float(np.std(differences, ddof=1))
     same = np.ptp(differences) == 0.0  # exactly: rounding in the mean must not invent a variance
     if same or sd == 0.0:
         return _constant(float(differences[0]) if same else mean, n, alpha, beta)
-    error = sd / math.sqrt(n)
-    margin = float(special.stdtrit(n - 1, 1.0 - alpha)) * error
-    return TestResult(
-        difference=mean,
-        p_value=float(special.stdtr(n - 1, mean / error)),
-        threshold=-margin,
-        theta=detectable_effect(sd, n, alpha=alpha, beta=beta),
-        sigma=sd,
-        interval=Interval(mean + margin, (mean - margin, mean + margin)),
-    )
+    return t_result(mean, sd / math.sqrt(n), n - 1.0, sd, alpha, beta)
 
 
 def _constant(value: float, n: int, alpha: float, beta: float) -> TestResult:

@@ -11,9 +11,9 @@ import numpy as np
 from accgate.stats import special
 from accgate.stats.answers import Repeats
 from accgate.stats.repeats import sum_masses
+from accgate.stats.resampling import add_multiples, common_step
 from accgate.stats.sequential import TYPICAL
-from accgate.stats.signs import Bools, common_step
-from accgate.stats.walk import Floats
+from accgate.stats.walk import Bools, Floats
 
 FORECAST = 0.6  # share of its samples left that a running check is taken to use: the power hardly depends on it
 PRIOR = 5.0  # changes at the rate `TYPICAL` that the forecast starts from
@@ -146,12 +146,8 @@ def _exact_p(checks: Sequence[Repeats]) -> float:
     assert fitted is not None  # they are sums of two fractions
     base, mass, position = 0, np.ones(1), 0
     for step, each in zip(fitted[0].tolist(), checks, strict=True):
-        kinds, kind = each.kinds
-        first, own = sum_masses(kinds, np.bincount(kind, minlength=len(kinds)))
-        both = np.zeros(len(mass) + step * (len(own) - 1))
-        for place, chance in enumerate(own):
-            both[step * place : step * place + len(mass)] += chance * mass
-        base, mass = base + step * first, both
+        first, own = sum_masses(each)
+        base, mass = base + step * first, add_multiples(mass, step, own)
         position += step * int(each.lost.sum())
     return min(float(mass[min(max(position - base, 0), len(mass) - 1) :].sum()), 1.0)
 

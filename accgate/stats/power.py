@@ -78,17 +78,22 @@ def paired_sd(discordance: float, theta: float = 0.0) -> float:
     return 100.0 * math.sqrt(max(discordance, theta / 100.0))
 
 
-def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float) -> float:
+def paired_binary_effect(discordance: float, n: float, *, alpha: float, beta: float, margin: float = 0.0) -> float:
     """Smallest drop (points) that a paired test of 0/100 scores detects at this share of changed samples.
 
-    Solves theta = k * 100 * sqrt(max(q, theta / 100) / n) with k the sum of quantiles: a drop of theta needs
-    a discordance of at least theta / 100, so no flips on few samples prove little.
+    Where a drop of `margin` points is allowed it is what a drop must exceed that by. Solves theta = k * 100 *
+    sqrt(max(q, (margin + theta) / 100) / n) with k the sum of quantiles: a drop changes at least as large a share of
+    the samples, so no flips on few samples prove little.
 
     >>> round(paired_binary_effect(0.0, 1319, alpha=0.05, beta=0.2), 3)
     0.469
+    >>> round(paired_binary_effect(0.05, 833, margin=0.5, alpha=0.05, beta=0.2), 2)
+    1.93
     """
     k = quantile_sum(alpha, beta)
-    return max(100.0 * k * math.sqrt(discordance / n), 100.0 * k * k / n)
+    unseen = 100.0 * k * k / n
+    least = 0.5 * (unseen + math.sqrt(unseen * unseen + 4.0 * unseen * margin))
+    return max(100.0 * k * math.sqrt(discordance / n), least)
 
 
 def two_sample_n(

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from accgate.stats import special
 from accgate.stats.clusters import cluster_totals, clustered_t
 from accgate.stats.paired import paired_t
-
-Floats = npt.NDArray[np.float64]
+from accgate.stats.walk import Floats
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,17 @@ then a sum of hypergeometric variables, Bernoulli ones for R = 1, whose distribu
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.answers import Kind, Repeats
+from accgate.stats.answers import Repeats
+from accgate.stats.mcnemar import log_binomial
 from accgate.stats.odds import Limits
 from accgate.stats.result import TestResult
-from accgate.stats.walk import Floats, Ints, Outcome
+from accgate.stats.search import halve
+from accgate.stats.totals import spread_of
+from accgate.stats.walk import Floats, rejection_count, trim, walk_at
 
-NEGLIGIBLE = 1e-280  # masses under it are dropped: tilted limits far out still see the ends
 CERTAIN = 1.0 - 1e-12
 
 
@@ -70,26 +69,22 @@ def repeats_exact(repeats: Repeats, *, alpha: float, beta: float) -> TestResult:
     >>> round(r.p_value, 4), round(r.difference, 4), round(r.threshold, 4)
     (0.04, -2.0, -1.375)
     """
-    kinds, kind = repeats.kinds
-    counts = np.bincount(kind, minlength=len(kinds))
-    base, mass = sum_masses(kinds, counts)
+    base, mass = sum_masses(repeats)
     position = int(repeats.lost.sum())
     tail = np.cumsum(mass[::-1])[::-1]
     p_value = min(float(tail[min(max(position - base, 0), len(mass) - 1)]), 1.0)
     count = rejection_count(mass, alpha)
     critical = base + len(mass) - count if count else None
-    n, units, events = int(repeats.sizes.sum()), len(kind), len(repeats.events)
+    n, units, events = int(repeats.sizes.sum()), len(repeats.sizes), len(repeats.events)
     difference = float(repeats.totals.sum()) / n
-    no_exits = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    sums = np.arange(base, base + len(mass))
-    outcome = Outcome(events, "end", True, position, critical, p_value, 0.0, no_exits, (sums, mass))
+    outcome = walk_at(events, position, [], mass, base)
     limits = Limits(repeats, units, outcome, difference)
     return TestResult(
         difference=difference,
         p_value=p_value,
         threshold=None if critical is None else sum_at(repeats, units, critical - 0.5) / n,
         theta=detectable_drop(repeats, alpha=alpha, beta=beta),
-        sigma=spread_of(repeats),
+        sigma=spread_of(repeats.totals, repeats.sizes),
         interval=limits.interval(alpha, rejected=critical is not None and position >= critical),
         reasons=reasons_of(repeats, events),
     )
@@ -104,49 +99,24 @@ def reasons_of(repeats: Repeats, events: int) -> tuple[str, ...]:
 
 def sum_at(repeats: Repeats, units: int, lost: float) -> float:
     """Sum of the differences in points of the first units where the runs of the candidate lost so much of the most."""
-    kinds, kind = repeats.kinds
-    counts = np.bincount(kind[:units], minlength=len(kinds))
-    most = float(counts @ np.array([each.most for each in kinds]))
-    right = float(counts @ np.array([each.right for each in kinds]))
-    return repeats.difference(most, lost, right)
+    return repeats.difference(float(repeats.most[:units].sum()), lost, float(repeats.right[:units].sum()))
 
 
-def spread_of(repeats: Repeats) -> float | None:
-    """Standard deviation of one sample's difference in points, from the units' totals; None for one unit."""
-    units, n = len(repeats.sizes), int(repeats.sizes.sum())
-    if units < 2:
-        return None
-    totals = repeats.totals
-    squares = float(np.sum((totals - repeats.sizes * totals.sum() / n) ** 2))
-    return math.sqrt(squares / n * units / (units - 1))
-
-
-def sum_masses(kinds: Sequence[Kind], counts: Ints) -> tuple[int, Floats]:
-    """Null masses of what is lost in all, from the first returned on, for so many units of each kind."""
+def sum_masses(repeats: Repeats, share: float = 1.0) -> tuple[int, Floats]:
+    """Null masses of what is lost in all, from the first returned on; of `share` times the units of each kind."""
     base, mass = 0, np.ones(1)
-    for kind, count in zip(kinds, counts.tolist(), strict=True):
-        if len(kind.masses) < 2:
+    kinds, kind = repeats.kinds
+    counts = np.rint(share * np.bincount(kind, minlength=len(kinds))).astype(np.int64)
+    for each, count in zip(kinds, counts.tolist(), strict=True):
+        if len(each.masses) < 2:
             continue
-        start, power = 0, kind.masses
+        start, power = 0, each.masses
         for place, digit in enumerate(reversed(f"{count:b}")):
             if place:
-                start, power = _trim(2 * start, np.convolve(power, power))
+                start, power, _ = trim(2 * start, np.convolve(power, power))
             if digit == "1":
-                base, mass = _trim(base + start, np.convolve(mass, power))
+                base, mass, _ = trim(base + start, np.convolve(mass, power))
     return base, mass
-
-
-def _trim(base: int, mass: Floats) -> tuple[int, Floats]:
-    """Without the ends whose mass does not matter."""
-    if mass[0] > NEGLIGIBLE and mass[-1] > NEGLIGIBLE:
-        return base, mass
-    matters = np.flatnonzero(mass > NEGLIGIBLE)
-    return base + int(matters[0]), mass[matters[0] : matters[-1] + 1]
-
-
-def rejection_count(mass: Floats, alpha: float) -> int:
-    """How many of the largest sums have a chance of at most alpha together."""
-    return int(np.searchsorted(np.cumsum(mass[::-1]), alpha * (1.0 + 1e-12), side="right"))
 
 
 def detectable_drop(
@@ -164,18 +134,16 @@ def detectable_drop(
     >>> round(detectable_drop(repeats_of(same, same[:, :1]), alpha=0.05, beta=0.2), 3)
     0.227
     """
-    kinds, kind = repeats.kinds
     samples, block = int(repeats.sizes.sum()), _block(repeats)
     share = (n or samples) / cost / samples
-    counts = np.rint(share * np.bincount(kind, minlength=len(kinds))).astype(np.int64)
     loss, blocks = repeats.whole_loss(block), max(int(share * samples) // block, 1)
-    base, noise = sum_masses(kinds, counts)
+    base, noise = sum_masses(repeats, share)
     least, start, mass = len(loss.masses) - 1, base, noise  # a whole loss loses the most that it can
     tail = np.append(np.cumsum(noise[::-1])[::-1], 0.0)
     power: list[float] = []
     for losses in range(blocks + 1):
         if losses:
-            start, mass = _trim(start, np.convolve(mass, loss.masses))
+            start, mass, _ = trim(start, np.convolve(mass, loss.masses))
         critical = start + len(mass) - rejection_count(mass, alpha)
         power.append(float(tail[min(max(critical - losses * least - base, 0), len(noise))]))
         if power[-1] >= CERTAIN:
@@ -186,20 +154,15 @@ def detectable_drop(
 def _drop_with_power(power: Floats, blocks: int, aim: float) -> float | None:
     """The drop at which Binomial losses among the blocks have this power, given that of each number of them."""
     losses = np.arange(len(power))
-    choose = special.gammaln(blocks + 1.0) - special.gammaln(losses + 1.0) - special.gammaln(blocks - losses + 1.0)
 
     def reached(share: float) -> float:
-        masses = np.exp(choose + special.xlogy(losses, share) + special.xlog1py(blocks - losses, -share))
+        masses = np.exp(log_binomial(losses, blocks, share))
         beyond = float(special.bdtrc(losses[-1], blocks, share)) if losses[-1] < blocks else 0.0
         return float(masses @ power) + beyond * float(power[-1])
 
-    low, high = 0.0, 1.0
-    if reached(high) < aim:
+    if reached(1.0) < aim:
         return None
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if reached(middle) >= aim else (middle, high)
-    return 100.0 * high
+    return 100.0 * halve(lambda share: reached(share) >= aim, 0.0, 1.0, share=1e-9)[1]
 
 
 def _block(repeats: Repeats) -> int:
@@ -216,7 +179,6 @@ def _block(repeats: Repeats) -> int:
 
 def _variance_alone(repeats: Repeats) -> float:
     """Null variance of the sum of differences if samples of a cluster were independent, of the runs' own shares."""
-    total = repeats.before.sum(axis=1) + repeats.now.sum(axis=1)
     runs = repeats.before.shape[1] + repeats.now.shape[1]
-    share = total / (runs * repeats.sizes)
+    share = repeats.right / (runs * repeats.sizes)
     return float(np.sum(repeats.sizes * share * (1.0 - share))) * repeats.rate

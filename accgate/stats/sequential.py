@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from accgate.stats.mcnemar import mcnemar_theta
 from accgate.stats.noise import wilson
@@ -16,8 +18,34 @@ from accgate.stats.walk import Floats, Ints, Outcome, Stop
 TYPICAL = 0.05  # discordance of a healthy change: greedy re-runs 2 to 4%, FP8 against BF16 3 to 5%
 
 
+class Sampled:
+    """Units in the order in which they are looked at.
+
+    `sizes` are their samples, and `n_max` those of the whole run.
+    """
+
+    sizes: Ints
+    n_max: int
+
+    @property
+    def samples(self) -> Ints:
+        """Samples up to and with each unit."""
+        return np.cumsum(self.sizes)
+
+    @property
+    def planned(self) -> Ints:
+        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
+        left = self.n_max - int(self.sizes.sum())
+        return np.append(self.sizes, left) if left > 0 else self.sizes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all samples of the run are there."""
+        return int(self.sizes.sum()) >= self.n_max
+
+
 @dataclass(frozen=True)
-class Units:
+class Units(Sampled):
     """Paired differences by unit (a sample, or a whole cluster), in the order in which they are looked at.
 
     `totals` (points) are sums of candidate - reference over a unit, higher better; `sizes` are its samples. `exact`
@@ -33,17 +61,6 @@ class Units:
     n_max: int
     loss: float = 100.0
     earliest: int = 0
-
-    @property
-    def samples(self) -> Ints:
-        """Samples up to and with each unit."""
-        return np.cumsum(self.sizes)
-
-    @property
-    def planned(self) -> Ints:
-        """Samples of each unit of the whole run; what has not finished yet counts as one unit."""
-        left = self.n_max - int(self.sizes.sum())
-        return np.append(self.sizes, left) if left > 0 else self.sizes
 
     @property
     def events(self) -> Ints:
@@ -75,15 +92,25 @@ def units_of(
     if codes is None:
         exact = binary and bool(np.isin(differences, (-100.0, 0.0, 100.0)).all())
         return Units(np.asarray(differences, np.float64), np.ones(len(differences), np.int64), exact, n, loss)
-    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    place = np.empty(len(first), np.int64)
-    place[np.argsort(first)] = np.arange(len(first))
-    unit: Ints = place[inverse]
-    sums, scale = np.zeros(len(first)), np.zeros(len(first))
+    unit = places_of(codes)
+    sizes = np.bincount(unit)
+    sums, scale = np.zeros(len(sizes)), np.zeros(len(sizes))
     np.add.at(sums, unit, differences)
     np.add.at(scale, unit, np.abs(differences))
     sums[np.abs(sums) <= 1e-12 * scale] = 0.0  # what cancels but for rounding did not change
-    return Units(sums, np.bincount(unit), False, n, loss)
+    return Units(sums, sizes, False, n, loss)
+
+
+def places_of(codes: npt.ArrayLike) -> Ints:
+    """Number each sample's cluster, from 0 in the order of first appearance.
+
+    >>> places_of([7, 3, 7]).tolist()
+    [0, 1, 0]
+    """
+    _, first, inverse = np.unique(np.asarray(codes), return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[inverse]
 
 
 @dataclass(frozen=True)
@@ -115,23 +142,28 @@ class Boundaries:
     passes: tuple[tuple[float, float], ...]
 
 
-def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
-    """The boundaries of a walk of 0/100 scores that ended in `outcome`; of passing, the samples and sums are given."""
-    events, sums, _ = outcome.exits
-    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+def failing(outcome: Outcome, events: Ints, last: int) -> Iterator[tuple[int, int, int]]:
+    """Find where a walk would fail, as events, units and the least sums lost that do.
+
+    `events` are the units of the events. At the end of the run the unit is the `last`.
+    """
+    least, is_end = outcome.least, outcome.at_end and outcome.critical is not None
     if outcome.critical is not None:
         least[outcome.event] = outcome.critical
-    samples = np.concatenate([[0], units.samples[units.events]])
-    fails = [(float(samples[event]), 100.0 * (event - 2 * lost)) for event, lost in sorted(least.items())]
-    if outcome.at_end and outcome.critical is not None:
-        fails[-1] = (float(units.samples[-1]), fails[-1][1])
-    n, limits = passes
-    return Boundaries(tuple(fails), tuple(zip(n.tolist(), limits.tolist(), strict=True)))
+    for event, lost in sorted(least.items()):
+        yield event, last if is_end and event == outcome.event else int(events[event - 1]), lost
 
 
-def open_result(units: Units) -> SequentialResult:
+def boundaries_at(units: Units, outcome: Outcome, passes: tuple[Floats, Floats]) -> Boundaries:
+    """The boundaries of a walk of 0/100 scores that ended in `outcome`; of passing, the samples and sums are given."""
+    n, at, (shown, limits) = units.samples, units.events, passes
+    fails = [(float(n[unit]), 100.0 * (event - 2 * lost)) for event, unit, lost in failing(outcome, at, len(n) - 1)]
+    return Boundaries(tuple(fails), tuple(zip(shown.tolist(), limits.tolist(), strict=True)))
+
+
+def open_result(run: Sampled) -> SequentialResult:
     """The result of a run in which no whole unit has finished: open."""
-    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=units.n_max, open=True)
+    return SequentialResult(0.0, 1.0, None, None, None, None, ("nothing has finished",), n_max=run.n_max, open=True)
 
 
 def stand_at(units: Units, unit: int, p_value: float, stop: Stop, *, is_open: bool) -> SequentialResult:
@@ -201,11 +233,16 @@ def median_difference(outcome: Outcome, n: int, *, tilt: float = 0.0) -> float:
     return 0.0 - 50.0 * outcome.event / n * (least + most)
 
 
+def unseen_interval(units: int, alpha: float, loss: float = 100.0) -> Interval:
+    """What so many units without any change rule out of whole losses, or gains, of `loss` points."""
+    unseen = loss * -math.expm1(math.log(alpha) / units)
+    return Interval(unseen, (-unseen, unseen))
+
+
 def _interval(outcome: Outcome, n: int, alpha: float) -> Interval:
     """Limits of the difference: what the signs of the changes allow, times the share of samples that changed."""
     if not outcome.event:
-        unseen = 100.0 * -math.expm1(math.log(alpha) / n)
-        return Interval(unseen, (-unseen, unseen))
+        return unseen_interval(n, alpha)
     least, most = (100.0 * share for share in wilson(outcome.event, n, alpha))
 
     def limit(level: float, side: float) -> float:
@@ -225,15 +262,9 @@ def _excess_limit(outcome: Outcome, level: float, *, beyond: bool | None = None,
     `beyond` asks for outcomes more extreme, as levels above 1/2 do. The signs are tilted: a change is a loss with odds
     exp(2 tilt), which is a walk of its own, so that the probability rises with the tilt. `start` is that of the masses.
     """
-    exits, sums, masses = outcome.exits
-    alive, alive_mass = outcome.alive
     beyond = level > 0.5 if beyond is None else beyond
-    ahead = alive > outcome.position if beyond else alive >= outcome.position
-    event = np.concatenate([exits, np.full(int(ahead.sum()), outcome.event, dtype=np.int64)])
-    lost = np.concatenate([sums, alive[ahead]])
-    mass = np.concatenate([masses, alive_mass[ahead]])
-    log_mass, events = np.log(mass[mass > 0.0]), event[mass > 0.0].astype(np.float64)
-    excess = 2.0 * lost[mass > 0.0] - events
+    events, lost, mass = outcome.extremes(beyond)
+    log_mass, excess = np.log(mass), 2.0 * lost - events
     if not len(excess):
         return 1.0 if beyond else -1.0
     low, high, tilt = -40.0, 40.0, start

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from accgate.stats.paired import paired_t
 from accgate.stats.power import detectable_effect, paired_binary_effect
 from accgate.stats.result import Interval, TestResult
-from accgate.stats.signs import CLOSE, Floats
+from accgate.stats.walk import Floats, Ints
+
+CLOSE = 1e-9  # relative rounding error at which sums count as equal
 
 
 def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tuple[Floats, Floats]:
@@ -22,13 +24,13 @@ def as_units(totals: npt.ArrayLike, n: int, sizes: npt.ArrayLike | None) -> tupl
     return units, weights
 
 
-def residuals(totals: Floats, sizes: Floats) -> Floats:
+def residuals(totals: Floats, sizes: Floats | Ints) -> Floats:
     """Each unit's total less its size times the mean per sample; they sum to 0."""
     left: Floats = totals - sizes * (totals.sum() / sizes.sum())
     return left
 
 
-def robust_error(totals: Floats, sizes: Floats) -> float | None:
+def robust_error(totals: Floats, sizes: Floats | Ints) -> float | None:
     """Cluster-robust standard error of the mean totals.sum() / sizes.sum(); None for fewer than two units.
 
     >>> round(robust_error(np.array([-3.0, 0.0, 1.0]), np.array([2.0, 1.0, 1.0])), 4)
@@ -39,6 +41,15 @@ def robust_error(totals: Floats, sizes: Floats) -> float | None:
         return None
     spread = math.sqrt(units / (units - 1)) * float(np.linalg.norm(residuals(totals, sizes)))
     return spread / float(sizes.sum()) if spread > CLOSE * float(np.abs(totals).max()) else 0.0
+
+
+def spread_of(totals: Floats, sizes: Floats | Ints) -> float | None:
+    """Return the standard deviation of one sample's difference, points.
+
+    It is None for fewer than two units.
+    """
+    error = robust_error(totals, sizes)
+    return None if error is None else error * math.sqrt(float(sizes.sum()))
 
 
 def unit_result(

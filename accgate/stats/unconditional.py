@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from accgate.stats import special
-from accgate.stats.mcnemar import Floats, Ints, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
+from accgate.stats.mcnemar import at_least, least_losses, log_choose, mid_p, paired_n, paired_power, paired_theta
 from accgate.stats.names import MOST_PAIRS
-from accgate.stats.paired import McNemarResult, exact_result
+from accgate.stats.paired import McNemarResult, exact_result, mcnemar_p
+from accgate.stats.walk import Floats
 
 STEP = 0.25  # between the discordances tried, in standard deviations of the count of changed pairs
 REACH = 8.0  # of these standard deviations are summed; the probability beyond is under 1e-14
@@ -63,9 +64,7 @@ def unconditional_exact(lost: int, gained: int, n: int, *, alpha: float, beta: f
 
 
 def _order(lost: int, discordant: int, n: int) -> float:
-    if 2 * discordant <= n:
-        return float(mid_p(lost, discordant))
-    return float(special.bdtrc(lost - 1, discordant, 0.5)) if lost else 1.0
+    return float(mid_p(lost, discordant)) if 2 * discordant <= n else mcnemar_p(lost, discordant)
 
 
 def unconditional_power(n: int, theta: float, *, discordance: float, alpha: float) -> float:
@@ -74,8 +73,8 @@ def unconditional_power(n: int, theta: float, *, discordance: float, alpha: floa
     >>> round(unconditional_power(745, 2.0, discordance=0.05, alpha=0.05), 3)
     0.8
     """
-    limit = order_limit(n, alpha)
-    return paired_power(n, theta, discordance=discordance, least_losses=lambda m: least_losses(m, n, limit))
+    least = partial(least_losses, n=n, limit=order_limit(n, alpha))
+    return paired_power(n, theta, discordance=discordance, least_losses=least)
 
 
 def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float) -> float | None:
@@ -89,9 +88,8 @@ def unconditional_theta(n: int, *, discordance: float, alpha: float, beta: float
 
 @lru_cache(maxsize=1024)
 def _theta(n: int, discordance: float, limit: float, alpha: float, beta: float) -> float | None:
-    return paired_theta(
-        n, discordance=discordance, alpha=alpha, beta=beta, least_losses=lambda m: least_losses(m, n, limit)
-    )
+    least = partial(least_losses, n=n, limit=limit)
+    return paired_theta(n, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)
 
 
 def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: float) -> int:
@@ -102,11 +100,7 @@ def unconditional_n(theta: float, *, discordance: float, alpha: float, beta: flo
     """
     n = 0
     for _ in range(8):  # the limit hardly depends on n
-        limit = order_limit(max(n, 100), alpha)
-
-        def least(m: Ints, pairs: int = n, limit: float = limit) -> Ints:
-            return least_losses(m, pairs, limit)
-
+        least = partial(least_losses, n=n, limit=order_limit(max(n, 100), alpha))
         before, n = n, paired_n(theta, discordance=discordance, alpha=alpha, beta=beta, least_losses=least)
         if n == before:
             break
@@ -134,9 +128,7 @@ def _worst_size(limit: float, n: int) -> float:
     if limit < TINY:  # past the reach of floats: at each count of changed pairs, p is at most twice the mid-p
         return 2.0 * limit
     m = np.arange(n + 1)
-    least = least_losses(m, n, limit)
-    rejects = np.where(least > m, 0.0, special.bdtrc(np.maximum(least - 1, 0).astype(float), np.maximum(m, 1), 0.5))
-    chosen = log_choose(n, m)
+    rejects, chosen = at_least(least_losses(m, n, limit), m), log_choose(n, m)
     # Even in the scale in which the count's standard deviation is the same for every discordance.
     angles = np.linspace(0.0, 0.5 * math.pi, max(16, math.ceil(math.pi * math.sqrt(n) / STEP)))
     worst = 0.0

@@ -97,9 +97,9 @@ def student_t(mean: float, sd: float, n: int, target: float, *, alpha: float, be
     (0.1117, -4.0558)
     """
     if n < 2:
-        return _no_variance(mean - target)
+        return no_variance(mean - target)
     used, reasons = _with_floor("candidate", mean, sd, n, alpha)
-    return _t_test(mean - target, used / math.sqrt(n), n - 1.0, used, alpha, beta, reasons)
+    return t_result(mean - target, used / math.sqrt(n), n - 1.0, used, alpha, beta, reasons)
 
 
 def welch_t(
@@ -141,14 +141,14 @@ def welch_t(
     (0.0597, -3.1684)
     """
     if n < 2 or reference_n < 2:
-        return _no_variance(mean - reference_mean)
+        return no_variance(mean - reference_mean)
     used, reasons = _with_floor("candidate", mean, sd, n, alpha)
     reference_used, reference_reasons = _with_floor("reference", reference_mean, reference_sd, reference_n, alpha)
     a, b = used**2 / n, reference_used**2 / reference_n
     df = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (reference_n - 1))
     pooled = math.sqrt(((n - 1) * used**2 + (reference_n - 1) * reference_used**2) / (n + reference_n - 2))
     difference = mean - reference_mean
-    return _t_test(difference, math.sqrt(a + b), df, pooled, alpha, beta, reasons + reference_reasons)
+    return t_result(difference, math.sqrt(a + b), df, pooled, alpha, beta, reasons + reference_reasons)
 
 
 def least_sd(value: float, n: int, *, alpha: float) -> float:
@@ -179,20 +179,22 @@ def _with_floor(side: str, mean: float, sd: float, n: int, alpha: float) -> tupl
     return used, (f"every score of the {side} is {mean:g}: a standard deviation of {used:.3g} was taken",)
 
 
-def _no_variance(difference: float) -> TestResult:
+def no_variance(difference: float) -> TestResult:
+    """The result of one sample, which cannot reject."""
     reason = "one sample has no variance: no drop can be seen"
     return TestResult(difference, 1.0, None, None, None, None, (reason,))
 
 
-def _t_test(
+def t_result(
     difference: float,
     error: float,
     df: float,
     sigma: float,
     alpha: float,
     beta: float,
-    reasons: tuple[str, ...],
+    reasons: tuple[str, ...] = (),
 ) -> TestResult:
+    """The result of a one-sided t test from a standard error and its degrees of freedom."""
     margin = float(special.stdtrit(df, 1.0 - alpha)) * error
     return TestResult(
         difference=difference,

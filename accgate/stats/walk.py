@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Stop = Literal["regression", "futility", "end"]
@@ -42,6 +43,23 @@ class Outcome:
     spent: float
     exits: tuple[Ints, Ints, Floats]
     alive: tuple[Ints, Floats]
+
+    @property
+    def least(self) -> dict[int, int]:
+        """The least sum lost that rejected at each earlier event where one did."""
+        events, sums, _ = self.exits
+        return {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+
+    def extremes(self, beyond: bool) -> tuple[Ints, Ints, Floats]:
+        """Return events, sums and null masses of all outcomes at least as extreme.
+
+        With `beyond` they are those of outcomes that are more so.
+        """
+        alive, mass = self.alive
+        ahead = alive > self.position if beyond else alive >= self.position
+        here = np.full(int(ahead.sum()), self.event), alive[ahead], mass[ahead]
+        event, lost, mass = (np.concatenate(pair) for pair in zip(self.exits, here, strict=True))
+        return event[mass > 0.0], lost[mass > 0.0], mass[mass > 0.0]
 
 
 def fair_walk(
@@ -97,7 +115,7 @@ def fair_walk(
         mass = np.convolve(mass, step) if isinstance(step, np.ndarray) else _take_step(mass, int(step))
         position = int(lost[event])
         room = allowed[event] - spent
-        count = _rejection_count(mass, room)
+        count = rejection_count(mass, room)
         least = _least(base, mass, count, position)
         rejects = position >= least and room >= 0.0
         critical = least if count or rejects else None
@@ -107,11 +125,11 @@ def fair_walk(
             exits.append((event + 1, base + len(mass) - count, mass[len(mass) - count :]))
             spent += float(mass[len(mass) - count :].sum())
             mass = mass[: len(mass) - count]
-        base, mass, dropped = _trim(base, mass)
+        base, mass, dropped = trim(base, mass)
         spent += dropped
     if position <= _effective_cut(int(cuts[-1]), base, mass, alpha - spent):
         return _outcome(len(steps), "futility", False, position, critical, base, mass, spent, exits)
-    count = _rejection_count(mass, alpha - spent)
+    count = rejection_count(mass, alpha - spent)
     least = _least(base, mass, count, position)
     stop: Stop = "regression" if position >= least else "end"
     critical = least if count or stop == "regression" else None
@@ -123,8 +141,7 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
 
     Its p-value stays. An estimate by stages rests on where runs do stop; parameters as for `fair_walk`.
     """
-    events, sums, _ = outcome.exits
-    least = {int(event): int(sums[events == event].min()) for event in np.unique(events)}
+    least = outcome.least
     base, mass, exits = 0, np.ones(1), list[tuple[int, int, Floats]]()
     for event in range(outcome.event):
         position = int(lost[event - 1]) if event else 0
@@ -138,13 +155,13 @@ def without_passes(outcome: Outcome, steps: Ints | Sequence[Floats], lost: Ints,
     return replace(outcome, exits=_exits(exits), alive=(np.arange(base, base + len(mass)), mass))
 
 
-def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats) -> Outcome:
-    """Where a walk stands after so many changes, for an estimate alone.
+def walk_at(event: int, position: int, exits: list[tuple[int, int, Floats]], alive: Floats, base: int = 0) -> Outcome:
+    """Where a walk stands after so many changes, for estimates and limits alone.
 
     `exits` are earlier rejections: the change, the least sum lost and the masses from it on; `alive[i]` is the mass of
-    the walks that got as far with the sum i.
+    the walks that got as far with the sum base + i.
     """
-    sums = np.arange(len(alive))
+    sums = np.arange(base, base + len(alive))
     return Outcome(event, "end", True, position, None, 1.0, 0.0, _exits(exits), (sums, alive))
 
 
@@ -161,10 +178,10 @@ def _effective_cut(cut: int, base: int, mass: Floats, room: float) -> int:
     """The cut, but never as far as sums that all the error left would reject: a run that passes has p above alpha."""
     if cut < base:
         return cut
-    return min(cut, base + len(mass) - 1 - _rejection_count(mass, room))
+    return min(cut, base + len(mass) - 1 - rejection_count(mass, room))
 
 
-def _rejection_count(mass: Floats, room: float) -> int:
+def rejection_count(mass: Floats, room: float) -> int:
     """How many of the largest sums may reject without spending more than `room`."""
     most = room * (1.0 + 1e-12)
     if not len(mass) or mass[-1] > most:  # by far the most often
@@ -177,11 +194,14 @@ def _least(base: int, mass: Floats, count: int, position: int) -> int:
     return base + len(mass) - count if count < len(mass) else min(base, position)
 
 
-def _trim(base: int, mass: Floats) -> tuple[int, Floats, float]:
-    """Without the ends whose mass does not matter; what is dropped above counts as spent, which is safe."""
-    if mass[0] > NEGLIGIBLE and mass[-1] > NEGLIGIBLE:
+def trim(base: int, mass: Floats, negligible: float = NEGLIGIBLE) -> tuple[int, Floats, float]:
+    """Cut the ends whose mass does not matter.
+
+    Returned are where the rest begins, the rest, and the mass cut above, which it is safe to count as spent.
+    """
+    if mass[0] > negligible and mass[-1] > negligible:
         return base, mass, 0.0
-    keep = np.flatnonzero(mass > NEGLIGIBLE)
+    keep = np.flatnonzero(mass > negligible)
     if not len(keep):
         return base, mass, 0.0
     first, last = int(keep[0]), int(keep[-1]) + 1

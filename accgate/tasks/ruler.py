@@ -10,6 +10,7 @@ import math
 import random
 import string
 import uuid
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -246,13 +247,9 @@ def ruler_fwe(*, seed: int = 0, count: int = 100, length: int = 4096) -> Iterato
 
 def _frequencies(room: int, ranks: int) -> list[int]:
     """How often the word of each rank comes in a text of so many tokens, three of them for the dots."""
-    low, high = 0, max(room, 1) * 2
-    while low < high:
-        total = (low + high + 1) // 2
-        numbers = _zeta_shares(total, ranks)
-        low, high = (total, high) if sum(numbers) + 2 * numbers[0] <= room else (low, total - 1)
-    return _zeta_shares(low, ranks)
 
+    def shares(total: int) -> list[int]:
+        return [int(total * rank**-2.0 / (math.pi**2 / 6)) for rank in range(1, ranks + 1)]
 
-def _zeta_shares(total: int, ranks: int) -> list[int]:
-    return [int(total * rank**-2.0 / (math.pi**2 / 6)) for rank in range(1, ranks + 1)]
+    totals = range(1, max(room, 1) * 2 + 1)
+    return shares(bisect_right(totals, room, key=lambda total: sum(numbers := shares(total)) + 2 * numbers[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import marshal
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -191,11 +192,5 @@ def _shared(left: str, right: str) -> int:
     >>> _shared("Question: a", "Question: b"), _shared("", "a"), _shared("aa", "aa")
     (10, 0, 2)
     """
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if left.startswith(right[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    places = range(min(len(left), len(right)))
+    return bisect.bisect_left(places, True, key=lambda last: not left.startswith(right[: last + 1]))

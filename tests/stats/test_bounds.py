@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-from accgate.stats.bounds import (
-    hoeffding_margin,
-    hoeffding_n,
-    hoeffding_probability,
-    serfling_margin,
-    serfling_n,
-    serfling_probability,
-)
+from accgate.stats.bounds import hoeffding_margin, hoeffding_n, hoeffding_probability
 from tests.cases import each
 
 confidences = st.floats(0.5, 0.9999)
@@ -65,9 +58,9 @@ def test_right_or_wrong_scores_are_never_off_more_often_than_the_bound(n: int, p
 
 def test_no_margin_is_wider_than_the_range_and_no_bound_above_one() -> None:
     assert hoeffding_margin(1, confidence=0.95, low=20.0, high=50.0) == 30.0
-    assert serfling_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
+    assert hoeffding_margin(1, population=10, confidence=0.95, high=3.0) == 3.0
     assert hoeffding_probability(1, 0.01) == 1.0
-    assert serfling_probability(1, 0.01, population=10) == 1.0
+    assert hoeffding_probability(1, 0.01, population=10) == 1.0
 
 
 def left_by_hand(n: int, population: int) -> float:
@@ -80,9 +73,9 @@ def left_by_hand(n: int, population: int) -> float:
 @pytest.mark.parametrize(("n", "population"), [(1, 2), (50, 1319), (659, 1319), (660, 1319), (1318, 1319)])
 def test_the_finite_population_bound_is_the_published_formula(n: int, population: int) -> None:
     by_hand = 2 * math.exp(-2 * n * 0.1**2 / left_by_hand(n, population))
-    assert serfling_probability(n, 0.1, population=population) == pytest.approx(min(1, by_hand), rel=1e-9)
+    assert hoeffding_probability(n, 0.1, population=population) == pytest.approx(min(1, by_hand), rel=1e-9)
     margin = math.sqrt(left_by_hand(n, population) * math.log(2 / 0.05) / (2 * n))
-    assert serfling_margin(n, population=population, confidence=0.95) == pytest.approx(min(1, margin), rel=1e-9)
+    assert hoeffding_margin(n, population=population, confidence=0.95) == pytest.approx(min(1, margin), rel=1e-9)
 
 
 @pytest.mark.parametrize("population", [5, 24, 61])
@@ -96,13 +89,13 @@ def test_a_subset_of_a_population_is_never_off_more_often_than_the_bound(populat
                     for k in counts
                     if abs(k / n - right / population) >= margin - 1e-12
                 )
-                assert off <= serfling_probability(n, margin, population=population) + 1e-12
+                assert off <= hoeffding_probability(n, margin, population=population) + 1e-12
 
 
 @given(margin=st.floats(0.01, 0.5), population=st.integers(1, 3000), confidence=confidences, two_sided=sides)
 @settings(deadline=None, max_examples=50)
 def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, population, confidence, two_sided) -> None:
-    n = serfling_n(margin, population=population, confidence=confidence, two_sided=two_sided)
+    n = hoeffding_n(margin, population=population, confidence=confidence, two_sided=two_sided)
     exponent = math.log((2 if two_sided else 1) / (1 - confidence)) / (2 * margin**2)
     least = next(k for k in range(1, population + 1) if left_by_hand(k, population) <= k / exponent * (1 + 1e-9))
     assert n == least
@@ -110,13 +103,13 @@ def test_the_population_s_n_is_the_least_and_at_most_hoeffding_s(margin, populat
 
 
 def test_the_whole_population_has_no_margin() -> None:
-    assert serfling_margin(1319, population=1319, confidence=0.95) == 0.0
-    assert serfling_probability(1319, 1e-9, population=1319) == 0.0
-    assert serfling_n(1e-9, population=1319, confidence=0.95) == 1319
+    assert hoeffding_margin(1319, population=1319, confidence=0.95) == 0.0
+    assert hoeffding_probability(1319, 1e-9, population=1319) == 0.0
+    assert hoeffding_n(1e-9, population=1319, confidence=0.95) == 1319
 
 
 def test_an_endless_population_gives_hoeffding_s_bound() -> None:
     endless = 10**15
-    assert serfling_n(0.01, population=endless, confidence=0.95) == 18_445
+    assert hoeffding_n(0.01, population=endless, confidence=0.95) == 18_445
     margin = hoeffding_margin(500, confidence=0.9)
-    assert serfling_margin(500, population=endless, confidence=0.9) == pytest.approx(margin, rel=1e-9)
+    assert hoeffding_margin(500, population=endless, confidence=0.9) == pytest.approx(margin, rel=1e-9)

@@ -185,7 +185,7 @@ def test_a_run_ends_at_the_samples_planned_for_what_changed(told: float | None, 
     """A tenth of the samples change and theta is 2: McNemar's exact test needs 1,629 of them, 1.45 times that 2,362."""
     units = units_of(np.tile([-100.0, 100.0] + [0.0] * 18, 500))
     plan = schedule(units, theta=2.0, alpha=0.05, beta=0.2, discordance=told)
-    assert plan.full
+    assert plan.over
     assert 2300 < plan.n[plan.last] < most
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.stats.influence import StatisticUndefined, influence_values
+from accgate.stats.statistics import StatisticUndefined, influence_values
 
 Floats = npt.NDArray[np.float64]
 points = st.integers(-1000, 1000).map(lambda x: x / 10.0)

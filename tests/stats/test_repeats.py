@@ -37,8 +37,7 @@ def low_chance(repeats: Repeats) -> float:
 
 def rejects(sides: Repeats) -> bool:
     """Whether the test rejects at 0.05, without its other figures."""
-    kinds, kind = sides.kinds
-    _, mass = sum_masses(kinds, np.bincount(kind))
+    _, mass = sum_masses(sides)
     return bool(mass[int(sides.lost.sum()) :].sum() <= 0.05)
 
 
@@ -91,7 +90,7 @@ def test_one_answer_each_is_mcnemars_test(lost: int, gained: int, n: int) -> Non
 def test_the_sum_of_many_samples_is_the_convolution_of_each() -> None:
     sides = answers(np.random.default_rng(1).random(60), 3, 2, seed=2)
     kinds, kind = sides.kinds
-    base, mass = sum_masses(kinds, np.bincount(kind))
+    base, mass = sum_masses(sides)
     one_by_one = np.ones(1)
     for index in kind:
         one_by_one = np.convolve(one_by_one, kinds[index].masses)

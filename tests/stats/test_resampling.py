@@ -11,9 +11,8 @@ from scipy.stats import binom, binomtest, permutation_test
 
 from accgate.stats.bootstrap import weighted_bootstrap
 from accgate.stats.paired import mcnemar_exact, paired_t
-from accgate.stats.resampling import sign_flip
+from accgate.stats.resampling import common_step, rejection_count, sign_flip
 from accgate.stats.result import TestResult
-from accgate.stats.signs import common_step, rejection_count
 from tests.cases import each
 
 RATES = {"alpha": 0.05, "beta": 0.2}

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from accgate.stats.influence import StatisticUndefined, value_or_nan
 from accgate.stats.paired import paired_t
 from accgate.stats.result import TestResult
-from accgate.stats.statistics import statistic_test, tails
+from accgate.stats.statistics import StatisticUndefined, statistic_test, tails, value_or_nan
 from tests.cases import each
 from tests.stats.statistic_pairs import (
     CASES,
