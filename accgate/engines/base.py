@@ -60,7 +60,7 @@ class Request:
         return str(last["content"]) if last.get("role") == "assistant" else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # a recording holds millions
 class Reply:
     """What came back. An engine that replays a recording alone sets `score`, `confidence`, `attacked` and `seconds`.
 
