@@ -90,6 +90,21 @@ def writing(path: Path, fix: str = "correct that, then go on with --resume") -> 
         raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 
+@contextmanager
+def reading(path: Path | str, fix: str) -> Iterator[None]:
+    """Name the file or folder that cannot be read, with the system's cause and what to do.
+
+    Raises
+    ------
+    BadInput
+        For an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
+
+
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:
     """The worst of the verdicts; without any, `error`: nothing checked is not a pass.
 

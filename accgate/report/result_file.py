@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,7 @@ from xml.etree import ElementTree
 
 from accgate.errors import BadInput, exit_code, worst, writing
 from accgate.evaluation.shards.run import SHARD
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.records import refuse_unwritable, write_atomically
 from accgate.report.forest import FILES
 from accgate.result import CAUSE, CAUSE_HTML, HTML, NAME, REPORT, Result, result_of_verdict, to_json
@@ -66,12 +65,9 @@ def read_result(path: Path) -> Result:
 
     from accgate.inputs.typed import adapter_of
 
-    try:
-        if not path.exists():
-            raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file")
-        data = json.loads(read_plain(path, LARGEST).decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: cannot be read as JSON: {error}; give an accgate.json") from error
+    if not path.exists():
+        raise BadInput(f"{path}: there is no result; `accgate run` writes one, or name another file")
+    data = read_json(path, LARGEST, "give an accgate.json")
     single = isinstance(data, dict) and "checks" not in data
     try:
         if not single:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
-from accgate.inputs.paths import plain_size, read_plain
+from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition
 from accgate.tasks.filler import CannotGenerate
@@ -300,10 +300,7 @@ def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
 
 
 def _json(path: Path, key: str | None) -> list[Row]:
-    try:
-        content = json.loads(read_plain(path, MOST).decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: is not JSON ({error}); is the file cut off?") from error
+    content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
     rows = content.get(key) if key is not None and isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         where = "the file" if key is None else f"dataset.path = {key!r}"
