@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
-from accgate.engines.blocks import Blocks
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Cut, Port
+from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady

@@ -194,15 +194,8 @@ async def within(seconds: float, loading: Awaitable[T], late: str) -> T:
     CannotEvaluate
         `late`, when it does not.
     """
-    task = asyncio.ensure_future(loading)
     try:
-        done, _ = await asyncio.wait([task], timeout=seconds)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise
-    if not done:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise CannotEvaluate(late)
-    return task.result()
+        async with timeout(seconds):
+            return await loading
+    except asyncio.TimeoutError:
+        raise CannotEvaluate(late) from None

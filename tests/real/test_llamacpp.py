@@ -21,11 +21,10 @@ import pytest
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
 from accgate.engines import blocks as blocks_module
-from accgate.engines.blocks import Blocks
 from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
-from accgate.engines.port import Cut
+from accgate.engines.port import Blocks, Cut
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.tasks.task import load_task

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import asking, echo, endpoints, listing, open_files
+from accgate.engines.openai import asking, echo, endpoints, listing
 from accgate.engines.openai.asking import Asker, Rescue
 from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
@@ -31,6 +31,8 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 
 LISTING_ATTEMPTS = 5
+SPARE = 128  # open files for records, logs, libraries; beside the connections
+_allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
 
 
 class OpenAIEngine:
@@ -107,7 +109,7 @@ class OpenAIEngine:
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
         key = "" if self._options.api_key_env is None else key_of(self._options.api_key_env)
-        open_files.allow(self.concurrency)
+        allow_connections(self.concurrency)
         self._client = Client(connections=self.concurrency, timeout=self._options.timeout, key=key)
         if self._options.serve:
             await self._serve(self._client)
@@ -270,7 +272,7 @@ class OpenAIEngine:
         client, self._client = self._client, None
         try:
             if client is not None:
-                open_files.release(self.concurrency)
+                release_connections(self.concurrency)
                 await client.close()
         finally:
             if self._served is not None:
@@ -295,3 +297,37 @@ def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) ->
         return body
     names = {name: fields.get(name, name) for name in body}
     return {name: body[field] for field, name in names.items() if name is not False}
+
+
+def release_connections(connections: int) -> None:
+    """Give back the connections of an engine that is closed."""
+    _allowed.remove(connections)
+
+
+def allow_connections(connections: int) -> None:
+    """Raise this process's limit of open files as far as so many connections need, beside those allowed already.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the system does not allow as many.
+    """
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        _allowed.append(connections)
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    others = sum(_allowed)
+    needed = connections + others + SPARE
+    is_enough = soft == resource.RLIM_INFINITY or soft >= needed
+    if not is_enough and hard != resource.RLIM_INFINITY and hard < needed:
+        beside = f", beside {others:,} of other models or judges" if others else ""
+        raise CannotEvaluate(
+            f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files, a connection "
+            f"each; raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower "
+            "options.concurrency"
+        )
+    if not is_enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    _allowed.append(connections)

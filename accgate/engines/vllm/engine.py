@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
-from accgate.engines.vllm.failures import cause, one_line
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import (
     INSTALL,
     Log,
     Watch,
+    cause,
     import_classes,
+    one_line,
     own_environment,
     unreachable_by_ctrl_c,
     version_fault,

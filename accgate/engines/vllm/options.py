@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import ModelTable
-from accgate.engines.vllm.failures import one_line
+from accgate.engines.base import ModelTable, Operational, operational_of
+from accgate.engines.vllm.process import one_line
 from accgate.errors import Key, KeyFaults, KeyNotReady
 from accgate.inputs.paths import has_file, path_in
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
@@ -30,8 +30,6 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
-# Options that change no answer: --resume and merge allow that they differ.
-OPERATIONAL = frozenset({"concurrency", "log", "max_silence", "start_timeout", "download_dir", "disable_log_stats"})
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
     "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
@@ -46,15 +44,20 @@ UNSAMPLED = {
 class Own:
     """The options that are accgate's, not vLLM's."""
 
-    concurrency: Count | None = Field(default=None, description="most requests in flight, 1 or more")
+    concurrency: Operational[Count | None] = Field(default=None, description="most requests in flight, 1 or more")
     batch_invariant: Flag = Field(default=False, description="VLLM_BATCH_INVARIANT: replies do not depend on the batch")
     lora: Text | None = Field(default=None, min_length=1, description="folder or hub id of a LoRA adapter")
     chat_template: Text | None = Field(default=None, min_length=1, description="file of a Jinja chat template")
-    log: Text | None = Field(default=None, min_length=1, description="file that keeps what vLLM says")
-    max_silence: Number = Field(
+    log: Operational[Text | None] = Field(default=None, min_length=1, description="file that keeps what vLLM says")
+    max_silence: Operational[Number] = Field(
         default=1800.0, gt=0, description="seconds without any reply before the first, and later at most, above 0"
     )
-    start_timeout: Number = Field(default=3600.0, gt=0, description="seconds that loading may take, above 0")
+    start_timeout: Operational[Number] = Field(
+        default=3600.0, gt=0, description="seconds that loading may take, above 0"
+    )
+
+
+OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats"}
 
 
 @plain_dataclass(frozen=True)
