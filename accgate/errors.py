@@ -76,18 +76,20 @@ class KeyNotReady(CannotEvaluate):
 
 
 @contextmanager
-def writing(path: Path, fix: str = "correct that, then go on with --resume") -> Iterator[None]:
+def writing(
+    path: Path, fix: str = "correct that, then go on with --resume", kind: type[AccgateError] = CannotEvaluate
+) -> Iterator[None]:
     """Name the file or folder that cannot be written, and what to do.
 
     Raises
     ------
     CannotEvaluate
-        For an OSError.
+        For an OSError; of another `kind` where the user chose the place.
     """
     try:
         yield
     except OSError as error:
-        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; {fix}") from error
+        raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import names_of, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
 
 if TYPE_CHECKING:
     from accgate.cli.starter.own_data import OwnTask
@@ -284,11 +284,9 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
 
 
 def _write(path: Path, content: str) -> None:
-    try:
+    with writing(path, "correct that, then init --force", BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror}; correct that, then init --force") from error
 
 
 def _ignore_runs(top: Path) -> None:
