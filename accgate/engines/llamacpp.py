@@ -74,7 +74,7 @@ class LlamaCppEngine:
         self._port: Port | None = None
         self._blocks: Blocks | None = None
         self._threads = Threads()
-        self._silence = Silence(lambda: "llama.cpp", most_silence(table.options))
+        self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
         self._chat = ChatProbe(self._complete, lambda: "llama.cpp with the chat template of this model")
         self.unchecked: CannotEvaluate | None = None
@@ -88,7 +88,7 @@ class LlamaCppEngine:
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
         try:
-            loading = Silence(lambda: f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
+            loading = Silence(f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
             self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
         except Stalled:
             self._is_stalled = True

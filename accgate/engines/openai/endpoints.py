@@ -56,7 +56,7 @@ class Endpoints:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        self.all = tuple(Endpoint(url, silence_of(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
+        self.all = tuple(Endpoint(url, Silence(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
         self._most = most
         self._clock = clock
         self._jitter = jitter
@@ -172,8 +172,3 @@ class Endpoints:
         """Seconds until a server may be asked again, as far as it asked to be left alone or refused."""
         rests = (max(e.rests_until, e.pace.quiet_until) for e in self.all if not e.gone)
         return max(0.0, min(rests, default=0.0) - self._clock())
-
-
-def silence_of(url: str, most: float) -> Silence:
-    """The wait for one server's replies."""
-    return Silence(lambda: url, most)

@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import asking, echo, endpoints, listing
+from accgate.engines.openai import asking, endpoints, listing
 from accgate.engines.openai.asking import Asker, Rescue
 from accgate.engines.openai.client import Client, Fault, key_of
-from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
+from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
 from accgate.engines.openai.probe import probe, reach
 from accgate.engines.openai.server import CannotStart, Server, free_port
-from accgate.engines.silence import Stalled
-from accgate.engines.wire import MalformedReply, body_of, reply_of
+from accgate.engines.silence import Silence, Stalled
+from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
 from accgate.errors import CannotEvaluate, KeyFaults
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
@@ -31,6 +31,7 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 
 LISTING_ATTEMPTS = 5
+ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
 SPARE = 128  # open files for records, logs, libraries; beside the connections
 _allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
 
@@ -201,7 +202,7 @@ class OpenAIEngine:
             raise RequestFailed("an empty continuation has no log-probability")
         echoed = await self._echo(request, continuation)
         begins = not request.prompt and not request.system  # nothing goes before a text's first token
-        first = int(echoed.values[:1] == (None,)) if begins else echo.first_token(echoed, continuation)
+        first = int(echoed.values[:1] == (None,)) if begins else first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
             first = len((await self._echo(request, "")).tokens)
         try:
@@ -209,16 +210,16 @@ class OpenAIEngine:
         except MalformedReply as error:
             raise RequestFailed(str(error)) from error
 
-    async def _echo(self, request: Request, continuation: str) -> echo.Echoed:
-        body = echo.echo_body(request, self._model, continuation)
+    async def _echo(self, request: Request, continuation: str) -> Echoed:
+        body = echo_body(request, self._model, continuation)
         try:
-            return await self._ask("/completions", body, lambda response: echo.echoed_of(response, body["prompt"]))
-        except (RequestFailed, echo.NoEcho) as error:
+            return await self._ask("/completions", body, lambda response: echoed_of(response, body["prompt"]))
+        except (RequestFailed, NoEcho) as error:
             if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
                 raise
             cause = f" ({error})" if str(error) else ""
             what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
-            raise CannotEvaluate(f"{what}; {echo.ALTERNATIVE}") from error
+            raise CannotEvaluate(f"{what}; {ECHOING}") from error
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
         assert self._asker is not None, "start() comes first"
@@ -258,7 +259,7 @@ class OpenAIEngine:
                 raise EngineDied(self._without_key(f"{stall}; {self._served.last_words()}"))
             else:
                 raise stall
-            endpoint.silence = silence_of(endpoint.url, self._options.silence)
+            endpoint.silence = Silence(endpoint.url, self._options.silence)
 
     def _without_key(self, text: str) -> str:
         return text if self._client is None else self._client.without_key(text)

@@ -80,7 +80,7 @@ class VllmEngine:
         self._watch: Watch | None = None
         self._failed = False
         self._count = itertools.count()
-        self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
+        self._silence = Silence("vLLM", self._options.own.max_silence)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether its processes were started again
 
@@ -242,7 +242,7 @@ class VllmEngine:
             await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
             await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
             await self._start(self._log)
-            self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
+            self._silence = Silence("vLLM", self._options.own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
         final = await self._final(request, await self._render(request), self._sampling(request))
