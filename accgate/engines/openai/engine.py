@@ -13,14 +13,15 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import asking, endpoints, listing
-from accgate.engines.openai.asking import Asker, Rescue
+from accgate.engines.openai import dispatch, endpoints, listing
 from accgate.engines.openai.client import Client, Fault, key_of
+from accgate.engines.openai.dispatch import Dispatcher, Rescue
 from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
+from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import probe, reach
-from accgate.engines.openai.server import CannotStart, Server, free_port
+from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
 from accgate.errors import CannotEvaluate, KeyFaults
@@ -51,7 +52,7 @@ class OpenAIEngine:
         self._urls = options.urls
         self._endpoints = self._endpoints_at(self._urls)
         self._client: Client | None = None
-        self._asker: Asker | None = None
+        self._dispatcher: Dispatcher | None = None
         self.identity = Identity(options.fingerprints)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether the server that was started was started again
@@ -124,7 +125,7 @@ class OpenAIEngine:
         self.identity.see(self._endpoints.all[0].listed)
         rescue = Rescue(self._ended, self._stalled)
         place = {"model": self._model, "version": self._kind.version}
-        self._asker = Asker(self._client, self._endpoints, self._options, self.identity, rescue, **place)
+        self._dispatcher = Dispatcher(self._client, self._endpoints, self._options, self.identity, rescue, **place)
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
         return Endpoints(urls, self._options.silence, most=self.concurrency)
@@ -149,8 +150,8 @@ class OpenAIEngine:
         try:
             server.launch()
             await server.ready(lambda: client.is_up(self._urls[0]), self._options.serve_timeout)
-        except CannotStart as error:
-            raise KeyFaults((("options", error.option), client.without_key(str(error)))) from error
+        except KeyFaults as error:
+            raise KeyFaults(*((key, client.without_key(fault)) for key, fault in error.faults)) from error
         except CannotEvaluate as error:
             raise CannotEvaluate(client.without_key(str(error))) from error
 
@@ -171,7 +172,7 @@ class OpenAIEngine:
                 if not rests:
                     what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
-                rest = max(answer.wait, min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2 ** min(rests, 9)))
+                rest = max(answer.wait, doubled(endpoints.FIRST_REST, rests, endpoints.LONGEST_REST))
                 rests += 1
                 await asyncio.sleep(min(rest, left))
                 continue
@@ -180,7 +181,7 @@ class OpenAIEngine:
                 self._tell(f"{url}: {answer.text}; it is asked again")
             if attempts > self._options.max_retries or attempts == LISTING_ATTEMPTS:
                 raise CannotEvaluate(f"cannot reach {url}: {answer.text}; {_advice(answer)}")
-            await asyncio.sleep(asking.FIRST_WAIT * 2**attempts)
+            await asyncio.sleep(dispatch.FIRST_WAIT * 2**attempts)
         if rests:
             self._tell(f"{url} answers")
         return answer
@@ -222,9 +223,9 @@ class OpenAIEngine:
             raise CannotEvaluate(f"{what}; {ECHOING}") from error
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
-        assert self._asker is not None, "start() comes first"
+        assert self._dispatcher is not None, "start() comes first"
         tokens = int(body["max_tokens"]) if isinstance(body.get("max_tokens"), int) else 1
-        return self._asker.ask(path, renamed(body, self._options.fields), read, tokens)
+        return self._dispatcher.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
         """How the server that was started ended; None while it runs."""
