@@ -76,20 +76,18 @@ class KeyNotReady(CannotEvaluate):
 
 
 @contextmanager
-def writing(
-    path: Path, fix: str = "correct that, then go on with --resume", kind: type[AccgateError] = CannotEvaluate
-) -> Iterator[None]:
+def writing(path: Path, fix: str = "correct that, then go on with --resume") -> Iterator[None]:
     """Name the file or folder that cannot be written, and what to do.
 
     Raises
     ------
     CannotEvaluate
-        For an OSError; of another `kind` where the user chose the place.
+        For an OSError.
     """
     try:
         yield
     except OSError as error:
-        raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
+        raise CannotEvaluate(f"{path}: cannot be written: {error.strerror}; {fix}") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import names_of, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading
 
 if TYPE_CHECKING:
     from accgate.cli.starter.own_data import OwnTask
@@ -284,9 +284,11 @@ def _config_text(answers: Answers, own: OwnTask | None) -> str:
 
 
 def _write(path: Path, content: str) -> None:
-    with writing(path, "correct that, then init --force", BadInput):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}; correct that, then init --force") from error
 
 
 def _ignore_runs(top: Path) -> None:

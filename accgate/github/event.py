@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accgate.errors import BadInput, reading
+from accgate.errors import BadInput
 from accgate.github.api.answers import number_at, text_at
 
 if TYPE_CHECKING:
@@ -258,17 +258,12 @@ def _count(environ: Mapping[str, str], name: str, default: int) -> int:
     return int(value)
 
 
-def event_bytes(path: str) -> bytes:
-    """The content of the file that GITHUB_EVENT_PATH names; raises BadInput where it cannot be read."""
-    with reading(f"GITHUB_EVENT_PATH: {path}", "run this in a job of GitHub Actions"):
-        return Path(path).read_bytes()
-
-
 def _payload(path: str) -> dict[str, Any]:
     try:
-        payload = json.loads(event_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"GITHUB_EVENT_PATH: {path} is not JSON") from error
+        payload = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "not JSON"
+        raise BadInput(f"GITHUB_EVENT_PATH: {path} cannot be read ({cause})") from error
     if not isinstance(payload, dict):
         raise BadInput(f"GITHUB_EVENT_PATH: {path} holds no event")
     return payload

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
@@ -18,7 +19,7 @@ from accgate.errors import BadInput
 from accgate.github.api.answers import CannotPublish, Refused, Uncertain
 from accgate.github.api.client import Client
 from accgate.github.comments import State, comment_key, put_comment
-from accgate.github.event import Event, event_bytes
+from accgate.github.event import Event
 from accgate.report.markdown import cell
 from accgate.text import clip
 
@@ -132,7 +133,9 @@ def read_issue_comment(environ: Mapping[str, str]) -> IssueComment:
         raise BadInput(f"GITHUB_EVENT_NAME: is {name!r}; run this `on: issue_comment` with `types: [created]`")
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:
-        return TypeAdapter(IssueComment).validate_json(event_bytes(path))
+        return TypeAdapter(IssueComment).validate_json(Path(path).read_bytes())
+    except OSError as error:
+        raise BadInput(f"GITHUB_EVENT_PATH: {path} cannot be read ({error.strerror})") from error
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         fault = f"the event has no {where} as GitHub writes it" if where else "is not JSON"

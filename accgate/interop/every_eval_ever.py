@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
 from accgate.interop.run_folder import CheckRun, RunFolder
 from accgate.records import Record, json_line, write_atomically
 from accgate.tasks import FRACTIONS
@@ -63,13 +63,15 @@ def export_every_eval_ever(
         for model, checks in run.models.items()
     ]
     written = []
-    with writing(out, "name another --out", BadInput):
+    try:
         for path, log, rows in logs:
             samples = out / log["detailed_evaluation_results"]["file_path"]
             samples.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(samples, rows)
             write_atomically(out / path, (json.dumps(log, indent=2) + "\n").encode())
             written.append(out / path)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
     return written
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
 from accgate.interop.run_folder import CheckRun, RunFolder
 from accgate.records import file_name, write_atomically
 from accgate.text import number
@@ -73,10 +73,12 @@ def export_hub(
         for check in checks
         if check.verdict.task in benchmarks
     }
-    with writing(out, "name another --out", BadInput):
+    try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
     return list(texts)
 
 

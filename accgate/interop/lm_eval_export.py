@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import __version__
-from accgate.errors import BadInput, writing
+from accgate.errors import BadInput
 from accgate.interop.task_log import sample_mean
 from accgate.records import ENDINGS, Record, collect, json_line, read_gzip_lines, read_records, write_atomically
 from accgate.tasks import FRACTIONS, sample_id
@@ -51,10 +51,12 @@ def export_lm_eval(
         "task_hashes": {task: _sha(hashes)},
         "model_name": model,
     }
-    with writing(out, "name another --out", BadInput):
+    try:
         out.mkdir(parents=True, exist_ok=True)
         write_atomically(samples, b"".join(map(json_line, rows)))
         write_atomically(results, json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror}; name another --out") from error
     return samples, results
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.paths import read_json
+from accgate.inputs.paths import read_plain
 from accgate.records.file import RecordPaths
 from accgate.records.replacement import write_atomically
 
@@ -30,12 +30,15 @@ def settings_of_run(paths: RecordPaths) -> dict[str, Any]:
     BadInput
         When the file cannot be read, or is damaged.
     """
-    fix = f"delete {paths.records} or name another --out"
+    unknown = f"so what its records belong to is unknown; delete {paths.records} or name another --out"
     if not paths.settings.exists():
-        raise BadInput(f"{paths.settings}: is missing, so what its records belong to is unknown; {fix}")
-    settings = read_json(paths.settings, LARGEST, fix)
+        raise BadInput(f"{paths.settings}: is missing, {unknown}")
+    try:
+        settings = json.loads(read_plain(paths.settings, LARGEST).decode())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{paths.settings}: is not JSON ({error}), {unknown}") from error
     if not isinstance(settings, dict):
-        raise BadInput(f"{paths.settings}: is damaged; {fix}")
+        raise BadInput(f"{paths.settings}: is damaged; delete {paths.records} or name another --out")
     return settings
 
 
