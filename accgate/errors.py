@@ -91,7 +91,7 @@ def writing(path: Path, fix: str = "correct that, then go on with --resume") -> 
 
 
 @contextmanager
-def reading(path: Path | str, fix: str) -> Iterator[None]:
+def reading(path: Path, fix: str) -> Iterator[None]:
     """Name the file or folder that cannot be read, with the system's cause and what to do.
 
     Raises

@@ -51,7 +51,7 @@ def read_cause(path: Path) -> CauseFile | None:
     """
     from pydantic import ValidationError
 
-    from accgate.inputs.typed import adapter_of
+    from accgate.inputs.typed import adapter_of, first_fault
 
     if path.is_symlink():
         raise BadInput(f"{path}: is a link, not a file; {FIX}")
@@ -61,9 +61,7 @@ def read_cause(path: Path) -> CauseFile | None:
     try:
         cause = adapter_of(CauseFile).validate_python(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadInput(f"{path}: is not what `accgate blame` writes: {where}: {first['msg']}; {FIX}") from error
+        raise BadInput(f"{path}: is not what `accgate blame` writes: {first_fault(error)}; {FIX}") from error
     if not holds_only(data, asdict(cause), text=LONGEST, entries=MOST):
         raise BadInput(f"{path}: holds more than `accgate blame` writes; {FIX}")
     if (cause.blame is None) == (cause.failure is None):

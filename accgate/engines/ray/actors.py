@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import resource_tracker
@@ -88,22 +88,21 @@ class Host:
     async def complete(self, request: Request) -> Reply | Answered | Exception:
         """The engine's reply."""
         assert self._engine is not None
-        try:
-            return self._with_identity(await self._engine.complete(request))
-        except Exception as error:
-            return await self._error_of(error)
+        return await self._outcome(self._engine.complete(request))
 
     async def score(self, request: Request, continuation: str) -> Any:
         """The engine's log-probabilities."""
         score = getattr(self._engine, "score", None)
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
+        return await self._outcome(score(request, continuation))
+
+    async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
+        """Return what the engine answers, and who does where it asks servers, or its error."""
         try:
-            return self._with_identity(await score(request, continuation))
+            value = await answer
         except Exception as error:
             return await self._error_of(error)
-
-    def _with_identity(self, value: T) -> T | Answered:
         identity = identity_of(self._engine)
         return value if identity is None else Answered(value, identity.settings())
 

@@ -130,11 +130,7 @@ class RayEngine:
         if not options.autoscaling:
             self._connection.refuse_too_small(options.replicas, resources, options.bundles)
 
-        patience = Patience(PATIENCE)
-
-        def make() -> Actor:
-            return Actor(spec, resources, options.bundles, options.start_timeout, patience)
-
+        make = partial(Actor, spec, resources, options.bundles, options.start_timeout, Patience(PATIENCE))
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(
             make, options.replicas, max_restarts=options.max_restarts, warn=warn, max_silence=options.max_silence

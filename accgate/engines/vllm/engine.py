@@ -239,8 +239,8 @@ class VllmEngine:
             logging.getLogger(__name__).warning("%s (vLLM's log: %s)", words, self._log.path)
             engine, self._engine = self._engine, None
             self._watch.kill()
-            await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
-            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
+            await asyncio.to_thread(engine.shutdown)
+            await asyncio.to_thread(self._watch.close)
             await self._start(self._log)
             self._silence = Silence("vLLM", self._options.own.max_silence)
 
@@ -256,7 +256,7 @@ class VllmEngine:
         tokenizer = self._engine.get_tokenizer()
         opened = opened_by(tokenizer.decode(list(final.prompt_token_ids[-OPENING:])))
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
-        thought = await asyncio.get_running_loop().run_in_executor(None, thought_tokens, tokenizer, text)
+        thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         return Reply(text, output.finish_reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
@@ -271,9 +271,8 @@ class VllmEngine:
         begins = request.mode == "completion" and not request.prompt and not request.system
         rendered = await self._render(replace(request, prompt=" ") if begins else request)
         prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
-        tokens = await asyncio.get_running_loop().run_in_executor(
-            None, self._continuation, prompt, "" if begins else rendered.get("prompt"), continuation
-        )
+        text = "" if begins else rendered.get("prompt")
+        tokens = await asyncio.to_thread(self._continuation, prompt, text, continuation)
         if not tokens:
             raise RequestFailed("the continuation has no token")
         parameters = self._sampling(request, max_tokens=1, prompt_logprobs=0)
@@ -378,8 +377,8 @@ class VllmEngine:
         engine, self._engine = self._engine, None
         if engine is not None:
             gc.unfreeze()
-            await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
+            await asyncio.to_thread(engine.shutdown)
         if self._log is not None and self._watch is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
+            await asyncio.to_thread(self._watch.close)
             self._log.close(failed=self._failed)
             self._log = None
