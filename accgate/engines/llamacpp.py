@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -257,26 +258,16 @@ class Threads:
 
     def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
         """What the function returns or raises; `cut` is called where nobody waits for it any more."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-
-        def settle(outcome: Any, error: Exception | None) -> None:
-            if future.done():  # cancelled meanwhile
-                return
-            if error is None:
-                future.set_result(outcome)
-            else:
-                future.set_exception(error)
+        outcome: Future[Any] = Future()
 
         def work() -> None:
-            outcome, fault = None, None
-            try:
-                outcome = function()
-            except Exception as error:
-                fault = error
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(settle, outcome, fault)
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(function())
+                except Exception as error:
+                    outcome.set_exception(error)
 
+        future = asyncio.wrap_future(outcome)
         future.add_done_callback(lambda done: cut() if done.cancelled() else None)
         thread = threading.Thread(target=work, daemon=True, name="llamacpp")
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
