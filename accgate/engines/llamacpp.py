@@ -25,7 +25,7 @@ from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
 from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
-from accgate.inputs.paths import has_file, missing_file, path_in
+from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
 
@@ -358,9 +358,7 @@ def model_path(model: str, folder: Path) -> Path:
         When there is no such file or package.
     """
     if not model.startswith(PACKAGE):
-        if not has_file(folder, model):
-            raise KeyFaults((("model",), missing_file(folder, model, "a .gguf file")))
-        return path_in(folder, model)
+        return model_file_in(folder, model, "a .gguf file")
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all

@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
-from accgate.errors import BadInput, KeyFaults
-from accgate.inputs.paths import has_file, missing_file, path_in
+from accgate.errors import BadInput
+from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
 from accgate.inputs.typed import CLOSED, Number, parse_table
 from accgate.records import Ids
@@ -209,10 +209,7 @@ class RecordedEngine:
 
 def recording_path(model: str, folder: Path) -> Path:
     """The file of a recording, relative to `folder`; raises KeyFaults where there is none."""
-    if not has_file(folder, model):
-        kind = "a JSONL or CSV file with id and score or reply"
-        raise KeyFaults((("model",), missing_file(folder, model, kind)))
-    return path_in(folder, model)
+    return model_file_in(folder, model, "a JSONL or CSV file with id and score or reply")
 
 
 def recording_of(engine: object) -> RecordedEngine | None:

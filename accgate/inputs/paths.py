@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, reading
+from accgate.errors import BadInput, KeyFaults, reading
 
 IN_COMMIT = "is it in the commit?"
 
@@ -24,9 +24,18 @@ def has_file(folder: Path, name: str) -> bool:
     return os.path.isfile(path_in(folder, name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
 
-def missing_file(folder: Path, name: str, kind: str) -> str:
-    """A message for a name that should be a file of this kind, with the fix."""
-    return f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
+def model_file_in(folder: Path, name: str, kind: str) -> Path:
+    """Return the path of the file of this kind that a model's table names.
+
+    Raises
+    ------
+    KeyFaults
+        When there is none.
+    """
+    if not has_file(folder, name):
+        fault = f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
+        raise KeyFaults((("model",), fault))
+    return path_in(folder, name)
 
 
 def plain_size(path: Path, most: int) -> int:
