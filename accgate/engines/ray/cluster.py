@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from accgate.engines.ray.head import within
+from accgate.engines.ray.head import place_of, within
 from accgate.errors import CannotEvaluate
 
 CLOSING = 30.0  # seconds; without a head it takes 5
@@ -141,9 +141,8 @@ def probe(address: str) -> None:
 
     if address == "auto":
         address = os.environ.get("RAY_ADDRESS", "")
-    host, separator, port = address.rpartition(":")
-    if separator and port.isdecimal() and "/" not in host:
-        socket.create_connection((host, int(port)), timeout=10.0).close()
+    if re.fullmatch(r"[^/]+:\d+", address):
+        socket.create_connection(place_of(address), timeout=10.0).close()
 
 
 def room_for(nodes: Sequence[Resources], parts: Sequence[Resources], most: int) -> int:
