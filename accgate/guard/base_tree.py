@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from accgate.config.config import Config
-from accgate.errors import BadInput, reading
+from accgate.errors import BadInput
 from accgate.guard.tree import trees_of
 
 FIX = "somebody who may push to the base must put it into the repository as a plain file, in a path without .."
@@ -65,8 +65,9 @@ def refuse_unread_references(base: Config, root: Path) -> None:
 
 def _mode(path: Path) -> int | None:
     """The mode of the file or folder at a path, without following links; None where there is nothing."""
-    with reading(path, "whether the base has rules is unknown"):
-        try:
-            return path.lstat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+    try:
+        return path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; whether the base has rules is unknown") from error

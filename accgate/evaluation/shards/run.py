@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate.config.tables import Gate
-from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, reading, writing
+from accgate.errors import CANNOT_EVALUATE, PASSED, BadInput, writing
 from accgate.evaluation.resume import begin_anew
 from accgate.evaluation.run import EvaluatedCheck, EvaluatedRun, why_incomplete
 from accgate.evaluation.shards.shard import Shard, parse_shard
@@ -158,13 +158,14 @@ def read_shard(folder: Path) -> ShardRun:
     fix = "give the folders that `accgate run --shard i/N --out DIR` wrote"
     if not folder.is_dir():
         raise BadInput(f"{folder}: is not a folder; {fix}")
-    with reading(path, fix):
-        try:
-            run = adapter_of(ShardRun).validate_json(path.read_bytes())
-            for name in run.shards:
-                parse_shard(name)
-        except FileNotFoundError as error:
-            raise BadInput(f"{folder}: has no {SHARD}; {fix}") from error
-        except (ValidationError, BadInput) as error:
-            raise BadInput(f"{path}: is damaged; run that shard again") from error
+    try:
+        run = adapter_of(ShardRun).validate_json(path.read_bytes())
+        for name in run.shards:
+            parse_shard(name)
+    except FileNotFoundError as error:
+        raise BadInput(f"{folder}: has no {SHARD}; {fix}") from error
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
+    except (ValidationError, BadInput) as error:
+        raise BadInput(f"{path}: is damaged; run that shard again") from error
     return run
