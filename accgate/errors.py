@@ -55,6 +55,12 @@ class KeyFaults(BadInput):
         return type(self), self.faults  # they travel between processes
 
 
+def refuse_faults(faults: Iterable[tuple[Key, str]]) -> None:
+    """Raise KeyFaults with all of these faults, where there are any."""
+    if listed := tuple(faults):
+        raise KeyFaults(*listed)
+
+
 class CannotEvaluate(AccgateError):
     """Engine, dataset or network failed, so that the evaluation could not finish."""
 

@@ -24,7 +24,7 @@ from accgate.engines.chat import ChatProbe
 from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
+from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
 from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
@@ -111,8 +111,7 @@ class LlamaCppEngine:
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
         params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [self._key], False
-        if faults := list(_set_options(params, self._options, ("options",))):
-            raise KeyFaults(*faults)
+        refuse_faults(_set_options(params, self._options, ("options",)))
         if self._deterministic and (params.n_batch % params.n_ubatch or params.n_batch < params.n_ubatch):
             fault = f"is {params.n_batch}; write a multiple of n_ubatch ({params.n_ubatch}), or deterministic = false"
             raise KeyFaults((("options", "n_batch"), fault))
@@ -210,8 +209,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
     faults.extend((("options", name), fault) for name in SERVED if name in options)
     if options.get("api_keys") == []:
         faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     return {name: value for name, value in options.items() if name not in ("deterministic", "max_silence")}
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition
@@ -148,10 +148,9 @@ def examples_by_subset(definition: Definition, rows: Iterable[Row], examples: Se
 def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
     generator = definition.content.dataset.generator
     if generator is None:
-        if faults := list(_parameter_faults(definition.content.dataset.parameters, options)):
-            raise KeyFaults(*faults)
-    elif faults := [(("options", option), fault) for option, fault in check_options(generator, options)]:
-        raise KeyFaults(*faults)
+        refuse_faults(_parameter_faults(definition.content.dataset.parameters, options))
+    else:
+        refuse_faults((("options", option), fault) for option, fault in check_options(generator, options))
 
 
 def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:

@@ -24,7 +24,7 @@ from accgate.engines.openai.probe import probe, reach
 from accgate.engines.openai.server import Server, free_port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
-from accgate.errors import CannotEvaluate, KeyFaults
+from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
 from accgate.result import EngineInfo
@@ -70,8 +70,7 @@ class OpenAIEngine:
             When its options are wrong, or do not fit together.
         """
         options = parse_table(table.options, Options, ("options",))
-        if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
-            raise KeyFaults(*faults)
+        refuse_faults((("options", name), fault) for name, fault in faults_of(options))
         return cls(table.model, options, folder=table.folder)
 
     def probe(self) -> tuple[str, ...]:
@@ -117,8 +116,7 @@ class OpenAIEngine:
             await self._serve(self._client)
         until = time.monotonic() + self._options.max_outage
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
-        if faults := list(listing.faults_of(self._model, listings)):
-            raise KeyFaults(*faults)
+        refuse_faults(listing.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)

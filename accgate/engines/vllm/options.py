@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Operational, operational_of
 from accgate.engines.vllm.process import one_line
-from accgate.errors import Key, KeyFaults, KeyNotReady
+from accgate.errors import Key, KeyNotReady, refuse_faults
 from accgate.inputs.paths import has_file, path_in
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
 from accgate.text import nearest
@@ -85,8 +85,7 @@ def own_options(table: ModelTable) -> Options:
     ]
     if own.chat_template is not None and not has_file(table.folder, own.chat_template):
         faults.append((("options", "chat_template"), f"there is no file {own.chat_template!r} in {table.folder}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     template, log = (name and str(path_in(table.folder, name).absolute()) for name in (own.chat_template, own.log))
     lora = None if own.lora is None else weights(own.lora, table.folder, ("options", "lora"))
     own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
@@ -136,8 +135,7 @@ def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
             faults.extend((("options", name, *where), fault) for where, fault in _type_faults(error, value))
         except Exception as error:  # a configuration class of vLLM refuses its values as it likes
             faults.append((("options", name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
     if options.own.lora is not None:
         arguments["enable_lora"] = True
@@ -243,8 +241,7 @@ def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str
                 faults.append((where, f"is {value!r}: {message}"))
             except Exception as error:  # vLLM's own checks
                 faults.append((where, f"is {value!r}: {one_line(error)}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     return values
 
 
