@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from accgate._version import REPOSITORY
-from accgate.errors import BadInput, reading
+from accgate.errors import BadInput
 from accgate.records import NOT_COMPARED, paths_of, settings_of_run
 from accgate.result import NAME, Result, to_json
 from accgate.verdict import Verdict
@@ -81,7 +81,10 @@ def _sha(value: Any) -> str:
 
 def _file_sha(path: Path) -> str:
     sha = hashlib.sha256()
-    with reading(path, "correct that, then write the statement again"), path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            sha.update(chunk)
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                sha.update(chunk)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
     return sha.hexdigest()
