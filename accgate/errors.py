@@ -55,6 +55,12 @@ class KeyFaults(BadInput):
         return type(self), self.faults  # they travel between processes
 
 
+def refuse_faults(faults: Iterable[tuple[Key, str]]) -> None:
+    """Raise KeyFaults with all of these faults, where there are any."""
+    if listed := tuple(faults):
+        raise KeyFaults(*listed)
+
+
 class CannotEvaluate(AccgateError):
     """Engine, dataset or network failed, so that the evaluation could not finish."""
 
@@ -93,6 +99,21 @@ def writing(
         yield
     except OSError as error:
         raise kind(f"{path}: cannot be written: {error.strerror}; {fix}") from error
+
+
+@contextmanager
+def reading(path: Path, fix: str) -> Iterator[None]:
+    """Name the file or folder that cannot be read, with the system's cause and what to do.
+
+    Raises
+    ------
+    BadInput
+        For an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
 
 
 def worst(verdicts: Iterable[VerdictName]) -> VerdictName:

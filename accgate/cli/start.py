@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accgate.cli.common import names_of, print_note
-from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, writing
+from accgate.errors import INTERRUPTED, PASSED, AccgateError, BadInput, reading, writing
 
 if TYPE_CHECKING:
     from accgate.cli.starter.files import Answers
@@ -291,10 +291,8 @@ def _ignore_runs(top: Path) -> None:
 
     path = top / IGNORE_FILE
     exists = path.exists()
-    try:
+    with reading(path, f"write {IGNORED} into it yourself"):
         before = path.read_bytes().decode("utf-8", "surrogateescape") if exists else ""
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; write {IGNORED} into it yourself") from error
     content = add_ignored(before)
     if content is not None:
         _write(path, content)

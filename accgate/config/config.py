@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from accgate.config.faults import faults_between
 from accgate.config.tables import AccuracyFile, Gate, Judge, Model, Report, TaskSettings
-from accgate.errors import BadInput, KeyFaults
+from accgate.errors import BadInput, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
 from accgate.text import nearest
@@ -115,8 +115,7 @@ def config_of(file: TomlFile) -> Config:
     """The config of a file that is read already; raises as `load_config` does."""
     content = parse_table_of(file, AccuracyFile)
     with file.locating():
-        if faults := list(faults_between(content, file)):
-            raise KeyFaults(*faults)
+        refuse_faults(faults_between(content, file))
     config = Config(content.gate, content.models, content.tasks, file, report=content.report, judges=content.judges)
     models = [model for model, _ in config.pairs()]
     return replace(

@@ -7,12 +7,14 @@ import re
 from collections.abc import Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
 
 from accgate.errors import CannotEvaluate
 from accgate.result import EngineInfo
 
 T = TypeVar("T")
+CHANGES_NO_ANSWER = "changes no answer"
+Operational = Annotated[T, CHANGES_NO_ANSWER]  # an option in which --resume and merge allow a difference
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class ModelTable:
     options: Mapping[str, Any]
     folder: Path
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def operational_of(options: type) -> frozenset[str]:
+    """Return the names of a dataclass's options that are declared as operational."""
+    hints = get_type_hints(options, include_extras=True)
+    return frozenset(name for name, hint in hints.items() if CHANGES_NO_ANSWER in getattr(hint, "__metadata__", ()))
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,7 @@ class Request:
         return str(last["content"]) if last.get("role") == "assistant" else ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)  # a recording holds millions
 class Reply:
     """What came back. An engine that replays a recording alone sets `score`, `confidence`, `attacked` and `seconds`.
 

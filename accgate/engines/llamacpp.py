@@ -13,19 +13,19 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed, cpu_name
-from accgate.engines.blocks import Blocks
 from accgate.engines.chat import ChatProbe
-from accgate.engines.port import Cut, Port
+from accgate.engines.port import Blocks, Cut, Port
 from accgate.engines.silence import Silence, Stalled
 from accgate.engines.wire import MalformedReply, body_of, error_text, reply_of
-from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady
-from accgate.inputs.paths import has_file, missing_file, path_in
+from accgate.errors import CannotEvaluate, Key, KeyFaults, KeyNotReady, refuse_faults
+from accgate.inputs.paths import model_file_in
 from accgate.result import EngineInfo
 from accgate.text import closest, nearest, value_text
 
@@ -75,7 +75,7 @@ class LlamaCppEngine:
         self._port: Port | None = None
         self._blocks: Blocks | None = None
         self._threads = Threads()
-        self._silence = Silence(lambda: "llama.cpp", most_silence(table.options))
+        self._silence = Silence("llama.cpp", most_silence(table.options))
         self._is_stalled = False
         self._chat = ChatProbe(self._complete, lambda: "llama.cpp with the chat template of this model")
         self.unchecked: CannotEvaluate | None = None
@@ -89,7 +89,7 @@ class LlamaCppEngine:
         xllamacpp = _library()
         params = self._parameters(xllamacpp)
         try:
-            loading = Silence(lambda: f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
+            loading = Silence(f"llama.cpp, which loads {self._path},", most_silence(self._table_options))
             self._server = await loading.reply(self._threads.call(partial(xllamacpp.Server, params)))
         except Stalled:
             self._is_stalled = True
@@ -111,8 +111,7 @@ class LlamaCppEngine:
             setattr(params, name, value)
         # The library opens a port on 127.0.0.1 beside the calls used here; a key nobody knows keeps it shut.
         params.hostnames, params.api_keys, params.ui = ["127.0.0.1"], [self._key], False
-        if faults := list(_set_options(params, self._options, ("options",))):
-            raise KeyFaults(*faults)
+        refuse_faults(_set_options(params, self._options, ("options",)))
         if self._deterministic and (params.n_batch % params.n_ubatch or params.n_batch < params.n_ubatch):
             fault = f"is {params.n_batch}; write a multiple of n_ubatch ({params.n_ubatch}), or deterministic = false"
             raise KeyFaults((("options", "n_batch"), fault))
@@ -210,8 +209,7 @@ def own_options(options: Mapping[str, Any]) -> dict[str, Any]:
     faults.extend((("options", name), fault) for name in SERVED if name in options)
     if options.get("api_keys") == []:
         faults.append((("options", "api_keys"), "is empty; name a key, or take it out"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     return {name: value for name, value in options.items() if name not in ("deterministic", "max_silence")}
 
 
@@ -258,26 +256,16 @@ class Threads:
 
     def call(self, function: Callable[[], Any], cut: Callable[[], None] = lambda: None) -> asyncio.Future[Any]:
         """What the function returns or raises; `cut` is called where nobody waits for it any more."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-
-        def settle(outcome: Any, error: Exception | None) -> None:
-            if future.done():  # cancelled meanwhile
-                return
-            if error is None:
-                future.set_result(outcome)
-            else:
-                future.set_exception(error)
+        outcome: Future[Any] = Future()
 
         def work() -> None:
-            outcome, fault = None, None
-            try:
-                outcome = function()
-            except Exception as error:
-                fault = error
-            with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(settle, outcome, fault)
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(function())
+                except Exception as error:
+                    outcome.set_exception(error)
 
+        future = asyncio.wrap_future(outcome)
         future.add_done_callback(lambda done: cut() if done.cancelled() else None)
         thread = threading.Thread(target=work, daemon=True, name="llamacpp")
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
@@ -368,9 +356,7 @@ def model_path(model: str, folder: Path) -> Path:
         When there is no such file or package.
     """
     if not model.startswith(PACKAGE):
-        if not has_file(folder, model):
-            raise KeyFaults((("model",), missing_file(folder, model, "a .gguf file")))
-        return path_in(folder, model)
+        return model_file_in(folder, model, "a .gguf file")
     distribution, _, name = model.removeprefix(PACKAGE).partition("/")
     try:
         files = metadata.files(distribution or "-") or []  # Python 3.10 finds something for no name at all

@@ -1,4 +1,12 @@
-"""llama.cpp's own HTTP port in this process: a request that is asked there can be cut off, a call in Python cannot."""
+"""llama.cpp's own HTTP port in this process, and its prompt cache in whole blocks.
+
+A request that is asked at the port can be cut off, a call in Python cannot.
+
+A kernel rounds by the shape of its batch. llama.cpp goes on from wherever a prompt begins to differ from what its slot
+holds, so the batches that compute the rest have shapes that depend on what came before. Here it goes on only from a
+multiple of its batch (`n_ubatch`), so that each token of a prompt has one batch that it can be computed in; vLLM's
+prefix cache counts in blocks too. Requests take turns: the batches of one hold no tokens of another.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +15,12 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 Body = dict[str, Any]
+TOKENS = 60.0  # seconds for a prompt's tokens
 
 
 class WasCut(Exception):
@@ -89,3 +98,81 @@ class Port:
         """Wait until no slot has anything to do."""
         for slot in range(self._slots):
             self.await_slot(slot)
+
+
+class Blocks:
+    """What a server's slots hold; `size` tokens are a block, without `reuse` none is cached."""
+
+    def __init__(self, port: Port, size: int, slots: int, *, reuse: bool = True) -> None:
+        self._port, self._size, self._reuse = port, size, reuse
+        self._turn = threading.Lock()
+        self._prompts: dict[int, Sequence[int]] = dict.fromkeys(range(slots), ())  # least recently used first
+
+    def answer(self, path: str, body: Body, cut: Cut) -> Any:
+        """The server's response, as if the request were its first and only one; waits for its turn."""
+        tokens = self._tokens(body, cut) if self._reuse else []
+        with self._turn:
+            cut.check()
+            slot, begin = slot_for(self._prompts, tokens, self._size)
+            del self._prompts[slot]
+            self._prompts[slot] = ()  # until it is known
+            try:
+                response, self._prompts[slot] = self._ask(path, body, tokens, slot, begin, cut)
+            except WasCut:
+                self._port.await_slot(slot)  # the next request's batches must hold no tokens of this one
+                raise
+            return response
+
+    def _ask(
+        self, path: str, body: Body, tokens: Sequence[int], slot: int, begin: int, cut: Cut
+    ) -> tuple[Any, Sequence[int]]:
+        """The response, and the prompt that the slot holds then."""
+        cached = {"id_slot": slot, "n_cache_reuse": 0, "cache_prompt": True}
+        if begin:
+            # What the slot holds beyond the block gives way to a token with which the prompt does not go on.
+            end = {"prompt": [*tokens[:begin], int(tokens[begin] == 0)], "max_tokens": 0}
+            ready = self._port.post("/v1/completions", end | cached, cut)
+            response = self._port.post(path, body | cached, cut)
+            if _cached_tokens(ready) == _cached_tokens(response) == begin:
+                return response, tokens
+            tokens = []  # the slot or the prompt holds other tokens than assumed
+        return self._port.post(path, body | cached | {"cache_prompt": False}, cut), tokens
+
+    def _tokens(self, body: Body, cut: Cut) -> list[int]:
+        """The prompt's tokens; none where they cannot be had, and the prompt is computed whole."""
+        try:
+            if (prompt := body.get("prompt")) is None:
+                prompt = self._port.post("/apply-template", body, cut, TOKENS)["prompt"]
+            text = {"content": prompt, "add_special": True, "parse_special": True}
+            return list(self._port.post("/tokenize", text, cut, TOKENS)["tokens"])
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            return []
+
+
+def slot_for(prompts: Mapping[int, Sequence[int]], tokens: Sequence[int], size: int) -> tuple[int, int]:
+    """The slot that shares most blocks with a prompt, the least recently used of equals, and the tokens of those.
+
+    At least one token is left to compute.
+
+    >>> slot_for({0: (), 1: (7, 8, 9, 4), 2: (7, 8, 9, 9, 1)}, [7, 8, 9, 9, 5, 6], 2)
+    (2, 4)
+    >>> slot_for({1: (7, 8), 0: (7, 8)}, [7, 8], 2), slot_for({1: (7, 8), 0: (7, 8)}, [], 2)
+    ((1, 0), (1, 0))
+    """
+    shared = {slot: _common(prompt, tokens[:-1]) // size * size for slot, prompt in prompts.items()}
+    slot = max(shared, key=lambda slot: shared[slot])
+    return slot, shared[slot]
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens two prompts begin with alike."""
+    both = zip(first, second, strict=False)
+    return next((number for number, (a, b) in enumerate(both) if a != b), min(len(first), len(second)))
+
+
+def _cached_tokens(response: Any) -> int | None:
+    """How many tokens of the prompt the server took from its cache; None in an error."""
+    try:
+        return int(response["usage"]["prompt_tokens_details"]["cached_tokens"])
+    except (KeyError, TypeError):
+        return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from accgate.engines.base import ModelTable, Reply, Request, RequestFailed
-from accgate.errors import BadInput, KeyFaults
-from accgate.inputs.paths import has_file, missing_file, path_in
+from accgate.errors import BadInput
+from accgate.inputs.paths import model_file_in
 from accgate.inputs.rows import read_table
 from accgate.inputs.typed import CLOSED, Number, parse_table
 from accgate.records import Ids
@@ -33,21 +32,6 @@ class Options:
     scale: Number | None = Field(default=None, gt=0, description="factor to points: 100 for fractions, 1 for points")
 
 
-@plain_dataclass(frozen=True, slots=True)
-class _Row:
-    reply: str | None
-    score: float | None
-    error: str | None
-    confidence: float | None = None
-    attacked: float | tuple[float | None, ...] | None = None
-    finish_reason: str | None = None
-    reading: str | None = None
-    reasoning: str | None = None
-    attacked_reading: tuple[str | None, ...] | None = None
-    completion_tokens: int | None = None
-    seconds: float | None = None
-
-
 class RecordedEngine:
     """Replays rows of `id`, optional `repeat`, and `score` (points) or `reply`; a score goes before a reply.
 
@@ -59,8 +43,8 @@ class RecordedEngine:
 
     def __init__(self, path: Path, options: Options) -> None:
         self.path = path
-        self._options = options
-        self._rows: list[_Row | str] = []  # a row that has a reply alone is that text: half the memory
+        self._scale = options.scale
+        self._rows: list[Reply | RequestFailed | str] = []  # a row that has a reply alone is that text: half the memory
         self._repeats: list[int] = []
         self._sorted, self._places = Ids(), Ids().by_text  # the ids in the order of their texts; where their rows are
 
@@ -84,7 +68,7 @@ class RecordedEngine:
         """
         if self._rows:
             return
-        rows: list[_Row | str] = []
+        rows: list[Reply | RequestFailed | str] = []
         texts: dict[str, str] = {}  # of short replies each once: most are one of few answers
         lines, repeats, largest = array("q"), list[int](), 0.0
 
@@ -95,9 +79,10 @@ class RecordedEngine:
                 lines.append(line)
                 repeats.append(repeat)
                 rows.append(row)
-                if row.reply is not None and row == _Row(row.reply, None, None):
-                    rows[-1] = texts.setdefault(row.reply, row.reply) if len(row.reply) < SHORT else row.reply
-                largest = max(largest, 0.0 if row.score is None else row.score)
+                if isinstance(row, Reply):
+                    if row.text is not None and row == Reply(row.text):
+                        rows[-1] = texts.setdefault(row.text, row.text) if len(row.text) < SHORT else row.text
+                    largest = max(largest, row.score or 0.0)
                 yield id_
 
         own = Ids(ids())
@@ -109,13 +94,13 @@ class RecordedEngine:
             raise self._fault(lines[second], fault)
         self._rows, self._repeats, self._places = rows, repeats if any(repeats) else [], own.by_text
         self._sorted = own.take(self._places)
-        if self._options.scale is None and 0.0 < largest <= 1.0:
+        if self._scale is None and 0.0 < largest <= 1.0:
             raise BadInput(
                 f"{self.path}: the largest score is {largest:g}: fractions or points? Set options.scale = 100 where "
                 "scores are fractions, 1 where they are points"
             )
 
-    def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, _Row]:
+    def _row(self, line: int, row: Mapping[str, Any]) -> tuple[str, int, Reply | RequestFailed]:
         if not isinstance(row.get("id"), str):
             raise self._fault(line, 'needs an id in text; write {"id": "...", "score": 100}')
         repeat, score, reply, failure = row.get("repeat", 0), row.get("score"), row.get("reply"), row.get("error")
@@ -127,24 +112,40 @@ class RecordedEngine:
             raise self._fault(line, f"reply is {reply!r}; write text")
         if score is None and reply is None and not failure:
             raise self._fault(line, "has neither score nor reply")
+        answer = self._reply(line, row)
+        return row["id"], repeat, RequestFailed(str(failure)) if failure and score is None else answer
+
+    def _reply(self, line: int, row: Mapping[str, Any]) -> Reply:
+        """Read what a row holds beside its identity, scores in points."""
         confidence, attacked = row.get("confidence"), row.get("attacked")
         if confidence is not None and not (_is_number(confidence) and 0 <= confidence <= 1):
             raise self._fault(line, f"confidence is {confidence!r}; write a number from 0 to 1")
         several = attacked if isinstance(attacked, list) else [attacked]
         if not all(each is None or _is_number(each) for each in several):
             raise self._fault(line, f"attacked is {attacked!r}; write the points after the attack, or a list of them")
-        after = tuple(attacked) if isinstance(attacked, list) else attacked
         reading = row.get("reading")
         if reading not in (None, *READINGS):
             raise self._fault(line, f"reading is {reading!r}; write one of {', '.join(READINGS)}")
-        texts = (value if isinstance(value := row.get(name), str) else None for name in ("finish_reason", "reasoning"))
-        finish_reason, reasoning = texts
-        error = str(failure) if failure else None
-        columns = (confidence, after, finish_reason, reading, reasoning, self._attacked_reading(line, row))
-        return row["id"], repeat, _Row(reply, score, error, *columns, *self._costs(line, row))
+        tokens, seconds = self._costs(line, row)
+        finish_reason, reasoning = (
+            value if isinstance(value := row.get(name), str) else None for name in ("finish_reason", "reasoning")
+        )
+        points = [None if each is None else each * (self._scale or 1.0) for each in (row.get("score"), *several)]
+        return Reply(
+            row.get("reply"),
+            finish_reason,
+            completion_tokens=tokens,
+            score=points[0],
+            confidence=confidence,
+            attacked=tuple(points[1:]) if isinstance(attacked, list) else points[1],
+            attacked_reading=self._attacked_reading(line, row),
+            reasoning=reasoning,
+            reading=reading,
+            seconds=seconds,
+        )
 
     def _costs(self, line: int, row: Mapping[str, Any]) -> tuple[int | None, float | None]:
-        """The tokens and the seconds that the answer took."""
+        """Read the tokens and the seconds that the answer took."""
         tokens, seconds = row.get("completion_tokens"), row.get("seconds")
         for name, value in (("completion_tokens", tokens), ("seconds", seconds)):
             if value is not None and not (_is_number(value) and value >= 0):
@@ -172,26 +173,11 @@ class RecordedEngine:
             return Reply(row)
         if row is None:
             raise RequestFailed(f"{self.path} has no record of this sample; was its prompt or dataset another?")
-        if row.error is not None and row.score is None:
-            raise RequestFailed(row.error)
-        scale = self._options.scale or 1.0
-        after = row.attacked
-        if after is not None:
-            after = tuple(_in_points(each, scale) for each in after) if isinstance(after, tuple) else after * scale
-        return Reply(
-            row.reply,
-            row.finish_reason,
-            score=_in_points(row.score, scale),
-            confidence=row.confidence,
-            attacked=after,
-            reasoning=row.reasoning,
-            reading=row.reading,
-            attacked_reading=row.attacked_reading,
-            completion_tokens=row.completion_tokens,
-            seconds=row.seconds,
-        )
+        if isinstance(row, RequestFailed):
+            raise RequestFailed(*row.args)
+        return row
 
-    def _find(self, id_: str, repeat: int) -> _Row | str | None:
+    def _find(self, id_: str, repeat: int) -> Reply | RequestFailed | str | None:
         """The row of an (id, repeat)."""
         at = self._sorted.place_in_order(id_)
         if not self._repeats:
@@ -223,14 +209,7 @@ class RecordedEngine:
 
 def recording_path(model: str, folder: Path) -> Path:
     """The file of a recording, relative to `folder`; raises KeyFaults where there is none."""
-    if not has_file(folder, model):
-        kind = "a JSONL or CSV file with id and score or reply"
-        raise KeyFaults((("model",), missing_file(folder, model, kind)))
-    return path_in(folder, model)
-
-
-def _in_points(score: float | None, scale: float) -> float | None:
-    return None if score is None else score * scale
+    return model_file_in(folder, model, "a JSONL or CSV file with id and score or reply")
 
 
 def recording_of(engine: object) -> RecordedEngine | None:

@@ -26,7 +26,10 @@ SLOWEST = 10.0  # times the slowest reply so far
 LONGEST = 2.0  # times what that reply would have taken with as many tokens as one that is awaited may have
 LEAST = 0.2  # of the longest silence that the options allow
 TOLD = 0.25  # of the limit, after which the terminal says that nothing comes
-RESUME = "finished samples are kept: find out what holds it up, then go on with --resume"
+ADVICE = (
+    "finished samples are kept: find out what holds it up, then go on with --resume. Where replies may take longer, "
+    "raise options.max_silence"
+)
 
 
 class Stalled(EngineDied):
@@ -61,19 +64,18 @@ class Silence:
     longer where a reply that is awaited may have many more tokens, but from a fifth of `most` to `most`. Time in which
     this process did not run, or its event loop was busy, does not count.
 
-    `who` names the engine in messages, `option` what raises the limit; `tell` prints a line on the terminal.
+    `who` names the engine in messages; `tell` prints a line on the terminal.
     """
 
     def __init__(
         self,
-        who: Callable[[], str],
+        who: str,
         most: float,
         *,
-        option: str = "options.max_silence",
         tell: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._who, self._most, self._option = who, most, option
+        self._who, self._most = who, most
         self._tell = tell or logging.getLogger(__name__).warning
         self._clock = clock
         self._tick = min(1.0, most / 20)
@@ -136,7 +138,7 @@ class Silence:
         self._silent, self._looked = 0.0, self._clock()
         if self._told:
             self._told = False
-            self._tell(f"{self._who()} answers again")
+            self._tell(f"{self._who} answers again")
 
     def _enter(self, waiting: _Waiting) -> None:
         if not self._waiting:  # what was silent until here still is: attempts can be given up and made again
@@ -170,18 +172,17 @@ class Silence:
         since = datetime.now().astimezone() - timedelta(seconds=self._silent)
         slowest = f"the slowest reply took {self._slowest:.3g} s" if self._slowest else "no reply came before"
         return (
-            f"{self._who()} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
+            f"{self._who} has given no reply for {self._silent:.4g} s, since {since:%H:%M:%S} "
             f"(requests that wait: {len(self._waiting)}; {slowest})"
         )
 
     def _cut(self) -> None:
-        advice = f"{RESUME}. Where replies may take longer, raise {self._option}"
         words, self._told, self._silent = self._words(), False, 0.0
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         for waiting in self._waiting:
-            waiting.cut = Stalled(f"{words} and counts as stalled", advice)
+            waiting.cut = Stalled(f"{words} and counts as stalled", ADVICE)
             if waiting.task is not None:
                 waiting.task.cancel()
 
@@ -194,15 +195,8 @@ async def within(seconds: float, loading: Awaitable[T], late: str) -> T:
     CannotEvaluate
         `late`, when it does not.
     """
-    task = asyncio.ensure_future(loading)
     try:
-        done, _ = await asyncio.wait([task], timeout=seconds)
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise
-    if not done:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise CannotEvaluate(late)
-    return task.result()
+        async with timeout(seconds):
+            return await loading
+    except asyncio.TimeoutError:
+        raise CannotEvaluate(late) from None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, reading
 from accgate.records import file_name, read_gzip_lines
 from accgate.references.anchor import anchor_beside
 from accgate.references.store import Reference, find_reference, reference_path
@@ -122,10 +122,8 @@ def _stem(name: str) -> str:
 
 def _plain_files(folder: Path) -> Iterator[Path]:
     """All files in a folder, at any depth; no link is followed."""
-    try:
+    with reading(folder, "give the folder of the references"):
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be read: {error.strerror}; give the folder of the references") from error
     for entry in entries:
         mode = entry.stat(follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode):

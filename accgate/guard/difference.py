@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, Key, key_text
+from accgate.errors import BadInput, Key, key_text, reading
 from accgate.guard.state import Effect
-from accgate.inputs.paths import plain_size
+from accgate.inputs.paths import IN_COMMIT, plain_size
 from accgate.text import clip
 
 WIDTH = 80  # characters of a value
@@ -141,13 +141,10 @@ def file_digest(path: Path) -> str:
         When the file cannot be read, is no plain one, or is too large.
     """
     digest, left = hashlib.sha256(), plain_size(path, MOST)
-    try:
-        with path.open("rb") as file:
-            while left and (block := file.read(min(left, 1 << 20))):
-                digest.update(block)
-                left -= len(block)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+    with reading(path, IN_COMMIT), path.open("rb") as file:
+        while left and (block := file.read(min(left, 1 << 20))):
+            digest.update(block)
+            left -= len(block)
     return digest.hexdigest()
 
 

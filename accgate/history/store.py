@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from accgate.errors import BadInput, CannotEvaluate
+from accgate.errors import BadInput, CannotEvaluate, reading
 from accgate.history.badge import badge_of, svg
 from accgate.history.file import History, history_of, merge_histories, read_content
 from accgate.history.page import html_page
@@ -37,10 +37,8 @@ def read_history(path: Path) -> History:
         if not files:
             raise BadInput(f"{path}: holds no history*.jsonl; name the folder of the artifacts, or a file")
         return merge_histories(*map(read_history, files))
-    try:
+    with reading(path, "begin one with `accgate history add`"):
         content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; begin one with `accgate history add`") from error
     return read_content(content, str(path))
 
 

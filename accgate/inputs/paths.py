@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, KeyFaults, reading
+
+IN_COMMIT = "is it in the commit?"
 
 
 def path_in(folder: Path, name: str) -> Path:
@@ -20,9 +24,18 @@ def has_file(folder: Path, name: str) -> bool:
     return os.path.isfile(path_in(folder, name))  # noqa: PTH113 (Path's own raises on an over-long name)
 
 
-def missing_file(folder: Path, name: str, kind: str) -> str:
-    """A message for a name that should be a file of this kind, with the fix."""
-    return f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
+def model_file_in(folder: Path, name: str, kind: str) -> Path:
+    """Return the path of the file of this kind that a model's table names.
+
+    Raises
+    ------
+    KeyFaults
+        When there is none.
+    """
+    if not has_file(folder, name):
+        fault = f"there is no file {name!r} in {folder}; give the path of {kind}, relative to that folder"
+        raise KeyFaults((("model",), fault))
+    return path_in(folder, name)
 
 
 def plain_size(path: Path, most: int) -> int:
@@ -34,9 +47,8 @@ def plain_size(path: Path, most: int) -> int:
         When it is missing, a folder, a pipe or a device, or has more than `most` bytes.
     """
     try:
-        about = path.stat()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+        with reading(path, IN_COMMIT):
+            about = path.stat()
     except ValueError as error:  # a NUL in the name
         raise BadInput(f"{path!r}: is no path ({error}); correct the name") from error
     if not stat.S_ISREG(about.st_mode):
@@ -49,11 +61,22 @@ def plain_size(path: Path, most: int) -> int:
 def read_plain(path: Path, most: int) -> bytes:
     """All bytes of a plain file, never more than its size says; raises as `plain_size` does."""
     size = plain_size(path, most)
+    with reading(path, IN_COMMIT), path.open("rb") as file:
+        return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
+
+
+def read_json(path: Path, most: int, fix: str, *, encoding: str = "utf-8") -> Any:
+    """What a plain file holds as JSON.
+
+    Raises
+    ------
+    BadInput
+        When it is no JSON, and as `plain_size` does.
+    """
     try:
-        with path.open("rb") as file:
-            return file.read(size) if size else b""  # a read of what has no size could wait for ever, or never end
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; is it in the commit?") from error
+        return json.loads(read_plain(path, most).decode(encoding))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: cannot be read as JSON: {error}; {fix}") from error
 
 
 def all_below(folder: Path) -> Iterator[Path]:
@@ -70,9 +93,7 @@ def all_below(folder: Path) -> Iterator[Path]:
         if (real := os.path.realpath(place)) in seen or not place.is_dir():
             continue
         seen.add(real)
-        try:
+        with reading(place, IN_COMMIT):
             entries = sorted(place.iterdir())
-        except OSError as error:
-            raise BadInput(f"{place}: cannot be read: {error.strerror}; is it in the commit?") from error
         yield from entries
         rest += entries

@@ -12,7 +12,7 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, reading
 from accgate.inputs.paths import read_plain
 
 Row = dict[str, Any]
@@ -30,10 +30,8 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     BadInput
         With file and line, for a file that cannot be read, is not UTF-8, or holds a line that is no row.
     """
-    try:
+    with reading(path, "give a JSONL or CSV file"):
         yield from _csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; give a JSONL or CSV file") from error
 
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, KeyNotReady, key_text, reading
 from accgate.inputs.paths import has_file, path_in, read_plain
 
 if sys.version_info >= (3, 11):
@@ -97,12 +97,10 @@ def read_toml(path: Path, *, fix: str) -> TomlFile:
         When the file is missing, a directory, empty, too large, not UTF-8, not TOML, or holds what no setting
         can be; `fix` says what to do where it is missing or empty.
     """
-    try:
+    with reading(path, fix):
         if path.is_dir():
             raise BadInput(f"{path}: is a directory; give the TOML file in it")
         path.stat()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; {fix}") from error
     raw = read_plain(path, LIMIT)
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")

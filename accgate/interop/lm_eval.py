@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from reprlib import repr as brief
 from typing import Any
 
 from accgate.errors import BadInput
-from accgate.inputs.paths import read_plain
+from accgate.inputs.paths import read_json
 from accgate.inputs.rows import read_table
 from accgate.interop.task_log import Choice, TaskLog, check_mean, files_of, sample_mean, written_as
 from accgate.records import Record
@@ -317,10 +316,7 @@ def results_beside(log: Path, date: str, task: str) -> Results | None:
         raise BadInput(f"{log}: {' and '.join(path.name for path in files)} may be its results; keep one beside it")
     if not files:
         return None
-    try:
-        content = json.loads(read_plain(files[0], RESULTS))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{files[0]}: cannot be read ({error}); is the file cut off?") from error
+    content = read_json(files[0], RESULTS, "is the file cut off?", encoding="utf-8-sig")
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         raise BadInput(f"{files[0]}: is not a results file of lm-eval")
     if task not in content["results"]:

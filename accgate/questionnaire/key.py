@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, reading
 from accgate.questionnaire.wording import Item
 
 KIND = "accgate questionnaire key"
@@ -76,13 +76,13 @@ def read_key(path: Path) -> Key:
     """
     from pydantic import TypeAdapter, ValidationError
 
+    from accgate.inputs.typed import first_fault
+
     data = read_object(path, KIND, "the .key.json that was written with the questionnaire")
     try:
         key = TypeAdapter(Key).validate_json(json.dumps(data))  # JSON has arrays where the key has tuples
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
-        raise BadInput(f"{path}: is damaged: {where}: {first['msg']}; take the file that was written") from error
+        raise BadInput(f"{path}: is damaged: {first_fault(error)}; take the file that was written") from error
     if fault := next(_faults(key), None):
         raise BadInput(f"{path}: is damaged: {fault}; take the file that was written")
     return key
@@ -111,11 +111,11 @@ def read_object(path: Path, kind: str, wanted: str) -> dict[str, Any]:
         When it cannot be read, is not JSON, names a key twice or is of another kind; `wanted` says what to give.
     """
     try:
-        if path.stat().st_size > LIMIT:
-            raise BadInput(f"{path}: has more than {LIMIT:,} bytes; give {wanted}")
-        data = json.loads(path.read_bytes().decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_number)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; give {wanted}") from error
+        with reading(path, f"give {wanted}"):
+            if path.stat().st_size > LIMIT:
+                raise BadInput(f"{path}: has more than {LIMIT:,} bytes; give {wanted}")
+            content = path.read_bytes()
+        data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: cannot be read as JSON ({error}); give {wanted}") from error
     if not isinstance(data, dict) or data.get("kind") != kind:

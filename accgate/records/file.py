@@ -20,12 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, writing
+from accgate.errors import BadInput, CannotEvaluate, reading, writing
 from accgate.records.replacement import json_line, replacing
 
 READINGS = ("read", "unread", "empty", "cut")
 SETTINGS = ".settings.json"
 ENDINGS = (".jsonl", ".prompts.jsonl.gz", SETTINGS, ".before.jsonl.gz")
+FIX = "name the records of a run"
 UNPACKED, LINE = 2_000_000_000, 64_000_000  # bytes of a compressed file, and of one line of it
 OPTIONAL = frozenset(
     {
@@ -173,15 +174,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """(line, text) of every complete line of a file of records; raises as `read_records` does, but for its content."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is a pipe or device; name the file of a run")
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(iter(partial(file.readline, LINE), b""), 1):
-                if len(line) == LINE:
-                    raise BadInput(f"{path}:{number}: is a line of {LINE:,} bytes or more; delete the file")
-                if line.endswith(b"\n"):
-                    yield number, line
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path, FIX), path.open("rb") as file:
+        for number, line in enumerate(iter(partial(file.readline, LINE), b""), 1):
+            if len(line) == LINE:
+                raise BadInput(f"{path}:{number}: is a line of {LINE:,} bytes or more; delete the file")
+            if line.endswith(b"\n"):
+                yield number, line
 
 
 def new_records(path: Path, offset: int) -> tuple[list[Record], int]:

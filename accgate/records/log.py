@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from accgate.errors import BadInput
+from accgate.errors import BadInput, reading
 from accgate.records.figures import COLUMNS, Figures, row_of
-from accgate.records.file import Record, numbered_lines, record_of_line, to_line
+from accgate.records.file import FIX, Record, numbered_lines, record_of_line, to_line
 from accgate.records.ids import Ids, Places
 
 NOWHERE = -1
@@ -133,12 +133,10 @@ class RecordLog(Sequence[Record]):
             files: dict[int, BinaryIO] = {}
             for number, start in zip(map(int, self._files), map(int, self._starts), strict=True):
                 path = self._paths[number]
-                try:
+                with reading(path, FIX):
                     if number not in files:
                         files[number] = stack.enter_context(path.open("rb"))
                     line = self._line(files[number], start)
-                except OSError as error:
-                    raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
                 if not line.endswith(b"\n"):
                     raise self._changed(path)
                 yield line

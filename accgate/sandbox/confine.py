@@ -18,16 +18,23 @@ _MOST_DESCRIPTORS = 4096  # the worker never has more open
 
 
 class Walls(NamedTuple):
-    """What all programs of a worker share; `ruleset` is Landlock's descriptor, `uid` the user they become."""
+    """What all programs of a worker share; `ruleset` is Landlock's descriptor, `uid` the user they become.
+
+    The process sets the kernel's limits itself; the worker looks after `wall`, `disk`, `entries` and `threads`.
+    """
 
     folder: str
     ruleset: int | None
     uid: int | None
     filtered: seccomp.Filter
     seconds: float
+    wall: float
     memory: int
     file_size: int
+    disk: int
+    entries: int
     open_files: int
+    threads: int
 
 
 class Streams(NamedTuple):

@@ -122,6 +122,7 @@ class Worker:
 
     def _set_up(self, process: subprocess.Popen[bytes]) -> None:
         limits = asdict(self.limits) | {"wall": self.limits.wall}
+        del limits["wall_seconds"]
         limits |= {name: limits[name] * MEBIBYTE for name in ("memory", "file_size", "disk")}
         landlock = self.confinement.files == "landlock"
         setup = {"folder": self._folder, "uid": self.confinement.uid, "landlock": landlock, "limits": limits}

@@ -10,19 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import erase
+from .confine import Walls
 
 TICK = 0.05  # seconds between two looks
-
-
-class Bounds(NamedTuple):
-    """What the worker looks after from outside; the kernel's limits are set by the process itself."""
-
-    folder: str
-    seconds: float
-    wall: float
-    disk: int
-    entries: int
-    threads: int
 
 
 class End(NamedTuple):
@@ -37,7 +27,7 @@ class AskedToLeave(Exception):
     """Nobody waits for the answer any more."""
 
 
-def wait(pid: int, bounds: Bounds, control: int) -> End:
+def wait(pid: int, walls: Walls, control: int) -> End:
     """Wait for the child; SIGCHLD must be blocked. Raises AskedToLeave, the child dead, once `control` is closed."""
     began, why, left = time.monotonic(), None, False
     while True:
@@ -49,10 +39,10 @@ def wait(pid: int, bounds: Bounds, control: int) -> End:
             return End(status, usage.ru_utime + usage.ru_stime, why)
         if why is None:
             left = bool(select.select([control], [], [], 0)[0])
-            why = "nobody waits" if left else excess(pid, bounds, time.monotonic() - began)
+            why = "nobody waits" if left else excess(pid, walls, time.monotonic() - began)
             if why is not None:
                 os.kill(pid, signal.SIGKILL)
-        remaining = began + bounds.wall - time.monotonic()
+        remaining = began + walls.wall - time.monotonic()
         signal.sigtimedwait([signal.SIGCHLD], TICK if why else max(0.0, min(TICK, remaining)))
 
 
@@ -73,17 +63,17 @@ def children() -> list[int]:
     return [int(word) for word in Path("/proc/thread-self/children").read_text(encoding="ascii").split()]
 
 
-def excess(pid: int, bounds: Bounds, elapsed: float) -> str | None:
+def excess(pid: int, walls: Walls, elapsed: float) -> str | None:
     """Which limit the process is past, in words; None where it is past none."""
-    if elapsed >= bounds.wall:
-        return f"timed out after {bounds.wall:g} s"
-    if processor_seconds(pid) >= bounds.seconds:
-        return f"timed out after {bounds.seconds:g} s of processor time"
-    if threads(pid) > bounds.threads:
-        return f"was killed: more than {bounds.threads} threads"
-    if erase.is_overfull(bounds.folder, bounds.disk, bounds.entries):
+    if elapsed >= walls.wall:
+        return f"timed out after {walls.wall:g} s"
+    if processor_seconds(pid) >= walls.seconds:
+        return f"timed out after {walls.seconds:g} s of processor time"
+    if threads(pid) > walls.threads:
+        return f"was killed: more than {walls.threads} threads"
+    if erase.is_overfull(walls.folder, walls.disk, walls.entries):
         return (
-            f"was killed: files of more than {bounds.disk >> 20} MB, {bounds.entries} entries or {erase.DEEPEST} levels"
+            f"was killed: files of more than {walls.disk >> 20} MB, {walls.entries} entries or {erase.DEEPEST} levels"
         )
     return None
 

@@ -58,10 +58,10 @@ def serve() -> None:
         return
     folder = setup["folder"]
     try:
-        walls, bounds = prepare(setup)
+        walls = prepare(setup)
         send(REPLIES, {"ready": True})
         while (request := receive()) is not None:
-            send(REPLIES, outcome_of(Program(**request), walls, bounds))
+            send(REPLIES, outcome_of(Program(**request), walls))
     except supervise.AskedToLeave:
         pass
     except Exception as error:
@@ -72,9 +72,9 @@ def serve() -> None:
             Path(folder).rmdir()
 
 
-def prepare(setup: dict[str, Any]) -> tuple[Walls, supervise.Bounds]:
+def prepare(setup: dict[str, Any]) -> Walls:
     """What every program of this worker is confined by."""
-    folder, uid, limits = setup["folder"], setup["uid"], setup["limits"]
+    folder, uid = setup["folder"], setup["uid"]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     kernel.prctl(kernel.CHILD_SUBREAPER, 1)
     with suppress(OSError):  # a help, not a wall: without memory the kernel should choose a program, the largest of us
@@ -91,16 +91,13 @@ def prepare(setup: dict[str, Any]) -> tuple[Walls, supervise.Bounds]:
         os.chown(folder, uid, uid)
     ruleset = landlock.ruleset(readable.rules(folder, packages["paths"])) if setup["landlock"] else None
     filtered = seccomp.filter_for(syscalls.machine())
-    own = (limits[name] for name in ("seconds", "memory", "file_size", "open_files"))
-    walls = Walls(folder, ruleset, uid, filtered, *own)
+    walls = Walls(folder, ruleset, uid, filtered, **setup["limits"])
     gc.collect()
     gc.freeze()  # a program's garbage collector then leaves alone the pages that it shares with the worker
-    return walls, supervise.Bounds(
-        folder, *(limits[name] for name in ("seconds", "wall", "disk", "entries", "threads"))
-    )
+    return walls
 
 
-def outcome_of(program: Program, walls: Walls, bounds: supervise.Bounds) -> dict[str, Any]:
+def outcome_of(program: Program, walls: Walls) -> dict[str, Any]:
     """Run one program in a process of its own: why it failed, the values it gave, what it printed."""
     began = time.monotonic()
     streams = streams_of(walls, program)
@@ -111,7 +108,7 @@ def outcome_of(program: Program, walls: Walls, bounds: supervise.Bounds) -> dict
         become(program, walls, worker, streams.inner(), trouble_end)
     os.close(trouble_end)
     try:
-        end = supervise.wait(pid, bounds, CONTROL)
+        end = supervise.wait(pid, walls, CONTROL)
         failed = os.read(trouble, MOST_SAID)
         report = contents(streams.report.outer, MOST_VALUES)
         output = contents(streams.output.outer, walls.file_size) if program.input is not None else b""
@@ -121,7 +118,7 @@ def outcome_of(program: Program, walls: Walls, bounds: supervise.Bounds) -> dict
     erase.empty(walls.folder)
     if failed:
         raise OSError(f"cannot confine a program: {failed.decode('utf-8', 'replace')}")
-    reason = failure(end, report, program.input is not None, bounds)
+    reason = failure(end, report, program.input is not None, walls)
     return {
         "reason": reason,
         "values": report[1:].decode("utf-8", "replace") if reason is None else "",
@@ -262,12 +259,12 @@ def describe_error(error: BaseException) -> bytes:
     return traceback.format_exception_only(type(error), error)[-1].strip().encode("utf-8", "replace")[: MOST_SAID - 1]
 
 
-def failure(end: supervise.End, report: bytes, is_script: bool, bounds: supervise.Bounds) -> str | None:
+def failure(end: supervise.End, report: bytes, is_script: bool, walls: Walls) -> str | None:
     """Why a program did not come to its end, in one line; None where it did."""
     if end.why is not None:
         return end.why
     if os.WIFSIGNALED(end.status):
-        return reason_of_signal(os.WTERMSIG(end.status), end.cpu, bounds)
+        return reason_of_signal(os.WTERMSIG(end.status), end.cpu, walls)
     if end.status == 0 and (is_script or report[:1] == b"+"):
         return None
     if report[:1] == b"-" and os.WEXITSTATUS(end.status) == 1:
@@ -275,10 +272,10 @@ def failure(end: supervise.End, report: bytes, is_script: bool, bounds: supervis
     return f"ended with exit code {os.WEXITSTATUS(end.status)} before its last line"
 
 
-def reason_of_signal(number: int, cpu: float, bounds: supervise.Bounds) -> str:
+def reason_of_signal(number: int, cpu: float, walls: Walls) -> str:
     """Why a signal ended the program."""
-    if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu >= bounds.seconds):
-        return f"timed out after {bounds.seconds:g} s of processor time"
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu >= walls.seconds):
+        return f"timed out after {walls.seconds:g} s of processor time"
     if number == signal.SIGKILL:
         return "was killed: memory"
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accgate import metrics
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import parse_table_of
 from accgate.metrics.own import own_metric, unloaded_metric
@@ -107,6 +107,5 @@ def read_definition(path: Path) -> Definition:
     file = read_toml(path, fix="docs/tasks.md shows how a task is written")
     content = parse_table_of(file, DefinitionFile)
     with file.locating():
-        if faults := list(definition_faults(content, path.parent)):
-            raise KeyFaults(*faults)
+        refuse_faults(definition_faults(content, path.parent))
     return Definition(content, path, file)

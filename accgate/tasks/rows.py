@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults
-from accgate.inputs.paths import plain_size, read_plain
+from accgate.errors import BadInput, CannotEvaluate, Key, KeyFaults, refuse_faults
+from accgate.inputs.paths import plain_size, read_json
 from accgate.inputs.rows import Row, read_table
 from accgate.tasks.definition import Definition
 from accgate.tasks.filler import CannotGenerate
@@ -148,10 +148,9 @@ def examples_by_subset(definition: Definition, rows: Iterable[Row], examples: Se
 def _check_options(definition: Definition, options: Mapping[str, Any]) -> None:
     generator = definition.content.dataset.generator
     if generator is None:
-        if faults := list(_parameter_faults(definition.content.dataset.parameters, options)):
-            raise KeyFaults(*faults)
-    elif faults := [(("options", option), fault) for option, fault in check_options(generator, options)]:
-        raise KeyFaults(*faults)
+        refuse_faults(_parameter_faults(definition.content.dataset.parameters, options))
+    else:
+        refuse_faults((("options", option), fault) for option, fault in check_options(generator, options))
 
 
 def _parameter_faults(parameters: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[tuple[Key, str]]:
@@ -300,10 +299,7 @@ def _file_rows(path: Path, key: str | None) -> Iterator[Row]:
 
 
 def _json(path: Path, key: str | None) -> list[Row]:
-    try:
-        content = json.loads(read_plain(path, MOST).decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: is not JSON ({error}); is the file cut off?") from error
+    content = read_json(path, MOST, "is the file cut off?", encoding="utf-8-sig")
     rows = content.get(key) if key is not None and isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         where = "the file" if key is None else f"dataset.path = {key!r}"

@@ -9,13 +9,13 @@ import pytest
 
 CODE = """
 import resource, sys
-from accgate.engines.openai.open_files import SPARE, allow, release
+from accgate.engines.openai.engine import SPARE, allow_connections, release_connections
 from accgate.errors import CannotEvaluate
 soft, hard, *engines = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 try:
     for connections in engines:
-        allow(connections) if connections > 0 else release(-connections)
+        allow_connections(connections) if connections > 0 else release_connections(-connections)
 except CannotEvaluate as error:
     print(error)
 print(*resource.getrlimit(resource.RLIMIT_NOFILE), SPARE)

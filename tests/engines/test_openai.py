@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai import asking, pace
+from accgate.engines.openai import dispatch, pace
 from accgate.engines.openai.client import proxy_of, retry_after
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
@@ -30,7 +30,7 @@ SLOW_DOWN = {"error": {"message": "slow\ndown", "type": "rate_limit"}}
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -210,7 +210,7 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost:8000/v1", "/v1", "http://", "http://[::1/v1", "x y"])
 def test_a_base_url_that_is_none_is_said_at_once(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 100.0)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 100.0)
     with pytest.raises(CannotEvaluate, match=r"^options\.base_url '.*' is not a URL"):
         outcomes(url, QUESTION)
 
@@ -246,7 +246,7 @@ def test_the_server_names_its_kind_where_it_does(server: Server, models: Any, ve
 def test_a_server_that_cannot_be_reached_is_given_up_soon_and_the_way_to_wait_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.001)
     with pytest.raises(
         CannotEvaluate, match=r"base_url right\? If it still loads, wait until it answers, or .*options\.serve$"
     ):
@@ -297,7 +297,7 @@ class Dice(random.Random):
 
 
 def test_the_wait_between_retries_doubles_up_to_a_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.5)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.5)
     dice = Dice()
     monkeypatch.setattr(random, "Random", lambda: dice)
     server.fault_of = lambda _: Fault(500)

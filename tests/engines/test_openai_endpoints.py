@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines.openai import asking, endpoints, pace
+from accgate.engines.openai import dispatch, endpoints, pace
 from accgate.engines.openai.endpoints import FIRST_REST, LONGEST_REST, Endpoints
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
@@ -24,7 +24,7 @@ from tests.servers import Fault, Server
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
     monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
     monkeypatch.setattr(endpoints, "LONGEST_REST", 0.05)
@@ -311,7 +311,7 @@ def test_an_outage_begins_with_a_refusal_and_ends_when_any_server_answers() -> N
     found.note_refusal(a)
     clock.now += 50
     found.note_busy(b, clock.now, wait=0.0)
-    found.note_fault(b)
+    found.note_connection(b)
     assert found.barren == 50
     found.note_answer(b, clock.now)
     clock.now += 5

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from accgate.cli.main import main
-from accgate.engines.openai import asking, endpoints, pace
+from accgate.engines.openai import dispatch, endpoints, pace
 from accgate.records.file import Record, read_records
 from tests.gates import without_seconds
 from tests.servers import Fault, Server, sums
@@ -38,7 +38,7 @@ num_samples = {samples}
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.002)
     monkeypatch.setattr(endpoints, "FIRST_REST", 0.01)
 

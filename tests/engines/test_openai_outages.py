@@ -12,7 +12,7 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request
-from accgate.engines.openai import asking, client, endpoints, pace
+from accgate.engines.openai import client, dispatch, endpoints, pace
 from accgate.engines.openai.client import retry_after
 from accgate.engines.openai.engine import OpenAIEngine, renamed
 from accgate.engines.openai.options import Options
@@ -23,7 +23,7 @@ from tests.servers import Fault, Server
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
     monkeypatch.setattr(pace, "FIRST_PAUSE", 0.05)
     monkeypatch.setattr(endpoints, "FIRST_REST", 0.02)
     monkeypatch.setattr(endpoints, "LONGEST_REST", 0.05)
@@ -131,7 +131,7 @@ def test_a_server_that_only_limits_ends_the_run_and_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Each of many requests is refused seldom: what counts is how long none was answered."""
-    monkeypatch.setattr(asking, "LIMITED", 0.1)
+    monkeypatch.setattr(dispatch, "LIMITED", 0.1)
     monkeypatch.setattr(pace, "SLOWEST", 5.0)
     server.fault_of = lambda _: Fault(429, b"slow down", headers) if len(server.seen) > 20 else None
     began = time.monotonic()

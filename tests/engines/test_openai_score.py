@@ -10,10 +10,10 @@ import pytest
 
 from accgate.engines import Request, RequestFailed
 from accgate.engines.base import LogProbs
-from accgate.engines.openai import asking
-from accgate.engines.openai.echo import Echoed, first_token
+from accgate.engines.openai import dispatch
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
+from accgate.engines.wire import Echoed, first_token
 from accgate.errors import CannotEvaluate
 from tests.cases import each
 from tests.servers import Fault, Server, echoed
@@ -23,7 +23,7 @@ PROMPT = Request("a", 0, "The capital is", mode="completion", stop=("\n",), seed
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.002)
+    monkeypatch.setattr(dispatch, "FIRST_WAIT", 0.002)
 
 
 @pytest.fixture

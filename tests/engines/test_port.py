@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from accgate.engines.blocks import Blocks
-from accgate.engines.port import Body, Cut, Port, WasCut
+from accgate.engines.port import Blocks, Body, Cut, Port, WasCut
 
 
 @pytest.fixture

@@ -137,6 +137,15 @@ def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.Mo
     probe("auto")
 
 
+def test_an_address_of_ipv6_is_reached_without_its_brackets() -> None:
+    try:
+        listening = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with listening:
+        probe(f"[::1]:{listening.getsockname()[1]}")
+
+
 def test_a_cause_is_one_line_of_bounded_length() -> None:
     assert cause_of(ValueError("what is wrong\nand a page")) == "ValueError: what is wrong"
     assert cause_of(ValueError()) == "ValueError: no cause is given"

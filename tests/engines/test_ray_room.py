@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accgate.engines.ray import room
-from accgate.engines.ray.room import room_for
+from accgate.engines.ray import cluster
+from accgate.engines.ray.cluster import room_for
 
 amounts = st.fixed_dictionaries(
     {},
@@ -97,7 +97,7 @@ def test_what_only_a_clever_arrangement_has_room_for_is_not_refused() -> None:
 def test_what_takes_too_long_to_know_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes, parts = [{"CPU": 5.0}] * 4, [{"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 2.0}, {"CPU": 2.0}]
     assert room_for(nodes, [*parts, {"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 3.0}], 1) == 0
-    monkeypatch.setattr(room, "MOST", 3)
+    monkeypatch.setattr(cluster, "MOST", 3)
     assert room_for(nodes, [*parts, {"CPU": 3.0}, {"CPU": 3.0}, {"CPU": 3.0}], 1) == 1
     large = [{"CPU": 192.0, "GPU": 8.0, "memory": 2e12}] * 1000
     monkeypatch.undo()

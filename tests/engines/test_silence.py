@@ -29,7 +29,7 @@ class Clock:
 
 def test_the_limit_follows_the_slowest_reply_and_the_longest_that_is_awaited() -> None:
     clock = Clock()
-    silence = Silence(lambda: "it", 600.0, clock=clock, tell=lambda _: None)
+    silence = Silence("it", 600.0, clock=clock, tell=lambda _: None)
 
     async def answer(seconds: float, tokens: int = 10) -> Reply:
         clock.now += seconds
@@ -56,7 +56,7 @@ def test_all_that_wait_are_cut_and_others_who_cancel_are_not_mistaken_for_it() -
     told: list[str] = []
 
     async def work() -> list[Any]:
-        silence = Silence(lambda: "the engine", 0.3, tell=told.append)
+        silence = Silence("the engine", 0.3, tell=told.append)
         stalled = await asyncio.gather(*(silence.reply(asyncio.sleep(60)) for _ in range(3)), return_exceptions=True)
         cancelled = asyncio.ensure_future(silence.reply(asyncio.sleep(60)))
         await asyncio.sleep(0)
@@ -84,7 +84,7 @@ def test_attempts_that_are_given_up_are_one_silence_however_they_end() -> None:
 
     async def attempts(seconds: float, most: int) -> int:
         """How many are given up, each after so many seconds, until that is a stall."""
-        silence = Silence(lambda: "it", 0.2, tell=lambda _: None)
+        silence = Silence("it", 0.2, tell=lambda _: None)
         for number in range(most):
             try:
                 await silence.reply(given_up(seconds), sign=lambda _: "none")
@@ -103,7 +103,7 @@ def test_an_engine_that_answers_all_the_time_is_never_called_silent() -> None:
     told: list[str] = []
 
     async def work() -> None:
-        silence = Silence(lambda: "it", 10.0, tell=told.append)  # looks every 0.5 s, and tells after 0.5 s
+        silence = Silence("it", 10.0, tell=told.append)  # looks every 0.5 s, and tells after 0.5 s
         waits = asyncio.ensure_future(silence.reply(asyncio.sleep(1.2)))
         while not waits.done():
             await silence.reply(asyncio.sleep(0.005))
@@ -116,7 +116,7 @@ def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
     clock = Clock()
 
     async def work() -> str:
-        silence = Silence(lambda: "it", 10.0, clock=clock, tell=lambda _: None)
+        silence = Silence("it", 10.0, clock=clock, tell=lambda _: None)
 
         async def answer() -> str:
             await asyncio.sleep(0.6)
@@ -132,7 +132,7 @@ def test_time_in_which_this_process_did_not_run_is_no_silence() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 does not count cancellations")
 def test_a_wait_that_is_cancelled_in_the_moment_of_a_stall_is_cancelled() -> None:
     async def work() -> None:
-        silence = Silence(lambda: "it", 60.0)
+        silence = Silence("it", 60.0)
         waiting = asyncio.ensure_future(silence.reply(asyncio.sleep(60)))
         await asyncio.sleep(0)
         silence._cut()
@@ -173,7 +173,7 @@ async def work():
     engine = create("llamacpp", ModelTable(WEIGHTS, {"max_silence": 60}, Path()))
     await engine.start()
     engine._blocks = Stuck()  # the real threads, in a call that never returns
-    engine._silence = Silence(lambda: "llama.cpp", 0.5)
+    engine._silence = Silence("llama.cpp", 0.5)
     try:
         await engine.complete(Request("a", 0, "Hi", mode="completion"))
     finally:

@@ -23,9 +23,8 @@ from accgate.config.config import load_config
 from accgate.engines.base import ModelTable
 from accgate.engines.table import create
 from accgate.engines.vllm import process as vllm_process
-from accgate.engines.vllm.failures import cause
 from accgate.engines.vllm.options import checked_sampling, engine_arguments, own_options, weights
-from accgate.engines.vllm.process import Log
+from accgate.engines.vllm.process import Log, cause
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED

@@ -20,12 +20,11 @@ import pytest
 
 from accgate.cli.main import main
 from accgate.engines import Reply, Request, RequestFailed
-from accgate.engines import blocks as blocks_module
-from accgate.engines.blocks import Blocks
+from accgate.engines import port as port_module
 from accgate.engines.llamacpp import MOST_PARALLEL, LlamaCppEngine, model_path
 from accgate.engines.openai.engine import OpenAIEngine
 from accgate.engines.openai.options import Options
-from accgate.engines.port import Cut
+from accgate.engines.port import Blocks, Cut
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.tasks.task import load_task
@@ -168,7 +167,7 @@ def test_prompts_are_computed_again_from_a_whole_block_on(loaded: LlamaCppEngine
         patch.setattr(blocks, "_tokens", lambda *_: [0] * 90)  # a template that makes another prompt than it says
         assert [cached(" or else") for _ in range(2)] == [0, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_module, "TOKENS", 0.0)  # no time to have them
+        patch.setattr(port_module, "TOKENS", 0.0)  # no time to have them
         assert [cached(" at last") for _ in range(2)] == [0, 0]
 
 

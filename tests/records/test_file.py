@@ -179,8 +179,8 @@ def test_an_id_and_repeat_that_comes_twice_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_opened_is_bad_input(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "none.jsonl") == ": cannot be read: No such file or directory"
-    assert refusal(tmp_path) == ": cannot be read: Is a directory"
+    assert refusal(tmp_path / "none.jsonl") == ": cannot be read: No such file or directory; name the records of a run"
+    assert refusal(tmp_path) == ": cannot be read: Is a directory; name the records of a run"
 
 
 def test_a_full_disk_says_so_and_leaves_a_readable_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accgate.engines.openai.client import Fault
-from accgate.engines.openai.pace import Pace
+from accgate.engines.openai.pace import Pace, doubled
 from accgate.engines.silence import Silence, timeout
 
 FIRST_REST = 0.5  # seconds, doubled with each refusal
@@ -56,7 +56,7 @@ class Endpoints:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        self.all = tuple(Endpoint(url, silence_of(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
+        self.all = tuple(Endpoint(url, Silence(url, silence), Pace(clock=clock, jitter=jitter)) for url in urls)
         self._most = most
         self._clock = clock
         self._jitter = jitter
@@ -125,30 +125,27 @@ class Endpoints:
         now = self._clock()
         endpoint.unsure = True
         if endpoint.refusals == 0 or endpoint.rests_until <= now:  # of many requests refused at once the first counts
-            longest = min(LONGEST_REST, FIRST_REST * 2**endpoint.refusals)
-            endpoint.refusals = min(endpoint.refusals + 1, 30)
+            longest = doubled(FIRST_REST, endpoint.refusals, LONGEST_REST)
+            endpoint.refusals += 1
             endpoint.rests_until = now + max(wait, self._jitter(longest / 2, longest))  # not the time of its peers
         self._note_barren(now)
 
     def note_busy(self, endpoint: Endpoint, sent: float, wait: float) -> None:
         """Note that a request sent at this time was too much for a server, and the seconds it wants no other."""
-        self._answers(endpoint)
+        self.note_connection(endpoint)
         endpoint.pace.refused(sent, wait, endpoint.in_flight)
         self._note_barren(self._clock())
 
-    def note_fault(self, endpoint: Endpoint) -> None:
-        """Note that a server took a connection, and gave nothing of use."""
-        self._answers(endpoint)
+    def note_connection(self, endpoint: Endpoint) -> None:
+        """Note that a server took a connection, whatever it gave."""
+        endpoint.refusals, endpoint.rests_until = 0, 0.0
+        self._changed.set()
 
     def note_answer(self, endpoint: Endpoint, sent: float) -> None:
         """Note that a server answered a request that was sent at this time."""
-        self._answers(endpoint)
+        self.note_connection(endpoint)
         self._barren_since = None
         endpoint.pace.taken(sent)
-
-    def _answers(self, endpoint: Endpoint) -> None:
-        endpoint.refusals, endpoint.rests_until = 0, 0.0
-        self._changed.set()
 
     def _note_barren(self, now: float) -> None:
         self._barren_since = now if self._barren_since is None else self._barren_since
@@ -172,8 +169,3 @@ class Endpoints:
         """Seconds until a server may be asked again, as far as it asked to be left alone or refused."""
         rests = (max(e.rests_until, e.pace.quiet_until) for e in self.all if not e.gone)
         return max(0.0, min(rests, default=0.0) - self._clock())
-
-
-def silence_of(url: str, most: float) -> Silence:
-    """The wait for one server's replies."""
-    return Silence(lambda: url, most)

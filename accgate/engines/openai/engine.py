@@ -13,17 +13,18 @@ from urllib.parse import urlsplit
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.chat import ChatProbe
 from accgate.engines.identity import Identity
-from accgate.engines.openai import asking, echo, endpoints, listing, open_files
-from accgate.engines.openai.asking import Asker, Rescue
+from accgate.engines.openai import dispatch, endpoints, listing
 from accgate.engines.openai.client import Client, Fault, key_of
-from accgate.engines.openai.endpoints import Endpoint, Endpoints, silence_of
+from accgate.engines.openai.dispatch import Dispatcher, Rescue
+from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import PORT, Options, faults_of, is_this_machine
+from accgate.engines.openai.pace import doubled
 from accgate.engines.openai.probe import probe, reach
-from accgate.engines.openai.server import CannotStart, Server, free_port
-from accgate.engines.silence import Stalled
-from accgate.engines.wire import MalformedReply, body_of, reply_of
-from accgate.errors import CannotEvaluate, KeyFaults
+from accgate.engines.openai.server import Server, free_port
+from accgate.engines.silence import Silence, Stalled
+from accgate.engines.wire import Echoed, MalformedReply, NoEcho, body_of, echo_body, echoed_of, first_token, reply_of
+from accgate.errors import CannotEvaluate, KeyFaults, refuse_faults
 from accgate.inputs.paths import path_in
 from accgate.inputs.typed import parse_table
 from accgate.result import EngineInfo
@@ -31,6 +32,9 @@ from accgate.result import EngineInfo
 T = TypeVar("T")
 
 LISTING_ATTEMPTS = 5
+ECHOING = "vLLM and SGLang can: serve the model with one of them, or use the engine vllm"
+SPARE = 128  # open files for records, logs, libraries; beside the connections
+_allowed: list[int] = []  # connections of each engine that is open: a model's, its judge's
 
 
 class OpenAIEngine:
@@ -48,7 +52,7 @@ class OpenAIEngine:
         self._urls = options.urls
         self._endpoints = self._endpoints_at(self._urls)
         self._client: Client | None = None
-        self._asker: Asker | None = None
+        self._dispatcher: Dispatcher | None = None
         self.identity = Identity(options.fingerprints)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether the server that was started was started again
@@ -66,8 +70,7 @@ class OpenAIEngine:
             When its options are wrong, or do not fit together.
         """
         options = parse_table(table.options, Options, ("options",))
-        if faults := [(("options", name), fault) for name, fault in faults_of(options)]:
-            raise KeyFaults(*faults)
+        refuse_faults((("options", name), fault) for name, fault in faults_of(options))
         return cls(table.model, options, folder=table.folder)
 
     def probe(self) -> tuple[str, ...]:
@@ -107,21 +110,20 @@ class OpenAIEngine:
     async def start(self) -> None:
         """Start the server where `serve` says how, and see that every server answers and has the model."""
         key = "" if self._options.api_key_env is None else key_of(self._options.api_key_env)
-        open_files.allow(self.concurrency)
+        allow_connections(self.concurrency)
         self._client = Client(connections=self.concurrency, timeout=self._options.timeout, key=key)
         if self._options.serve:
             await self._serve(self._client)
         until = time.monotonic() + self._options.max_outage
         listings = {url: await self._listing(self._client, url, until) for url in self._urls}
-        if faults := list(listing.faults_of(self._model, listings)):
-            raise KeyFaults(*faults)
+        refuse_faults(listing.faults_of(self._model, listings))
         self._kind = listings[self._urls[0]]
         for endpoint in self._endpoints.all:
             endpoint.listed = listings[endpoint.url].about(self._model)
         self.identity.see(self._endpoints.all[0].listed)
         rescue = Rescue(self._ended, self._stalled)
         place = {"model": self._model, "version": self._kind.version}
-        self._asker = Asker(self._client, self._endpoints, self._options, self.identity, rescue, **place)
+        self._dispatcher = Dispatcher(self._client, self._endpoints, self._options, self.identity, rescue, **place)
 
     def _endpoints_at(self, urls: Sequence[str]) -> Endpoints:
         return Endpoints(urls, self._options.silence, most=self.concurrency)
@@ -146,8 +148,8 @@ class OpenAIEngine:
         try:
             server.launch()
             await server.ready(lambda: client.is_up(self._urls[0]), self._options.serve_timeout)
-        except CannotStart as error:
-            raise KeyFaults((("options", error.option), client.without_key(str(error)))) from error
+        except KeyFaults as error:
+            raise KeyFaults(*((key, client.without_key(fault)) for key, fault in error.faults)) from error
         except CannotEvaluate as error:
             raise CannotEvaluate(client.without_key(str(error))) from error
 
@@ -168,7 +170,7 @@ class OpenAIEngine:
                 if not rests:
                     what = f"{url}: {answer.text}{', as while it loads' if answer.kind == 'away' else ''}"
                     self._tell(f"{what}; it is asked again for up to {outage:g} s (options.max_outage)")
-                rest = max(answer.wait, min(endpoints.LONGEST_REST, endpoints.FIRST_REST * 2 ** min(rests, 9)))
+                rest = max(answer.wait, doubled(endpoints.FIRST_REST, rests, endpoints.LONGEST_REST))
                 rests += 1
                 await asyncio.sleep(min(rest, left))
                 continue
@@ -177,7 +179,7 @@ class OpenAIEngine:
                 self._tell(f"{url}: {answer.text}; it is asked again")
             if attempts > self._options.max_retries or attempts == LISTING_ATTEMPTS:
                 raise CannotEvaluate(f"cannot reach {url}: {answer.text}; {_advice(answer)}")
-            await asyncio.sleep(asking.FIRST_WAIT * 2**attempts)
+            await asyncio.sleep(dispatch.FIRST_WAIT * 2**attempts)
         if rests:
             self._tell(f"{url} answers")
         return answer
@@ -199,7 +201,7 @@ class OpenAIEngine:
             raise RequestFailed("an empty continuation has no log-probability")
         echoed = await self._echo(request, continuation)
         begins = not request.prompt and not request.system  # nothing goes before a text's first token
-        first = int(echoed.values[:1] == (None,)) if begins else echo.first_token(echoed, continuation)
+        first = int(echoed.values[:1] == (None,)) if begins else first_token(echoed, continuation)
         if first is None:  # a token over the border, or half a character: count the prompt's own
             first = len((await self._echo(request, "")).tokens)
         try:
@@ -207,21 +209,21 @@ class OpenAIEngine:
         except MalformedReply as error:
             raise RequestFailed(str(error)) from error
 
-    async def _echo(self, request: Request, continuation: str) -> echo.Echoed:
-        body = echo.echo_body(request, self._model, continuation)
+    async def _echo(self, request: Request, continuation: str) -> Echoed:
+        body = echo_body(request, self._model, continuation)
         try:
-            return await self._ask("/completions", body, lambda response: echo.echoed_of(response, body["prompt"]))
-        except (RequestFailed, echo.NoEcho) as error:
+            return await self._ask("/completions", body, lambda response: echoed_of(response, body["prompt"]))
+        except (RequestFailed, NoEcho) as error:
             if isinstance(error, RequestFailed) and "echo" not in str(error).lower():
                 raise
             cause = f" ({error})" if str(error) else ""
             what = f"{self._kind.label} gives no log-probabilities of a prompt{cause}"
-            raise CannotEvaluate(f"{what}; {echo.ALTERNATIVE}") from error
+            raise CannotEvaluate(f"{what}; {ECHOING}") from error
 
     def _ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> Awaitable[T]:
-        assert self._asker is not None, "start() comes first"
+        assert self._dispatcher is not None, "start() comes first"
         tokens = int(body["max_tokens"]) if isinstance(body.get("max_tokens"), int) else 1
-        return self._asker.ask(path, renamed(body, self._options.fields), read, tokens)
+        return self._dispatcher.ask(path, renamed(body, self._options.fields), read, tokens)
 
     def _ended(self) -> str | None:
         """How the server that was started ended; None while it runs."""
@@ -256,7 +258,7 @@ class OpenAIEngine:
                 raise EngineDied(self._without_key(f"{stall}; {self._served.last_words()}"))
             else:
                 raise stall
-            endpoint.silence = silence_of(endpoint.url, self._options.silence)
+            endpoint.silence = Silence(endpoint.url, self._options.silence)
 
     def _without_key(self, text: str) -> str:
         return text if self._client is None else self._client.without_key(text)
@@ -270,7 +272,7 @@ class OpenAIEngine:
         client, self._client = self._client, None
         try:
             if client is not None:
-                open_files.release(self.concurrency)
+                release_connections(self.concurrency)
                 await client.close()
         finally:
             if self._served is not None:
@@ -295,3 +297,37 @@ def renamed(body: dict[str, Any], fields: Mapping[str, str | Literal[False]]) ->
         return body
     names = {name: fields.get(name, name) for name in body}
     return {name: body[field] for field, name in names.items() if name is not False}
+
+
+def release_connections(connections: int) -> None:
+    """Give back the connections of an engine that is closed."""
+    _allowed.remove(connections)
+
+
+def allow_connections(connections: int) -> None:
+    """Raise this process's limit of open files as far as so many connections need, beside those allowed already.
+
+    Raises
+    ------
+    CannotEvaluate
+        When the system does not allow as many.
+    """
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        _allowed.append(connections)
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    others = sum(_allowed)
+    needed = connections + others + SPARE
+    is_enough = soft == resource.RLIM_INFINITY or soft >= needed
+    if not is_enough and hard != resource.RLIM_INFINITY and hard < needed:
+        beside = f", beside {others:,} of other models or judges" if others else ""
+        raise CannotEvaluate(
+            f"options.concurrency is {connections:,}{beside}, but this process may open {hard:,} files, a connection "
+            f"each; raise that (`ulimit -n {needed}`, or docker's `--ulimit nofile={needed}`), or lower "
+            "options.concurrency"
+        )
+    if not is_enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    _allowed.append(connections)

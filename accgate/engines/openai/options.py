@@ -10,25 +10,11 @@ from urllib.parse import urlsplit
 from pydantic import Field, PlainValidator
 from pydantic.dataclasses import dataclass
 
+from accgate.engines.base import Operational, operational_of
 from accgate.inputs.typed import CLOSED, Count, Number, Text, Texts, Whole
 
 PORT = "{port}"  # stands for a free port, in the words of `serve` and in its base_url
 SERVED_URL = f"http://127.0.0.1:{PORT}/v1"
-# Options that change no answer: --resume and merge allow that they differ. What a server is, its version says.
-OPERATIONAL = frozenset(
-    {
-        "base_url",
-        "api_key_env",
-        "concurrency",
-        "timeout",
-        "max_retries",
-        "max_outage",
-        "max_silence",
-        "fingerprints",
-        "serve_timeout",
-        "serve_log",
-    }
-)
 # Fields that make up the question.
 SPOKEN = frozenset({"model", "messages", "prompt", "echo", "logprobs", "tools", "tool_choice"})
 SILENCE = 600.0  # seconds
@@ -69,19 +55,23 @@ Fields = Annotated[dict[str, str | Literal[False]], PlainValidator(_fields)]
 class Options:
     """`[models.NAME.options]` of the openai engine."""
 
-    base_url: Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)] = Field(
+    base_url: Operational[Annotated[str | tuple[str, ...] | None, PlainValidator(_urls)]] = Field(  # its version says
         default=None, description="the URL up to and with /v1, or several of servers of one model"
     )
-    api_key_env: Text | None = Field(default=None, description="name of the environment variable with the key")
-    concurrency: Count = Field(default=64, description="most requests in flight, 1 or more")
-    timeout: Number = Field(default=600.0, gt=0, description="seconds until one attempt is given up, above 0")
-    max_retries: Whole = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
-    max_outage: Number = Field(
+    api_key_env: Operational[Text | None] = Field(
+        default=None, description="name of the environment variable with the key"
+    )
+    concurrency: Operational[Count] = Field(default=64, description="most requests in flight, 1 or more")
+    timeout: Operational[Number] = Field(
+        default=600.0, gt=0, description="seconds until one attempt is given up, above 0"
+    )
+    max_retries: Operational[Whole] = Field(default=5, ge=0, description="further attempts after the first, 0 or more")
+    max_outage: Operational[Number] = Field(
         default=300.0,
         ge=0,
         description="seconds in which servers refuse and none answers before the run ends, 0 or more",
     )
-    max_silence: Number | None = Field(
+    max_silence: Operational[Number | None] = Field(
         default=None,
         gt=0,
         description="seconds without any reply before the first, and later at most, above 0; 600 or timeout, if longer",
@@ -89,12 +79,14 @@ class Options:
     fields: Fields = Field(
         default_factory=dict, description="another name for a field of requests, or false to leave it out"
     )
-    fingerprints: Texts = Field(
+    fingerprints: Operational[Texts] = Field(
         default=(), description='system_fingerprints that replies may mix, "*" for any; without, they name one'
     )
     serve: Texts = Field(default=(), description="command that serves the model, a word each, with {port} for its port")
-    serve_timeout: Number = Field(default=600.0, gt=0, description="seconds the command may take to answer, above 0")
-    serve_log: Text | None = Field(default=None, min_length=1, description="file of the command's output")
+    serve_timeout: Operational[Number] = Field(
+        default=600.0, gt=0, description="seconds the command may take to answer, above 0"
+    )
+    serve_log: Operational[Text | None] = Field(default=None, min_length=1, description="file of the command's output")
 
     @property
     def silence(self) -> float:
@@ -106,6 +98,9 @@ class Options:
         """The servers, without slashes at their ends; of a command to start, with its port still open."""
         urls = self.base_url or SERVED_URL
         return tuple(url.rstrip("/") for url in ((urls,) if isinstance(urls, str) else urls))
+
+
+OPERATIONAL = operational_of(Options)
 
 
 def url_fault(url: str) -> str | None:

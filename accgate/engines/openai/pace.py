@@ -24,6 +24,15 @@ LN2 = math.log(2.0)
 CATCH_UP = 0.05  # seconds by which a timer that was late may be made good
 
 
+def doubled(first: float, times: int, longest: float) -> float:
+    """Return the seconds of a wait that doubles each time, up to the longest.
+
+    >>> doubled(0.5, 0, 60.0), doubled(0.5, 3, 60.0), doubled(0.5, 5000, 60.0)
+    (0.5, 4.0, 60.0)
+    """
+    return min(longest, first * 2.0 ** min(times, 30))
+
+
 class Pace:
     """What one server takes: everything at once, until it says that this is too much.
 
@@ -125,7 +134,7 @@ class Pace:
 
     def _pause(self, now: float, wait: float) -> None:
         if not wait:
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._barren, 10))
+            pause = doubled(FIRST_PAUSE, self._barren, LONGEST_PAUSE)
             self.quiet_until = max(self.quiet_until, now + self._jitter(pause / 2, pause))
 
     def _count(self, *, refused: bool) -> None:

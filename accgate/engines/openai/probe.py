@@ -9,7 +9,7 @@ from accgate.engines.openai.client import Client, Fault, key_of
 from accgate.engines.openai.listing import Listing, faults_of
 from accgate.engines.openai.options import Options
 from accgate.engines.silence import timeout
-from accgate.errors import CannotEvaluate, Key, KeyFaults
+from accgate.errors import CannotEvaluate, Key, refuse_faults
 from accgate.text import nearest
 
 SECONDS = 5.0  # that a server may take for its list of models
@@ -118,8 +118,7 @@ def probe(model: str, options: Options) -> tuple[str, ...]:
         elif answer.fault is not None:
             raise CannotEvaluate(answer.text())
     faults.extend(faults_of(model, {answer.url: answer.listing for answer in answers}))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     return tuple(answer.about(model) for answer in answers)
 
 
@@ -136,7 +135,6 @@ async def reach(model: str, options: Options) -> None:
     """
     answers = [await _ask(url, options.api_key_env, strict=False) for url in options.urls]
     listings = {answer.url: answer.listing for answer in answers if answer.fault is None}
-    if faults := list(faults_of(model, listings)) if listings else []:
-        raise KeyFaults(*faults)
+    refuse_faults(faults_of(model, listings) if listings else ())
     if silent := [answer.text() for answer in answers if answer.fault is not None]:
         raise CannotEvaluate("; ".join(silent))

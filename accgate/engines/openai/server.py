@@ -16,22 +16,14 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from accgate.errors import CannotEvaluate
+from accgate.errors import CannotEvaluate, KeyFaults
 from accgate.text import clip
 
-WARDEN = Path(__file__).with_name("warden.py")
+PARENT = Path(__file__).with_name("parent.py")
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 LAST_LINES, LINE_LENGTH = 5, 300
 RAISED = re.compile(r"(?:^|[\s\]])((?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
 POLL = 0.25  # seconds between two looks at a server that starts
-
-
-class CannotStart(Exception):
-    """There is no such command, or no such log: `option` says which option is wrong."""
-
-    def __init__(self, option: str, message: str) -> None:
-        super().__init__(message)
-        self.option = option
 
 
 class Server:
@@ -42,7 +34,7 @@ class Server:
         self._folder = folder
         self._log = log
         self._keep_log = log is not None
-        self._warden: subprocess.Popen[bytes] | None = None
+        self._parent: subprocess.Popen[bytes] | None = None
         self._leader = 0
 
     @property
@@ -55,7 +47,7 @@ class Server:
 
         Raises
         ------
-        CannotStart
+        KeyFaults
             When there is no such command, or the log cannot be written.
         """
         try:
@@ -66,10 +58,10 @@ class Server:
                 anew = os.O_APPEND if self._leader else os.O_TRUNC
                 number = os.open(self._log, os.O_WRONLY | os.O_CREAT | anew, 0o644)
         except OSError as error:
-            raise CannotStart("serve_log", f"{self._log}: cannot be written: {error.strerror}") from error
+            raise KeyFaults((("options", "serve_log"), f"{self._log}: cannot be written: {error.strerror}")) from error
         try:
-            self._warden = subprocess.Popen(
-                [sys.executable, "-I", str(WARDEN), str(GRACE), *self.words],
+            self._parent = subprocess.Popen(
+                [sys.executable, "-I", str(PARENT), str(GRACE), *self.words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=number,
@@ -78,11 +70,12 @@ class Server:
             )
         finally:
             os.close(number)
-        assert self._warden.stdout is not None
-        word, _, value = self._warden.stdout.readline().decode().partition(" ")
+        assert self._parent.stdout is not None
+        word, _, value = self._parent.stdout.readline().decode().partition(" ")
         if word != "pid":
             cause = os.strerror(int(value)) if value.strip() not in ("", "0") else "cannot be started"
-            raise CannotStart("serve", f"{self.words[0]!r}: {cause}; is it installed, and on PATH?")
+            fault = f"{self.words[0]!r}: {cause}; is it installed, and on PATH?"
+            raise KeyFaults((("options", "serve"), fault))
         self._leader = int(value)
 
     async def ready(
@@ -110,7 +103,7 @@ class Server:
 
     def ended(self) -> str | None:
         """How the command ended, in words; None while it runs."""
-        code = None if self._warden is None else self._warden.poll()
+        code = None if self._parent is None else self._parent.poll()
         if code is None:
             return None
         if code > 128:
@@ -128,21 +121,21 @@ class Server:
 
     async def stop(self) -> None:
         """End the command with all its descendants; safe to call twice."""
-        warden, self._warden = self._warden, None
-        if warden is None:
+        parent, self._parent = self._parent, None
+        if parent is None:
             return
-        assert warden.stdin is not None
-        assert warden.stdout is not None
-        warden.stdin.close()  # whatever happens here from now on, the warden ends the command
-        warden.stdout.close()
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        parent.stdin.close()  # whatever happens here from now on, the parent ends the command
+        parent.stdout.close()
         deadline = time.monotonic() + GRACE + 8
-        while warden.poll() is None and time.monotonic() < deadline:  # noqa: ASYNC110 (a process sets no event)
+        while parent.poll() is None and time.monotonic() < deadline:  # noqa: ASYNC110 (a process sets no event)
             await asyncio.sleep(0.02)
-        if warden.poll() is None:
-            for group in (self._leader, warden.pid):
+        if parent.poll() is None:
+            for group in (self._leader, parent.pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(group, signal.SIGKILL)
-            warden.wait()
+            parent.wait()
         if not self._keep_log and self._log is not None:
             self._log.unlink(missing_ok=True)
 

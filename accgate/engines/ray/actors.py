@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import resource_tracker
@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 from accgate.engines.base import Engine, EngineDied, ModelTable, Reply, Request, RequestFailed
 from accgate.engines.identity import identity_of
-from accgate.engines.ray.cluster import cause_of
+from accgate.engines.ray.cluster import amounts_of, cause_of
 from accgate.engines.ray.head import Patience
 from accgate.engines.ray.replicas import NeverReady, Ready, ReplicaDied
-from accgate.engines.ray.room import amounts_of
 from accgate.engines.silence import timeout
 from accgate.errors import AccgateError, CannotEvaluate, Key, KeyFaults, KeyNotReady
 
@@ -89,22 +88,21 @@ class Host:
     async def complete(self, request: Request) -> Reply | Answered | Exception:
         """The engine's reply."""
         assert self._engine is not None
-        try:
-            return self._with_identity(await self._engine.complete(request))
-        except Exception as error:
-            return await self._error_of(error)
+        return await self._outcome(self._engine.complete(request))
 
     async def score(self, request: Request, continuation: str) -> Any:
         """The engine's log-probabilities."""
         score = getattr(self._engine, "score", None)
         if score is None:
             return CannotEvaluate("the replicas' engine gives no log-probabilities; take one that does")
+        return await self._outcome(score(request, continuation))
+
+    async def _outcome(self, answer: Awaitable[T]) -> T | Answered | Exception:
+        """Return what the engine answers, and who does where it asks servers, or its error."""
         try:
-            return self._with_identity(await score(request, continuation))
+            value = await answer
         except Exception as error:
             return await self._error_of(error)
-
-    def _with_identity(self, value: T) -> T | Answered:
         identity = identity_of(self._engine)
         return value if identity is None else Answered(value, identity.settings())
 

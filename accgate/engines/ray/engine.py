@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import Engine, LogProbs, ModelTable, Reply, Request
+from accgate.engines.base import Engine, LogProbs, ModelTable, Operational, Reply, Request, operational_of
 from accgate.engines.identity import Identity
 from accgate.engines.ray.actors import Actor, Answered, Spec, outward
 from accgate.engines.ray.cluster import Connection
@@ -26,21 +26,6 @@ from accgate.errors import AccgateError, BadInput, CannotEvaluate, KeyFaults, Ke
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, Texts, Whole, parse_table
 from accgate.result import EngineInfo
 
-# Options that change no answer: --resume and merge allow that they differ. On which hardware it ran is compared anyway.
-OPERATIONAL = frozenset(
-    {
-        "address",
-        "replicas",
-        "resources",
-        "bundles",
-        "ship",
-        "max_restarts",
-        "start_timeout",
-        "max_outage",
-        "max_silence",
-        "autoscaling",
-    }
-)
 Resources = dict[Text, Annotated[Number, Field(ge=0)]]
 
 
@@ -52,26 +37,39 @@ class Options:
         description='engine = "vllm", "openai", "llamacpp" or "recorded", which each replica runs'
     )
     options: dict[Text, Any] = Field(default_factory=dict, description="the options of that engine")
-    address: Text = Field(default="auto", min_length=1, description="the cluster's address, as ray.init takes it")
-    replicas: Count = Field(default=1, description="processes with the engine, 1 or more")
-    resources: Resources | None = Field(default=None, description="what each replica takes of a node: CPU, GPU, ...")
-    bundles: tuple[Resources, ...] = Field(
+    address: Operational[Text] = Field(
+        default="auto", min_length=1, description="the cluster's address, as ray.init takes it"
+    )
+    replicas: Operational[Count] = Field(default=1, description="processes with the engine, 1 or more")
+    resources: Operational[Resources | None] = Field(
+        default=None, description="what each replica takes of a node: CPU, GPU, ..."
+    )
+    bundles: Operational[tuple[Resources, ...]] = Field(
         default=(), description="what each replica's own workers take, in a placement group with the replica"
     )
     env: Texts = Field(default=(), description="names of environment variables that the replicas get from here")
     runtime_env: dict[Text, Any] = Field(default_factory=dict, description="Ray's runtime environment of the job")
-    ship: Flag = Field(default=True, description="send this accgate to the nodes")
-    max_restarts: Whole = Field(default=3, ge=0, description="times each replica is started again, 0 or more")
-    start_timeout: Number = Field(default=1800.0, gt=0, description="seconds until a replica must be ready, above 0")
-    max_outage: Number = Field(
+    ship: Operational[Flag] = Field(default=True, description="send this accgate to the nodes")
+    max_restarts: Operational[Whole] = Field(
+        default=3, ge=0, description="times each replica is started again, 0 or more"
+    )
+    start_timeout: Operational[Number] = Field(
+        default=1800.0, gt=0, description="seconds until a replica must be ready, above 0"
+    )
+    max_outage: Operational[Number] = Field(
         default=30.0, gt=0, description="seconds that the cluster's head may be away before the run ends, above 0"
     )
-    max_silence: Number = Field(
+    max_silence: Operational[Number] = Field(
         default=MAX_SILENCE,
         gt=0,
         description="seconds without any reply of a replica before its first, and later at most, above 0",
     )
-    autoscaling: Flag = Field(default=False, description="wait for nodes that the cluster does not have yet")
+    autoscaling: Operational[Flag] = Field(
+        default=False, description="wait for nodes that the cluster does not have yet"
+    )
+
+
+OPERATIONAL = operational_of(Options)  # on which hardware it ran is compared anyway
 
 
 class RayEngine:
@@ -132,11 +130,7 @@ class RayEngine:
         if not options.autoscaling:
             self._connection.refuse_too_small(options.replicas, resources, options.bundles)
 
-        patience = Patience(PATIENCE)
-
-        def make() -> Actor:
-            return Actor(spec, resources, options.bundles, options.start_timeout, patience)
-
+        make = partial(Actor, spec, resources, options.bundles, options.start_timeout, Patience(PATIENCE))
         warn = logging.getLogger(__name__).warning
         self._replicas = Replicas(
             make, options.replicas, max_restarts=options.max_restarts, warn=warn, max_silence=options.max_silence

@@ -223,7 +223,7 @@ class Replicas:
                 await end(replica)
                 raise
             else:
-                silence = Silence(lambda: f"replica {place + 1} of {self._count}", self._max_silence)
+                silence = Silence(f"replica {place + 1} of {self._count}", self._max_silence)
                 self._live[place] = _Live(replica, ready.slots, place, silence)
                 self._wake(ready.slots)
                 return ready.info

@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 from accgate.engines.base import EngineDied, LogProbs, ModelTable, Reply, Request, RequestFailed, cpu_name
 from accgate.engines.reasoning import opened_by, split_reasoning
 from accgate.engines.silence import Silence, Stalled, within
-from accgate.engines.vllm.failures import cause, one_line
 from accgate.engines.vllm.options import RENDERED, checked_sampling, engine_arguments, own_options, weights
 from accgate.engines.vllm.process import (
     INSTALL,
     Log,
     Watch,
+    cause,
     import_classes,
+    one_line,
     own_environment,
     unreachable_by_ctrl_c,
     version_fault,
@@ -79,7 +80,7 @@ class VllmEngine:
         self._watch: Watch | None = None
         self._failed = False
         self._count = itertools.count()
-        self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
+        self._silence = Silence("vLLM", self._options.own.max_silence)
         self._recovery = asyncio.Lock()
         self._is_second = False  # whether its processes were started again
 
@@ -238,10 +239,10 @@ class VllmEngine:
             logging.getLogger(__name__).warning("%s (vLLM's log: %s)", words, self._log.path)
             engine, self._engine = self._engine, None
             self._watch.kill()
-            await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
-            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
+            await asyncio.to_thread(engine.shutdown)
+            await asyncio.to_thread(self._watch.close)
             await self._start(self._log)
-            self._silence = Silence(lambda: "vLLM", self._options.own.max_silence)
+            self._silence = Silence("vLLM", self._options.own.max_silence)
 
     async def _complete(self, request: Request) -> Reply:
         final = await self._final(request, await self._render(request), self._sampling(request))
@@ -255,7 +256,7 @@ class VllmEngine:
         tokenizer = self._engine.get_tokenizer()
         opened = opened_by(tokenizer.decode(list(final.prompt_token_ids[-OPENING:])))
         text, counts = opened + output.text, (len(final.prompt_token_ids), len(output.token_ids))
-        thought = await asyncio.get_running_loop().run_in_executor(None, thought_tokens, tokenizer, text)
+        thought = await asyncio.to_thread(thought_tokens, tokenizer, text)
         return Reply(text, output.finish_reason, *counts, logprobs=logprobs, reasoning_tokens=thought)
 
     async def score(self, request: Request, continuation: str) -> LogProbs:
@@ -270,9 +271,8 @@ class VllmEngine:
         begins = request.mode == "completion" and not request.prompt and not request.system
         rendered = await self._render(replace(request, prompt=" ") if begins else request)
         prompt = [self._beginning()] if begins else list(rendered["prompt_token_ids"])
-        tokens = await asyncio.get_running_loop().run_in_executor(
-            None, self._continuation, prompt, "" if begins else rendered.get("prompt"), continuation
-        )
+        text = "" if begins else rendered.get("prompt")
+        tokens = await asyncio.to_thread(self._continuation, prompt, text, continuation)
         if not tokens:
             raise RequestFailed("the continuation has no token")
         parameters = self._sampling(request, max_tokens=1, prompt_logprobs=0)
@@ -377,8 +377,8 @@ class VllmEngine:
         engine, self._engine = self._engine, None
         if engine is not None:
             gc.unfreeze()
-            await asyncio.get_running_loop().run_in_executor(None, engine.shutdown)
+            await asyncio.to_thread(engine.shutdown)
         if self._log is not None and self._watch is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._watch.close)
+            await asyncio.to_thread(self._watch.close)
             self._log.close(failed=self._failed)
             self._log = None

@@ -16,9 +16,9 @@ from typing import Any
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from accgate.engines.base import ModelTable
-from accgate.engines.vllm.failures import one_line
-from accgate.errors import Key, KeyFaults, KeyNotReady
+from accgate.engines.base import ModelTable, Operational, operational_of
+from accgate.engines.vllm.process import one_line
+from accgate.errors import Key, KeyNotReady, refuse_faults
 from accgate.inputs.paths import has_file, path_in
 from accgate.inputs.typed import CLOSED, Count, Flag, Number, Text, parse_table
 from accgate.text import nearest
@@ -30,8 +30,6 @@ RESERVED = {
 }
 # Fields of a request that are no sampling parameters, but go to the chat template or the processor of images.
 RENDERED = ("chat_template_kwargs", "mm_processor_kwargs")
-# Options that change no answer: --resume and merge allow that they differ.
-OPERATIONAL = frozenset({"concurrency", "log", "max_silence", "start_timeout", "download_dir", "disable_log_stats"})
 LARGEST_BIAS = 100.0  # vLLM's server cuts larger ones; its engine does not
 UNSAMPLED = {
     "n": "is always 1 in accgate; several answers to one sample are the task's repeats",
@@ -46,15 +44,20 @@ UNSAMPLED = {
 class Own:
     """The options that are accgate's, not vLLM's."""
 
-    concurrency: Count | None = Field(default=None, description="most requests in flight, 1 or more")
+    concurrency: Operational[Count | None] = Field(default=None, description="most requests in flight, 1 or more")
     batch_invariant: Flag = Field(default=False, description="VLLM_BATCH_INVARIANT: replies do not depend on the batch")
     lora: Text | None = Field(default=None, min_length=1, description="folder or hub id of a LoRA adapter")
     chat_template: Text | None = Field(default=None, min_length=1, description="file of a Jinja chat template")
-    log: Text | None = Field(default=None, min_length=1, description="file that keeps what vLLM says")
-    max_silence: Number = Field(
+    log: Operational[Text | None] = Field(default=None, min_length=1, description="file that keeps what vLLM says")
+    max_silence: Operational[Number] = Field(
         default=1800.0, gt=0, description="seconds without any reply before the first, and later at most, above 0"
     )
-    start_timeout: Number = Field(default=3600.0, gt=0, description="seconds that loading may take, above 0")
+    start_timeout: Operational[Number] = Field(
+        default=3600.0, gt=0, description="seconds that loading may take, above 0"
+    )
+
+
+OPERATIONAL = operational_of(Own) | {"download_dir", "disable_log_stats"}
 
 
 @plain_dataclass(frozen=True)
@@ -82,8 +85,7 @@ def own_options(table: ModelTable) -> Options:
     ]
     if own.chat_template is not None and not has_file(table.folder, own.chat_template):
         faults.append((("options", "chat_template"), f"there is no file {own.chat_template!r} in {table.folder}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     template, log = (name and str(path_in(table.folder, name).absolute()) for name in (own.chat_template, own.log))
     lora = None if own.lora is None else weights(own.lora, table.folder, ("options", "lora"))
     own = dataclasses.replace(own, chat_template=template, log=log, lora=lora)
@@ -133,8 +135,7 @@ def engine_arguments(options: Options, arguments_class: type) -> dict[str, Any]:
             faults.extend((("options", name, *where), fault) for where, fault in _type_faults(error, value))
         except Exception as error:  # a configuration class of vLLM refuses its values as it likes
             faults.append((("options", name), f"is {value!r}, which vLLM does not take: {one_line(error)}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     arguments.setdefault("disable_log_stats", True)  # as LLM has it: statistics cost time
     if options.own.lora is not None:
         arguments["enable_lora"] = True
@@ -240,8 +241,7 @@ def checked_sampling(extra: Mapping[str, Any], sampling_class: type) -> dict[str
                 faults.append((where, f"is {value!r}: {message}"))
             except Exception as error:  # vLLM's own checks
                 faults.append((where, f"is {value!r}: {one_line(error)}"))
-    if faults:
-        raise KeyFaults(*faults)
+    refuse_faults(faults)
     return values
 
 

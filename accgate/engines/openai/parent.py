@@ -1,6 +1,6 @@
 """A process that starts a command and ends it, with all its descendants, when its standard input closes.
 
-`python warden.py GRACE WORD...`: GRACE are the seconds between SIGTERM and SIGKILL. It stays behind when accgate is
+`python parent.py GRACE WORD...`: GRACE are the seconds between SIGTERM and SIGKILL. It stays behind when accgate is
 killed, and that closes the input. It prints `pid N`, or `errno N` where the command cannot be started. The command
 writes to standard error. Nothing but the standard library is imported.
 """

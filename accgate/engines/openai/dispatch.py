@@ -17,6 +17,7 @@ from accgate.engines.openai.client import Client, Fault
 from accgate.engines.openai.endpoints import Endpoint, Endpoints
 from accgate.engines.openai.listing import Listing
 from accgate.engines.openai.options import Options
+from accgate.engines.openai.pace import doubled
 from accgate.engines.silence import Sign, Stalled
 from accgate.engines.wire import json_bytes
 from accgate.errors import CannotEvaluate
@@ -51,8 +52,8 @@ class Rescue:
     stalled: Callable[[Endpoint, Stalled], Awaitable[None]]
 
 
-class Asker:
-    """Asks a model's servers. `first` is what the first of them listed at the start."""
+class Dispatcher:
+    """Asks a model's servers until one answers."""
 
     def __init__(
         self,
@@ -181,7 +182,7 @@ class Asker:
         elif fault.kind == "busy":
             self._endpoints.note_busy(endpoint, sent, wait)
         else:
-            self._endpoints.note_fault(endpoint)
+            self._endpoints.note_connection(endpoint)
             endpoint.unsure = endpoint.unsure or fault.kind == "cut"
 
     async def _weigh(self, faults: list[Fault], effort: _Effort) -> Fault:
@@ -191,7 +192,7 @@ class Asker:
         if costly:
             if effort.retries == self._options.max_retries:
                 raise RequestFailed(f"{costly[-1].text} (after {effort.attempts} attempts)")
-            longest = min(LONGEST_WAIT, FIRST_WAIT * 2**effort.retries)
+            longest = doubled(FIRST_WAIT, effort.retries, LONGEST_WAIT)
             await asyncio.sleep(min(wait, LONGEST_RETRY_AFTER) + self._jitter.uniform(0.0, longest))
             effort.retries += 1
             return costly[-1]
