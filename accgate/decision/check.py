@@ -39,8 +39,9 @@ def _with_proof(verdict: Verdict, design: Design, reach: Reach) -> Verdict:
         return verdict
     interval = verdict.interval if verdict.higher_is_better else verdict.interval.negate()
     limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
-    rate = design.alpha if verdict.alpha_applied is None else verdict.alpha_applied
-    unseen = reach.unseen(verdict.n, rate) - max(oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0)
+    unseen = reach.unseen(verdict.n, verdict.level) - max(
+        oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0
+    )
     possible = f"a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
     if interval.excludes_drop(limit) and unseen <= limit:
         if verdict.verdict == "pass":

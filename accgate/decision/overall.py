@@ -168,8 +168,7 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[str, ...])
         discordance=(lost + gained) / n,
         reasons=(weights, *turned, *notes),
     )
-    stops, alpha = any(part.series.stops for part in parts), blank.alpha_applied
-    assert alpha is not None
+    stops, alpha = any(part.series.stops for part in parts), blank.level
     result = pooled_test([part.series for part in parts], alpha=alpha)
     verdict = replace(verdict, p_adjusted=min(1.0, result.p_value * blank.alpha / alpha))
     name: VerdictName = "regression" if result.rejects else "pass" if result.can_reject else "inconclusive"
@@ -197,11 +196,10 @@ def _exact(parts: Sequence[Repeats], blank: Verdict) -> TestResult | None:
     """The same test with all its figures, at a fixed n; None where checks have different numbers of answers."""
     if len({(part.before.shape[1], part.now.shape[1]) for part in parts}) > 1:
         return None
-    assert blank.alpha_applied is not None
     before, now, sizes = (
         np.concatenate([getattr(part, side) for part in parts]) for side in ("before", "now", "sizes")
     )
-    rates, change = {"alpha": blank.alpha_applied, "beta": blank.beta}, now[:, 0] - before[:, 0]
+    rates, change = {"alpha": blank.level, "beta": blank.beta}, now[:, 0] - before[:, 0]
     if before.shape[1] == now.shape[1] == 1:
         return mcnemar_exact(int((change < 0).sum()), int((change > 0).sum()), len(change), **rates)
     return repeats_exact(Repeats(before, now, sizes, len(sizes)), **rates)

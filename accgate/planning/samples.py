@@ -20,7 +20,7 @@ from accgate.stats import (
     share_of_alpha,
     two_sample_n,
 )
-from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE
+from accgate.stats.power import E_PROCESS_MAXIMUM, GSPRT_LEAST, GSPRT_MORE, error_of_mean
 
 ASSUMED_DISCORDANCE = 0.10  # greedy re-runs show 2 to 4%, FP8 against BF16 3 to 5%: room for worse
 
@@ -281,8 +281,11 @@ def achieved_theta(
 def standard_error(
     test: TestName, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
 ) -> float:
-    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset."""
+    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset.
+
+    It is that of `Verdict.error` at a fixed n, with the planned figures.
+    """
     if test in PAIRED_TESTS and discordance is not None:
-        return 100.0 * math.sqrt(discordance / n)
+        return error_of_mean(paired_sd(discordance), n)
     assert sigma is not None
-    return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)
+    return error_of_mean(sigma, n, (reference_n or n) if test == "two-sample" else None)

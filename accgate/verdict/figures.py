@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from accgate.errors import VerdictName
+from accgate.stats import quantile, quantile_sum
+from accgate.stats.power import error_of_mean
 from accgate.stats.result import Interval
 from accgate.text import figure
 
 Stop = Literal["regression", "futility", "end"]
 
+ROUNDING = 1e-9  # points; a spread of less is none
 NO_GROUP = "(none)"  # of samples that have no group, where others have one
 
 
@@ -231,6 +235,66 @@ class Figures:
     groups: Groups | None = None
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
+
+    @property
+    def level(self) -> float:
+        """The alpha that the check was decided at.
+
+        It is that after the correction for several checks, where there was one.
+        """
+        return self.alpha if self.alpha_applied is None else self.alpha_applied
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the two-sided interval, each of whose limits errs with probability `level`."""
+        return 1 - 2 * self.level
+
+    @property
+    def sees(self) -> float | None:
+        """The smallest drop, points, that the run detects with probability 1 - beta.
+
+        It is theta on top of what is allowed.
+        """
+        return None if self.theta is None else self.theta + self.allowed_drop
+
+    @property
+    def asked(self) -> float | None:
+        """The drop, points, that the run should detect.
+
+        It is the target theta on top of what is allowed.
+        """
+        return None if self.theta_target is None else self.theta_target + self.allowed_drop
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the difference, points; None where nothing gives it.
+
+        It is how far chance alone moves the difference. That is sigma / sqrt(n) for pairs and a target at a fixed n. Of
+        two samples it is theta over the sum of the normal quantiles, which is Welch's, and at a declared sigma that
+        times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when chance has moved the difference:
+        there it is half the width of the interval, which holds for that, over the normal quantile of `level`. So it is
+        where the samples show no spread, or where the theta of two samples is raised to what whole losses explain.
+        Where every sample changed by the same the interval has no width: then theta gives it, and it is never 0.
+
+        References
+        ----------
+        Miller 2024, arXiv 2411.00640 (pairs); Welch 1947, Biometrika 34 (two samples); Jennison and Turnbull 1989,
+        JRSS B 51 (intervals that hold whenever a run stops).
+        """
+        if self.difference is None or self.n < 1 or not 0.0 < self.level < 0.5:
+            return None
+        is_paired = self.test != "two-sample"
+        if is_paired and self.stop is None and self.sigma is not None and self.sigma > ROUNDING:
+            return error_of_mean(self.sigma, self.n)
+        low, high = (0.0, 0.0) if self.interval is None else self.interval.two_sided
+        half = (high - low) / 2.0
+        by_interval = half / -quantile(self.level) if ROUNDING < half < math.inf else None
+        by_theta = None
+        if self.stop is None and self.theta is not None and self.theta > ROUNDING and 0.0 < self.beta < 0.5:
+            by_theta = self.theta / quantile_sum(self.level, self.beta)
+        if is_paired or by_interval is None or by_theta is None:
+            return by_theta if by_interval is None else by_interval
+        return min(by_interval, by_theta)
 
     @property
     def failed_cost(self) -> Cost | None:

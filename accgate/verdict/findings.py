@@ -108,8 +108,8 @@ def move_sentence(verdict: Figures) -> str:
 def pass_words(verdict: Figures) -> str:
     """Why a drop, if there is any, is no regression: a few words after the means."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
-    if verdict.certify and verdict.theta_target is not None:
-        return f"a {drop_word(verdict.higher_is_better)} of {allowed + verdict.theta_target:.4g} ruled out"
+    if verdict.certify and verdict.asked is not None:
+        return f"a {drop_word(verdict.higher_is_better)} of {verdict.asked:.4g} ruled out"
     if loss is None or loss <= 0.0:
         return f"no {drop_word(verdict.higher_is_better)}"
     if not allowed:
@@ -198,12 +198,10 @@ def lack_sentence(verdict: Figures) -> str:
     """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
     if (reason := _obstacle(verdict)) is not None:
         return reason
-    theta, target, allowed = verdict.theta, verdict.theta_target, verdict.allowed_drop
-    if theta is None or target is None:
+    if verdict.sees is None or verdict.asked is None:
         return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
-    digits = digits_of(verdict)
     return (
-        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(target + allowed, digits)}"
+        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(verdict.asked, digits_of(verdict))}"
         f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
 
@@ -256,8 +254,7 @@ def theta_text(verdict: Figures) -> str:
     >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
     '7.6'
     """
-    if verdict.theta is None:
+    if verdict.sees is None:
         return figure(None)
     digits = digits_of(verdict)
-    value = verdict.theta + verdict.allowed_drop
-    return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
+    return figure(math.ceil(verdict.sees * 10**digits - 1e-6) / 10**digits, digits)
