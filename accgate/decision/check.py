@@ -20,7 +20,8 @@ from accgate.stats import SequentialResult, TestResult, move
 from accgate.stats.paired import McNemarResult
 from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
 from accgate.text import drop_word
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict
+from accgate.verdict.reasons import RESOLUTION, Figure, texts_of
 
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
@@ -42,17 +43,16 @@ def _with_proof(verdict: Verdict, design: Design, reach: Reach) -> Verdict:
     unseen = reach.unseen(verdict.n, verdict.level) - max(
         oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0
     )
-    possible = f"a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
+    proof: dict[str, Figure] = {"possible": max(-low, unseen), "limit": limit}
     if interval.excludes_drop(limit) and unseen <= limit:
         if verdict.verdict == "pass":
             return verdict
-        others = (reason for reason in verdict.reasons if "you asked for" not in reason)  # no longer true
-        return replace(verdict, verdict="pass", reasons=(*others, f"certified: at most {possible}"))
-    reason = f"not certified: {possible}"
-    return replace(verdict, verdict="inconclusive", reasons=(*verdict.reasons, reason))
+        others = (cause for cause in verdict.causes if cause.kind not in RESOLUTION)  # no longer true
+        return replace(verdict, verdict="pass").explained_by((*others, Reason("certified", proof)))
+    return replace(verdict, verdict="inconclusive").because(Reason("not-certified", proof))
 
 
-def _why_unable(evidence: Evidence, verdict: Verdict, alpha: float) -> str | None:
+def _why_unable(evidence: Evidence, verdict: Verdict, alpha: float) -> Reason | None:
     """Why no outcome of the same samples is a regression at this alpha; None where one is.
 
     A run whose worst outcome so far decides nothing would have gone on, and can fail.
@@ -126,7 +126,9 @@ def _decide_statistic(
             seed=design.seed,
         )
     except StatisticUndefined as fact:
-        return replace(blank, candidate=replace(blank.candidate, mean=None), reasons=(f"not decided: {fact}",))
+        return replace(blank, candidate=replace(blank.candidate, mean=None)).because(
+            Reason.of("undefined", fact=str(fact))
+        )
     verdict = verdict_of(with_statistic(blank, float(statistic.function(before)), result), result, design, reach)
     assert isinstance(evidence.reference, Scores)
     change = evidence.candidate.means() - pair_scores(evidence.reference, evidence.candidate).means()
@@ -150,14 +152,12 @@ def _decide_pairs(evidence: Evidence, blank: Verdict, alpha: float, reach: Reach
     if check is None:
         result, test, notes = fixed_test(evidence, difference, alpha)
         verdict = verdict_of(replace(blank, test=test), result, design, reach)
-        return replace(verdict, **_changes(candidate.ids, difference), reasons=(*verdict.reasons, *notes))
+        return replace(verdict, **_changes(candidate.ids, difference)).because(*notes)
     sequential = check.result()
     used = sequential.n
     blank = replace(_cut(evidence, blank, sequential), test=check.test)
     if sequential.open:
-        return replace(
-            blank, reasons=(f"only {candidate.n:,} of {sequential.n_max:,} samples were evaluated: too few to decide",)
-        )
+        return blank.because(Reason.of("too-few-evaluated", n=candidate.n, n_max=sequential.n_max))
     verdict = verdict_of(blank, sequential, design, reach)
     return replace(verdict, **_changes(candidate.ids[:used], difference[:used]))
 
@@ -196,8 +196,7 @@ def verdict_of(blank: Verdict, result: TestResult, design: Design, reach: Reach 
         p_value=result.p_value,
         p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
         interval=interval if higher or interval is None else interval.negate(),
-        reasons=(*result.reasons, *notes),
-    )
+    ).explained_by((*texts_of("test", result.reasons), *notes))
 
 
 def _estimate(result: TestResult) -> float:
@@ -277,13 +276,13 @@ def _moments(scores: Scores) -> tuple[float, int, float]:
     return float(np.mean(values)), len(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tuple[VerdictName, tuple[str, ...]]:
+def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tuple[VerdictName, tuple[Reason, ...]]:
     """The verdict by the test's figures, and why it is no other.
 
     The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
     says anything.
     """
-    target, drop = design.theta, drop_word(design.higher_is_better)
+    target = design.theta
     if result.threshold is not None and result.difference < result.threshold:
         return "regression", ()
     if reach.unable is not None:
@@ -293,15 +292,15 @@ def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tup
     if target is None or (result.theta is not None and result.theta <= target * (1.0 + 1e-9)):
         return "pass", ()
     is_visible = result.theta is not None and reach.can_be(result.theta)
-    least = f"a {drop} of {result.theta:.2f} points or more" if is_visible else f"no {drop}"
-    samples = "1 sample detects" if n == 1 else f"{n:,} samples detect"
-    ability = f"{samples} {least} with probability {1 - design.beta:g}; you asked for {target:g}"
+    ability: dict[str, Figure] = {
+        "n": n, "drop": drop_word(design.higher_is_better), "theta": result.theta if is_visible else None,
+        "power": 1 - design.beta, "asked": target,
+    }  # fmt: skip
     if _rules_out(result, target, unseen=reach.unseen(n, design.beta)):
         assert result.interval is not None
         limit = oriented(result.interval.two_sided[0], design.higher_is_better)
-        least = f"{'least' if design.higher_is_better else 'most'} {limit:+.2f}"
-        return "pass", (f"{ability}, but the difference is at {least}, which rules out such a {drop}",)
-    return "inconclusive", (f"{ability}: evaluate more samples or set a larger theta",)
+        return "pass", (Reason("rules-out", {**ability, "limit": limit}),)
+    return "inconclusive", (Reason("too-coarse", ability),)
 
 
 def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
@@ -320,14 +319,11 @@ def _is_in_room(result: TestResult, design: Design, n: int, reach: Reach) -> boo
     return _rules_out(result, reach.room, unseen=reach.unseen(n, design.beta))
 
 
-def _no_room(result: TestResult, design: Design, n: int, reach: Reach) -> str:
+def _no_room(result: TestResult, design: Design, n: int, reach: Reach) -> Reason:
     """Why the reference cannot show the drop that is to be seen, and what to do."""
     assert reach.room is not None
-    drop, samples = drop_word(design.higher_is_better), "1 sample" if n == 1 else f"{n:,} samples"
+    drop = drop_word(design.higher_is_better)
     if design.theta is None and not reach.can_be(result.theta):
-        return f"no {drop} can be seen on {samples} with probability {1 - design.beta:g}: evaluate more samples"
+        return Reason.of("unseen", drop=drop, n=n, power=1 - design.beta)
     size = reach.allowed + ((result.theta if design.theta is None else design.theta) or 0.0)
-    return (
-        f"the reference is {max(reach.room, 0.0):.2f} points from {reach.end}: a {drop} of {size:.2f} cannot "
-        "show; take a task that the model can do, or record a reference again"
-    )
+    return Reason.of("no-room", room=max(reach.room, 0.0), end=reach.end, drop=drop, size=size)

@@ -11,11 +11,12 @@ from accgate.errors import BadInput
 from accgate.records import Floats, Scores
 from accgate.stats import MOST_PAIRS, TestName, TestResult, mcnemar_exact, move
 from accgate.stats.paired import paired_t
+from accgate.verdict import Reason
 
 Named = tuple[TestResult, TestName]
 
 
-def fixed_test(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestResult, TestName, tuple[str, ...]]:
+def fixed_test(evidence: Evidence, difference: Floats, alpha: float) -> tuple[TestResult, TestName, tuple[Reason, ...]]:
     """The result at a fixed n, the test's name, and why a check that asked for an early stop has none.
 
     `difference` is candidate - reference of each sample, points, higher better. Scores other than 0/100, and clusters,
@@ -29,7 +30,7 @@ def fixed_test(evidence: Evidence, difference: Floats, alpha: float) -> tuple[Te
     assert isinstance(evidence.reference, Scores)
     design, margin = evidence.design, evidence.design.allowed_drop
     test = design.test
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     if sequential_test(design, evidence.reference) is not None:
         test, notes = "auto", _why_not_early(evidence)
     is_binary = evidence.answers == (1, 1) and evidence.candidate.is_binary and evidence.reference.is_binary
@@ -47,12 +48,12 @@ def fixed_test(evidence: Evidence, difference: Floats, alpha: float) -> tuple[Te
     return move(result, -margin) if margin else result, test, notes
 
 
-def _why_not_early(evidence: Evidence) -> tuple[str, ...]:
+def _why_not_early(evidence: Evidence) -> tuple[Reason, ...]:
     codes = evidence.clusters
     if codes is not None and len(np.unique(codes)) < FEWEST_CLUSTERS:
-        return (f"no early stop: there are fewer than {FEWEST_CLUSTERS} clusters",)
+        return (Reason.of("few-clusters", fewest=FEWEST_CLUSTERS),)
     if evidence.design.has_looks:
-        return ("no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100",)
+        return (Reason.of("no-looks"),)
     return ()
 
 

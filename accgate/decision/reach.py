@@ -11,7 +11,8 @@ import numpy as np
 from accgate.decision.evidence import Evidence
 from accgate.design import Design, choose_test, oriented
 from accgate.records import Floats, Scores, is_binary, pair_scores
-from accgate.text import drop_word, p_relation
+from accgate.text import drop_word
+from accgate.verdict import Reason
 
 UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t test has a variance
 
@@ -28,7 +29,7 @@ class Reach:
     width: float | None = None
     room: float | None = None
     end: str = ""
-    unable: str | None = None
+    unable: Reason | None = None
     allowed: float = 0.0
     loss: float | None = None
 
@@ -146,7 +147,7 @@ def _with_scores(evidence: Evidence, means: Floats) -> Evidence:
     return replace(evidence, candidate=replace(candidate, values=values))
 
 
-def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> str | None:
+def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> Reason | None:
     """Why a statistic of so few samples cannot be worse beyond chance; None where it can.
 
     Of all the ways to swap the two sides of each sample, or cluster, one is the clearest.
@@ -155,12 +156,8 @@ def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> str |
     return None if least <= alpha else no_outcome_fails(design, n, clusters, least, alpha)
 
 
-def no_outcome_fails(design: Design, n: int, clusters: int | None, p_value: float, alpha: float) -> str:
+def no_outcome_fails(design: Design, n: int, clusters: int | None, p_value: float, alpha: float) -> Reason:
     """That nothing could have failed the check, where the worst outcome has this p-value."""
     drop = drop_word(design.higher_is_better)
     count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
-    return (
-        f"no {drop} can be seen: no outcome of {count:,} {unit}{'' if count == 1 else 's'} could fail "
-        f"this check, since even the worst has p {p_relation(p_value)} and alpha is {alpha:.4g}; evaluate more samples "
-        "of a task that the model can do"
-    )
+    return Reason.of("no-outcome", drop=drop, count=count, unit=unit, p_value=p_value, alpha=alpha)

@@ -15,6 +15,7 @@ from .findings import (
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
+from .reasons import Reason
 from .sentences import drift_sentence, name_of, readings_sentence, sentence
 from .verdict import Verdict
 
@@ -25,6 +26,7 @@ __all__ = [
     "GroupFigures",
     "Paragraph",
     "Readings",
+    "Reason",
     "ReferenceSummary",
     "Verdict",
     "chance_sentence",

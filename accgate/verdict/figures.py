@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from accgate.errors import VerdictName
 from accgate.stats import quantile, quantile_sum
 from accgate.stats.power import error_of_mean
 from accgate.stats.result import Interval
 from accgate.text import figure
+from accgate.verdict.reasons import OBSTACLES, Reason, texts_of, words_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Stop = Literal["regression", "futility", "end"]
 
@@ -191,6 +196,8 @@ class Figures:
     value. H0 allows a drop of `allowed_drop` points, and with `certify` a pass proves that it is less than that and
     theta together. `settings_changed` lists the settings that differ from those of the reference. Of the `lost` samples
     `lost_unread` got worse because no answer could be read in the reply any more.
+    `causes` are the reasons with their kinds and figures, and `reasons` their sentences. Make them with `because` and
+    `explained_by`: code looks at the kind of a cause, and at no word of a reason.
     `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
     seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
     """
@@ -220,6 +227,7 @@ class Figures:
     gained: int | None = None
     flips: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    causes: tuple[Reason, ...] = ()
     higher_is_better: bool = True
     n_max: int | None = None
     stop: Stop | None = None
@@ -235,6 +243,35 @@ class Figures:
     groups: Groups | None = None
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
+
+    def __post_init__(self) -> None:
+        """Make reasons and causes from each other where one is missing, as in a result of an earlier version.
+
+        Raises
+        ------
+        ValueError
+            When both are there, but not as many of one as of the other.
+        """
+        if self.causes and not self.reasons:
+            object.__setattr__(self, "reasons", tuple(map(words_of, self.causes)))
+        elif self.reasons and not self.causes:
+            object.__setattr__(self, "causes", texts_of("note", self.reasons))
+        elif len(self.reasons) != len(self.causes):
+            raise ValueError(f"has {len(self.reasons)} reasons and {len(self.causes)} causes")
+
+    def because(self, *more: Reason) -> Self:
+        """Return the same with more reasons, after those that it has."""
+        return replace(self, causes=(*self.causes, *more), reasons=(*self.reasons, *map(words_of, more)))
+
+    def explained_by(self, causes: Iterable[Reason]) -> Self:
+        """Return the same with these reasons instead of those that it has."""
+        return replace(self, causes=tuple(causes), reasons=())
+
+    @property
+    def obstacle(self) -> str | None:
+        """The last reason that no number of samples and no other theta would remove, if there is one."""
+        pairs = zip(self.causes, self.reasons, strict=True)
+        return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
 
     @property
     def level(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accgate.text import drop_word, figure, visible
+from accgate.text import drop_word, figure, visible, with_capital
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
 
@@ -206,20 +206,12 @@ def lack_sentence(verdict: Figures) -> str:
     )
 
 
-# In a reason of the decision: no other number of samples, and no other theta, decides such a check.
-OBSTACLES = ("could fail", "cannot show", "can be seen", "not certified", "record it again")
-
-
 def _obstacle(verdict: Figures) -> str | None:
     """Why a check could show nothing, whatever its theta; None where more samples or a larger theta decide it."""
-    reasons = [reason for reason in verdict.reasons if any(words in reason for words in OBSTACLES)]
-    theta, target = verdict.theta, verdict.theta_target
-    if not reasons and (theta is None or target is None or theta <= target * (1.0 + 1e-9)):
-        reasons = list(verdict.reasons[:1])
-    if not reasons:
-        return None
-    text = visible(reasons[-1]).removesuffix(".")
-    return f"{text[:1].upper()}{text[1:]}"
+    theta, target, reason = verdict.theta, verdict.theta_target, verdict.obstacle
+    if reason is None and (theta is None or target is None or theta <= target * (1.0 + 1e-9)):
+        reason = next(iter(verdict.reasons), None)
+    return None if reason is None else with_capital(visible(reason).removesuffix("."))
 
 
 def deciding_theta(verdict: Figures) -> str | None:

@@ -60,7 +60,7 @@ def summary(verdict: Figures) -> str:
         if verdict.allowed_drop:
             end = f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
     elif verdict.verdict == "inconclusive" and verdict.certify and verdict.reasons:
-        end = f"; {verdict.reasons[-1]}"
+        end = f"; {verdict.obstacle or verdict.reasons[-1]}"
     elif verdict.verdict == "inconclusive":
         end = f"; {shortfall(verdict)}"
     elif verdict.lost_unread:
