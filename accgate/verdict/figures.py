@@ -303,6 +303,13 @@ class Figures:
         return None if self.theta_target is None else self.theta_target + self.allowed_drop
 
     @property
+    def is_too_coarse(self) -> bool:
+        """Whether the smallest drop that the run detects is larger than the one asked for."""
+        if self.theta is None or self.theta_target is None:
+            return False
+        return self.theta > self.theta_target * (1.0 + 1e-9)
+
+    @property
     def error(self) -> float | None:
         """Standard error of the difference, points; None where nothing gives it.
 

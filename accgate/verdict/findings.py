@@ -208,8 +208,8 @@ def lack_sentence(verdict: Figures) -> str:
 
 def _obstacle(verdict: Figures) -> str | None:
     """Why a check could show nothing, whatever its theta; None where more samples or a larger theta decide it."""
-    theta, target, reason = verdict.theta, verdict.theta_target, verdict.obstacle
-    if reason is None and (theta is None or target is None or theta <= target * (1.0 + 1e-9)):
+    reason = verdict.obstacle
+    if reason is None and not verdict.is_too_coarse:
         reason = next(iter(verdict.reasons), None)
     return None if reason is None else with_capital(visible(reason).removesuffix("."))
 
@@ -219,9 +219,9 @@ def deciding_theta(verdict: Figures) -> str | None:
 
     It is rounded up to a whole half, or to two figures where it is small.
     """
-    theta, target = verdict.theta, verdict.theta_target
-    if theta is None or target is None or theta <= target * (1.0 + 1e-9) or _obstacle(verdict) is not None:
+    if verdict.theta is None or not verdict.is_too_coarse or verdict.obstacle is not None:
         return None
+    theta = verdict.theta
     step = 0.5 if theta >= 2.0 else 10.0 ** (math.floor(math.log10(theta)) - 1)
     return f"{math.ceil(theta / step - 1e-9) * step:.6g}"
 

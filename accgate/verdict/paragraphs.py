@@ -208,7 +208,7 @@ def _theta(verdict: Figures) -> str:
     if verdict.theta_target is None:
         return f"{power} No theta is configured, so a pass promises no more."
     target = number(verdict.asked)
-    if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
+    if not verdict.is_too_coarse:
         return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
     return f"{power} You asked for {target}; this run resolves only {number(verdict.sees)}.{ruled_out}"

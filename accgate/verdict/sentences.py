@@ -101,8 +101,7 @@ def _allowance(verdict: Figures) -> str:
 
 def has_no_room(verdict: Figures) -> bool:
     """Whether an inconclusive run sees small enough a change, which its reference cannot show."""
-    theta, target = verdict.theta, verdict.theta_target
-    return theta is not None and (target is None or theta <= target * (1.0 + 1e-9))
+    return verdict.theta is not None and not verdict.is_too_coarse
 
 
 def shortfall(verdict: Figures) -> str:

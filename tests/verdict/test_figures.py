@@ -49,6 +49,12 @@ def test_what_it_sees_and_what_was_asked_are_on_top_of_the_allowed_drop() -> Non
     assert (without.sees, without.asked) == (None, None)
 
 
+def test_a_run_is_too_coarse_where_it_sees_only_more_than_was_asked() -> None:
+    asked = [(3.0, 2.5), (2.5 * (1.0 + 1e-12), 2.5), (2.0, 2.5), (None, 2.5), (3.0, None)]
+    verdicts = [verdict_of(theta=theta, theta_target=target, allowed_drop=0.5) for theta, target in asked]
+    assert [verdict.is_too_coarse for verdict in verdicts] == [True, False, False, False, False]
+
+
 class TestError:
     draw = np.random.default_rng(5)
 
