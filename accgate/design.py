@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from accgate.errors import BadInput
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, TESTS, TestName
 from accgate.stats.names import DEFAULT_SEQUENTIAL, FEWEST_UNITS, MOST_PAIRS
+from accgate.text import drop_word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +56,11 @@ class Design:
     seed: int = 0
     allowed_drop: float = 0.0
     certify: bool = False
+
+    @property
+    def drop(self) -> str:
+        """What a change for the worse is called: a drop, or a rise where lower is better."""
+        return drop_word(self.higher_is_better)
 
     @property
     def may_stop_early(self) -> bool:
@@ -128,6 +134,7 @@ def oriented(value: Figure, higher_is_better: bool) -> Figure:
 
 
 Given = Literal["scores", "mean", "target"]
+Obstacle = Literal["few-clusters", "no-looks"]
 Method = Literal[
     "two-sample", "target", "influence", "statistic-bootstrap", "mcnemar", "unconditional", "margin", "repeats", "t",
     "clustered", "clustered-t", "sign-flip", "bootstrap", "gsprt", "gsprt-repeats", "group-sequential", "looks",
@@ -180,7 +187,7 @@ class Choice:
 
     test: str
     method: Method
-    obstacle: str | None = None
+    obstacle: Obstacle | None = None
     possible: tuple[str, ...] = ()
 
     @property
@@ -259,12 +266,12 @@ def exact_test(n: int) -> str:
     return "unconditional" if n <= MOST_PAIRS else "paired"
 
 
-def _obstacle(design: Design, data: Data) -> str | None:
+def _obstacle(design: Design, data: Data) -> Obstacle | None:
     """Why a check that asks for an early stop has none; None where it can have one."""
     if data.has_few_clusters:
-        return f"there are fewer than {FEWEST_CLUSTERS} clusters"
+        return "few-clusters"
     if design.has_looks and not data.is_exact:
-        return "the exact looks at an allowed drop are for single samples scored 0 or 100"
+        return "no-looks"  # the exact looks at an allowed drop are for single samples scored 0 or 100
     return None
 
 

@@ -304,6 +304,7 @@ def _validate(config: Path) -> int:
     from accgate.config.config import load_config
     from accgate.planning.validation import validate
     from accgate.report.plans import gate_sentence
+    from accgate.verdict import words_of
 
     try:
         loaded = load_config(config)
@@ -314,7 +315,8 @@ def _validate(config: Path) -> int:
         print("Next: correct that and run `accgate validate`, then `accgate record` on a version that you trust.")
         return PASSED
     print(f"valid: {gate_sentence(loaded.source.path, loaded.gate, len(checks))}")
-    for note in dict.fromkeys(note for check in checks for note in check.notes if "`accgate record`" not in note):
+    notes = (words_of(note) for check in checks for note in check.notes if note.kind != "no-reference")
+    for note in dict.fromkeys(notes):
         print(f"note: {note}")
     print("Next: `accgate record` on a version that you trust, commit the references, then `accgate run` on a change.")
     return PASSED

@@ -1,90 +1,51 @@
-"""One check at one alpha: which test decides it, and what that says."""
+"""The verdict of one check at one alpha: what its test says, what that lets us conclude, and the figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
 
-from accgate.decision.evidence import Evidence, SampleStatistic
-from accgate.decision.fixed import fixed_test
-from accgate.decision.reach import NO_BOUNDS, Reach, no_outcome_fails, reach_of, too_few, worst_outcomes
-from accgate.decision.stopping import decisive_part, sequential_test
-from accgate.design import Design, Mean, Target, choose_test, oriented
+from accgate.decision.conclusion import Conclusion, conclude
+from accgate.decision.evidence import Evidence
+from accgate.decision.outcome import outcome_of
+from accgate.decision.stopping import decisive_part
+from accgate.design import Mean, Target
 from accgate.errors import VerdictName
-from accgate.records import Floats, Scores
-from accgate.stats import SequentialResult, TestResult, move
+from accgate.records import Scores
+from accgate.stats import SequentialResult, TestResult
 from accgate.stats.paired import McNemarResult
-from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
-from accgate.text import drop_word
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict, texts_of
 
 
 def decide_check(evidence: Evidence, alpha: float) -> Verdict:
-    """The verdict of one check at one alpha; where no outcome could have failed it, that is no pass."""
+    """Decide one check at one alpha."""
     evidence = decisive_part(evidence.by_cluster(), alpha)
-    reach = reach_of(evidence)
-    verdict = _decide(evidence, alpha, reach)
-    if verdict.verdict in ("pass", "inconclusive") and (unable := _why_unable(evidence, verdict, alpha)) is not None:
-        return _decide(evidence, alpha, replace(reach, unable=unable))
-    return _with_proof(verdict, evidence.design, reach) if evidence.design.certify else verdict
+    blank = _blank(evidence, alpha)
+    if np.isnan(evidence.candidate.values).any():
+        return blank
+    outcome = outcome_of(evidence, alpha)
+    conclusion = conclude(evidence, outcome, alpha) if outcome.is_decided else None
+    result = outcome.directed(evidence.design.higher_is_better)
+    blank = _with_sides(replace(blank, test=outcome.test), evidence, result)
+    if conclusion is None or result is None:
+        return blank.because(*outcome.notes)
+    return replace(with_figures(blank, result, conclusion), **_changes_of(evidence, outcome.n))
 
 
-def _with_proof(verdict: Verdict, design: Design, reach: Reach) -> Verdict:
-    """The verdict where a pass must prove that the drop is less than is allowed and theta together."""
-    if verdict.verdict not in ("pass", "inconclusive") or verdict.interval is None or not reach.has_room(design.theta):
-        return verdict
-    interval = verdict.interval if verdict.higher_is_better else verdict.interval.negate()
-    limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
-    rate = design.alpha if verdict.alpha_applied is None else verdict.alpha_applied
-    unseen = reach.unseen(verdict.n, rate) - max(oriented(verdict.difference or 0.0, verdict.higher_is_better), 0.0)
-    possible = f"a drop of {max(-low, unseen):.2f} points is possible, and {limit:g} must be ruled out"
-    if interval.excludes_drop(limit) and unseen <= limit:
-        if verdict.verdict == "pass":
-            return verdict
-        others = (reason for reason in verdict.reasons if "you asked for" not in reason)  # no longer true
-        return replace(verdict, verdict="pass", reasons=(*others, f"certified: at most {possible}"))
-    reason = f"not certified: {possible}"
-    return replace(verdict, verdict="inconclusive", reasons=(*verdict.reasons, reason))
-
-
-def _why_unable(evidence: Evidence, verdict: Verdict, alpha: float) -> str | None:
-    """Why no outcome of the same samples is a regression at this alpha; None where one is.
-
-    A run whose worst outcome so far decides nothing would have gone on, and can fail.
-    """
-    if evidence.statistic is not None:
-        return too_few(evidence.design, verdict.n, verdict.clusters, alpha)
-    least = 1.0
-    for outcome in worst_outcomes(evidence):
-        test = sequential_test(outcome, alpha)
-        if test is not None:
-            if test.standing.open or test.standing.stop == "regression":
-                return None
-            least = min(least, test.standing.p_value)
-            continue
-        worst = _decide(outcome, alpha, NO_BOUNDS)
-        if worst.verdict in ("regression", "error"):
-            return None
-        least = min(least, 1.0 if worst.p_value is None else worst.p_value)
-    return no_outcome_fails(evidence.design, verdict.n, verdict.clusters, least, alpha)
-
-
-def _decide(evidence: Evidence, alpha: float, reach: Reach) -> Verdict:
-    """The verdict by the test, as far as that reaches."""
+def _blank(evidence: Evidence, alpha: float) -> Verdict:
+    """The verdict before anything is tested."""
     design, candidate = evidence.design, evidence.candidate
-    scores = candidate.means()
-    blank = Verdict(
+    return Verdict(
         model=evidence.model,
         task=evidence.task,
         verdict="error",
         test=evidence.choice.test,
         n=candidate.n,
         reference=_summary(evidence.reference),
-        candidate=CandidateSummary(float(np.mean(scores)), candidate.n),
+        candidate=CandidateSummary(float(np.mean(candidate.means())), candidate.n),
         alpha=design.alpha,
         beta=design.beta,
         alpha_applied=alpha,
@@ -94,124 +55,8 @@ def _decide(evidence: Evidence, alpha: float, reach: Reach) -> Verdict:
         higher_is_better=design.higher_is_better,
         discordance_planned=design.discordance,
         clusters=evidence.cluster_count,
+        statistic=None if evidence.statistic is None else evidence.statistic.name,
     )
-    if np.isnan(scores).any():
-        return blank
-    if evidence.statistic is not None:
-        return _decide_statistic(evidence, evidence.statistic, blank, alpha, reach)
-    if evidence.is_paired:
-        return _decide_pairs(evidence, blank, alpha, reach)
-    return verdict_of(blank, _unpaired_test(evidence, alpha), design, reach)
-
-
-def _decide_statistic(
-    evidence: Evidence, statistic: SampleStatistic, blank: Verdict, alpha: float, reach: Reach
-) -> Verdict:
-    """The verdict on a statistic: means are its values, and a sample whose score got worse is still a flip."""
-    from accgate.stats import StatisticUndefined, statistic_test
-
-    design, before, after = evidence.design, statistic.reference, statistic.candidate
-    blank = replace(blank, statistic=statistic.name)
-    try:
-        result = statistic_test(
-            before,
-            after,
-            lambda rows: oriented(float(statistic.function(rows)), design.higher_is_better),
-            alpha=alpha,
-            beta=design.beta,
-            clusters=evidence.clusters,
-            method=statistic.method,
-            seed=design.seed,
-        )
-    except StatisticUndefined as fact:
-        return replace(blank, candidate=replace(blank.candidate, mean=None), reasons=(f"not decided: {fact}",))
-    verdict = verdict_of(with_statistic(blank, float(statistic.function(before)), result), result, design, reach)
-    change = evidence.candidate.means() - evidence.before.means()
-    return replace(verdict, **_changes(evidence.candidate.ids, oriented(change, statistic.higher_score_is_better)))
-
-
-def with_statistic(blank: Verdict, value: float, result: TestResult) -> Verdict:
-    """The verdict with the values of a statistic as means: the reference's, and the one its test says of the run."""
-    difference = oriented(result.difference, blank.higher_is_better)
-    return replace(
-        blank,
-        reference=ReferenceSummary(value, blank.n),
-        candidate=CandidateSummary(value + difference, blank.n),
-    )
-
-
-def _decide_pairs(evidence: Evidence, blank: Verdict, alpha: float, reach: Reach) -> Verdict:
-    design, candidate, choice = evidence.design, evidence.candidate, evidence.choice
-    difference = evidence.differences
-    test = sequential_test(evidence, alpha)
-    if test is None:
-        if choice.is_sequential:  # so few samples that no drop can be looked for
-            choice = choose_test(replace(design, test="auto", early_stopping=False), evidence.data)
-        verdict = verdict_of(replace(blank, test=choice.test), fixed_test(evidence, choice, alpha), design, reach)
-        notes = () if choice.obstacle is None else (f"no early stop: {choice.obstacle}",)
-        return replace(verdict, **_changes(candidate.ids, difference), reasons=(*verdict.reasons, *notes))
-    sequential = test.result()
-    used = sequential.n
-    blank = _cut(evidence, blank, sequential)
-    if sequential.open:
-        return replace(
-            blank, reasons=(f"only {candidate.n:,} of {sequential.n_max:,} samples were evaluated: too few to decide",)
-        )
-    verdict = verdict_of(blank, sequential, design, reach)
-    return replace(verdict, **_changes(candidate.ids[:used], difference[:used]))
-
-
-def _cut(evidence: Evidence, blank: Verdict, result: SequentialResult) -> Verdict:
-    """The verdict with the figures of the samples that a sequential test used."""
-    used, mean = result.n, float(np.mean(evidence.candidate.means()[: result.n]))
-    return replace(
-        blank,
-        n=used,
-        n_max=result.n_max,
-        stop=result.stop,
-        clusters=evidence.first(used).cluster_count,
-        candidate=CandidateSummary(mean, used),
-        reference=ReferenceSummary(mean - oriented(result.difference, evidence.design.higher_is_better), used),
-    )
-
-
-def verdict_of(blank: Verdict, result: TestResult, design: Design, reach: Reach = NO_BOUNDS) -> Verdict:
-    """The verdict with a test's figures, turned back where lower is better; a theta beyond the scale becomes None."""
-    reference_mean, mean, higher = blank.reference.mean, blank.candidate.mean, design.higher_is_better
-    assert reference_mean is not None
-    assert mean is not None
-    if result.theta is not None:
-        result = replace(result, theta=max(result.theta, reach.unseen(blank.n, design.beta)))
-    verdict, notes = _conclusion(result, design, blank.n, reach)
-    is_able, interval = verdict == "regression" or reach.unable is None, result.interval
-    return replace(
-        blank,
-        verdict=verdict,
-        difference=oriented(_estimate(result), higher),
-        difference_raw=oriented(result.difference, higher),
-        sigma=result.sigma,
-        theta=result.theta if reach.can_be(result.theta) and is_able else None,
-        gamma=None if result.threshold is None else _gamma(reference_mean, mean, result.threshold, verdict, higher),
-        p_value=result.p_value,
-        p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
-        interval=interval if higher or interval is None else interval.negate(),
-        reasons=(*result.reasons, *notes),
-    )
-
-
-def _estimate(result: TestResult) -> float:
-    """The difference, median-unbiased where the run stopped early."""
-    if isinstance(result, SequentialResult) and result.n < result.n_max and result.estimate is not None:
-        return result.estimate
-    return result.difference
-
-
-def _gamma(reference_mean: float, mean: float, threshold: float, verdict: VerdictName, higher: bool) -> float:
-    """The mean below which the check fails; rounding in its sum never contradicts the verdict."""
-    gamma = reference_mean + oriented(threshold, higher)
-    if (verdict == "regression") == (oriented(mean, higher) < oriented(gamma, higher)):
-        return gamma
-    return math.nextafter(mean, oriented(math.inf, higher)) if verdict == "regression" else mean
 
 
 def _summary(reference: Scores | Mean | Target) -> ReferenceSummary:
@@ -220,7 +65,60 @@ def _summary(reference: Scores | Mean | Target) -> ReferenceSummary:
     return ReferenceSummary(reference.mean, reference.n if isinstance(reference, Mean) else None)
 
 
-class _Changes(TypedDict):
+def _with_sides(blank: Verdict, evidence: Evidence, result: TestResult | None) -> Verdict:
+    """The verdict with the means of the samples that a sequential test used, or the values of a statistic."""
+    if evidence.statistic is not None:
+        if result is None:
+            return replace(blank, candidate=replace(blank.candidate, mean=None))
+        before = float(evidence.statistic.function(evidence.statistic.reference))
+        return with_statistic(blank, before, before + result.difference)
+    if not isinstance(result, SequentialResult):
+        return blank
+    used, mean = result.n, float(np.mean(evidence.candidate.means()[: result.n]))
+    return replace(
+        blank,
+        n=used,
+        n_max=result.n_max,
+        stop=result.stop,
+        clusters=evidence.first(used).cluster_count,
+        candidate=CandidateSummary(mean, used),
+        reference=ReferenceSummary(mean - result.difference, used),
+    )
+
+
+def with_statistic(blank: Verdict, before: float, now: float) -> Verdict:
+    """Return the verdict with a statistic's values as means."""
+    return replace(blank, reference=ReferenceSummary(before, blank.n), candidate=CandidateSummary(now, blank.n))
+
+
+def with_figures(blank: Verdict, result: TestResult, conclusion: Conclusion) -> Verdict:
+    """Return the verdict with its figures, from a result in the direction of the metric."""
+    return replace(
+        blank,
+        verdict=conclusion.verdict,
+        difference=result.median_difference,
+        difference_raw=result.difference,
+        sigma=result.sigma,
+        theta=conclusion.theta,
+        gamma=_gamma(blank, result.threshold, conclusion.verdict),
+        p_value=result.p_value,
+        p_mid=result.p_mid if isinstance(result, McNemarResult) else None,
+        interval=result.interval,
+    ).explained_by((*texts_of("test", result.reasons), *conclusion.reasons))
+
+
+def _gamma(blank: Verdict, threshold: float | None, verdict: VerdictName) -> float | None:
+    """The mean past which the check fails; rounding in its sum never contradicts the verdict."""
+    before, mean = blank.reference.mean, blank.candidate.mean
+    if threshold is None or before is None or mean is None:
+        return None
+    gamma, better = before + threshold, math.inf if blank.higher_is_better else -math.inf
+    if (verdict == "regression") == (mean < gamma if blank.higher_is_better else mean > gamma):
+        return gamma
+    return math.nextafter(mean, better) if verdict == "regression" else mean
+
+
+class _Changes(TypedDict, total=False):
     """The keys of a verdict that count changed samples."""
 
     lost: int
@@ -229,104 +127,16 @@ class _Changes(TypedDict):
     flips: tuple[str, ...]
 
 
-def _changes(ids: Sequence[str], change: Floats) -> _Changes:
-    """Which samples changed; `change` is turned so that negative is worse."""
+def _changes_of(evidence: Evidence, n: int) -> _Changes:
+    """Which of the first n samples changed; of scores that are not paired nothing."""
+    if (changes := evidence.changes) is None:
+        return _Changes()
+    change = changes[:n]
     worse = np.flatnonzero(change < 0)
     order = worse[np.argsort(change[worse], kind="stable")]
     return _Changes(
         lost=len(worse),
         gained=int((change > 0).sum()),
         discordance=float(np.mean(change != 0)),
-        flips=tuple(ids[i] for i in order),
-    )
-
-
-def _unpaired_test(evidence: Evidence, alpha: float) -> TestResult:
-    """The unpaired test at the declared sigma, or Student's or Welch's where none is declared."""
-    return move(_unpaired_test_of_no_drop(evidence, alpha), -evidence.design.allowed_drop)
-
-
-def _unpaired_test_of_no_drop(evidence: Evidence, alpha: float) -> TestResult:
-    design, reference = evidence.design, evidence.reference
-    higher, rates = design.higher_is_better, {"alpha": alpha, "beta": design.beta}
-    mean, n, own = _moments(evidence.candidate)
-    mean = oriented(mean, higher) + design.allowed_drop
-    if isinstance(reference, Target):
-        target = oriented(reference.mean, higher)
-        if design.sigma is None:
-            return student_t(mean, own, n, target, **rates)
-        return target_z(mean, n, target, sigma=design.sigma, **rates)
-    if isinstance(reference, Mean):
-        reference_mean, reference_n, sd = (
-            reference.mean,
-            reference.n,
-            own if reference.sigma is None else reference.sigma,
-        )
-    else:
-        reference_mean, reference_n, sd = _moments(reference)
-    reference_mean = oriented(reference_mean, higher)
-    if design.sigma is not None:
-        return two_sample_z(mean, n, reference_mean, reference_n, sigma=design.sigma, **rates)
-    return welch_t(mean, own, n, reference_mean, sd, reference_n, **rates)
-
-
-def _moments(scores: Scores) -> tuple[float, int, float]:
-    """Mean, number and standard deviation of the samples' scores, points."""
-    values = scores.means()
-    return float(np.mean(values)), len(values), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def _conclusion(result: TestResult, design: Design, n: int, reach: Reach) -> tuple[VerdictName, tuple[str, ...]]:
-    """The verdict by the test's figures, and why it is no other.
-
-    The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
-    says anything.
-    """
-    target, drop = design.theta, drop_word(design.higher_is_better)
-    if result.threshold is not None and result.difference < result.threshold:
-        return "regression", ()
-    if reach.unable is not None:
-        return "inconclusive", (reach.unable,)
-    if not reach.has_room(target) or (target is None and not _is_in_room(result, design, n, reach)):
-        return "inconclusive", (_no_room(result, design, n, reach),)
-    if target is None or (result.theta is not None and result.theta <= target * (1.0 + 1e-9)):
-        return "pass", ()
-    is_visible = result.theta is not None and reach.can_be(result.theta)
-    least = f"a {drop} of {result.theta:.2f} points or more" if is_visible else f"no {drop}"
-    samples = "1 sample detects" if n == 1 else f"{n:,} samples detect"
-    ability = f"{samples} {least} with probability {1 - design.beta:g}; you asked for {target:g}"
-    if _rules_out(result, target, unseen=reach.unseen(n, design.beta)):
-        assert result.interval is not None
-        limit = oriented(result.interval.two_sided[0], design.higher_is_better)
-        least = f"{'least' if design.higher_is_better else 'most'} {limit:+.2f}"
-        return "pass", (f"{ability}, but the difference is at {least}, which rules out such a {drop}",)
-    return "inconclusive", (f"{ability}: evaluate more samples or set a larger theta",)
-
-
-def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
-    """Whether a better candidate's interval excludes such a drop: gains raise the theta it sees, not the risk.
-
-    Losses that make up the gain and the drop would have been seen, being more than is `unseen`.
-    """
-    is_seen = result.difference > 0.0 and result.difference + drop >= unseen
-    return is_seen and result.interval is not None and result.interval.excludes_drop(drop)
-
-
-def _is_in_room(result: TestResult, design: Design, n: int, reach: Reach) -> bool:
-    """Whether the reference can fall by what the test detects, or did not fall as far as it could."""
-    if reach.has_room(result.theta) or reach.room is None:
-        return reach.has_room(result.theta)
-    return _rules_out(result, reach.room, unseen=reach.unseen(n, design.beta))
-
-
-def _no_room(result: TestResult, design: Design, n: int, reach: Reach) -> str:
-    """Why the reference cannot show the drop that is to be seen, and what to do."""
-    assert reach.room is not None
-    drop, samples = drop_word(design.higher_is_better), "1 sample" if n == 1 else f"{n:,} samples"
-    if design.theta is None and not reach.can_be(result.theta):
-        return f"no {drop} can be seen on {samples} with probability {1 - design.beta:g}: evaluate more samples"
-    size = reach.allowed + ((result.theta if design.theta is None else design.theta) or 0.0)
-    return (
-        f"the reference is {max(reach.room, 0.0):.2f} points from {reach.end}: a {drop} of {size:.2f} cannot "
-        "show; take a task that the model can do, or record a reference again"
+        flips=tuple(evidence.candidate.ids[i] for i in order),
     )

@@ -21,7 +21,7 @@ from accgate.records.groups import groups_of
 from accgate.records.scores import LARGEST, ROUNDING, check_range, from_python
 from accgate.stats import Correction, TestName, adjust_p_values, share_of_alpha
 from accgate.stats.multiplicity import level_shares
-from accgate.verdict import Verdict
+from accgate.verdict import Figure, Reason, Verdict
 
 Order = Literal["random", "given"]
 
@@ -274,14 +274,10 @@ def _reconcile(evidence: Evidence, at_worst: Verdict, at_best: Verdict) -> Verdi
         return at_worst
     worst, best = at_worst.candidate.mean, at_best.candidate.mean
     if worst is None or best is None or math.isnan(worst + best):
-        reason = f"{failed} of {used} samples failed, and the range of their scores is unknown"
-        return replace(at_worst, verdict="error", candidate=replace(summary, mean=None), reasons=(reason,))
-    spread = f"the mean is {worst:.2f} at worst and {best:.2f} at best"
+        at_worst = replace(at_worst, verdict="error", candidate=replace(summary, mean=None))
+        return at_worst.explained_by((Reason.of("failed-unbounded", failed=failed, used=used),))
+    spread: dict[str, Figure] = {"failed": failed, "used": used, "worst_mean": worst, "best_mean": best}
     if at_worst.verdict == at_best.verdict and at_worst.verdict in ("pass", "regression"):
-        reason = f"{failed} of {used} samples failed; {spread}: the verdict is the same"
-        return replace(at_worst, candidate=summary, reasons=(*at_worst.reasons, reason))
-    reason = (
-        f"{failed} of {used} samples failed; {spread}: {at_worst.verdict} at worst, "
-        f"{at_best.verdict} at best. Evaluate them again with --resume"
-    )
-    return replace(at_worst, verdict="error", candidate=summary, reasons=(*at_worst.reasons, reason))
+        return replace(at_worst, candidate=summary).because(Reason("failed-alike", spread))
+    both: dict[str, Figure] = {"at_worst": at_worst.verdict, "at_best": at_best.verdict}
+    return replace(at_worst, verdict="error", candidate=summary).because(Reason("failed-apart", spread | both))

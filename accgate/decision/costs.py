@@ -11,7 +11,7 @@ import numpy as np
 from accgate.errors import SEVERITY
 from accgate.records import Figures, Floats, Ids, Record, Scores
 from accgate.stats.ratio import ratio_test
-from accgate.verdict import Cost, Verdict
+from accgate.verdict import Cost, Reason, Verdict
 
 if TYPE_CHECKING:
     from accgate.decision.evidence import Evidence
@@ -128,6 +128,7 @@ def _with_costs(verdict: Verdict, costs: tuple[Cost, ...]) -> Verdict:
     worst = verdict.verdict
     if worst not in ("regression", "error"):
         worst = max((worst, *outcomes), key=SEVERITY.index)
-    reasons = (*verdict.reasons, *(cost.sentence for cost in costs if cost.outcome in ("regression", "error")))
+    failed = [cost.sentence for cost in costs if cost.outcome in ("regression", "error")]
     by_scores = verdict.verdict if worst != verdict.verdict else None
-    return replace(verdict, verdict=worst, costs=costs, reasons=reasons, by_scores=by_scores)
+    verdict = replace(verdict, verdict=worst, costs=costs, by_scores=by_scores)
+    return verdict.because(*(Reason.of("cost", text=text) for text in failed))

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from accgate.decision.check import verdict_of
+from accgate.decision.check import with_figures
+from accgate.decision.conclusion import Conclusion
 from accgate.decision.evidence import Evidence
 from accgate.decision.stopping import sequential_test
-from accgate.design import Design, oriented
+from accgate.design import oriented
 from accgate.errors import VerdictName
 from accgate.planning.checks import Check
 from accgate.planning.overall import AlphaSplit
@@ -18,7 +19,7 @@ from accgate.records import Floats
 from accgate.stats import Repeats, TestResult, mcnemar_exact, repeats_exact
 from accgate.stats.pooled import Series, pooled_test
 from accgate.text import some_of
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict
 
 NAME = "overall"
 Evidences = Mapping[tuple[str, str], Evidence]
@@ -60,7 +61,7 @@ def _decide_model(
 ) -> Verdict:
     pooled = [check for check in checks if check.not_pooled is None]
     left_out = [f"{check.task.name} ({check.not_pooled})" for check in checks if check.not_pooled is not None]
-    notes = (f"left out: {some_of(left_out)}",) if left_out else ()
+    notes = (Reason.of("left-out", names=some_of(left_out)),) if left_out else ()
     least = min(check.design.alpha for check in pooled)
     alpha = split.of_overall(least)
     blank = Verdict(
@@ -77,8 +78,8 @@ def _decide_model(
     )
     missing = [check.task.name for check in pooled if names.get(check.key) == "error" or check.key not in evidences]
     if missing:
-        reason = f"{len(missing)} of its {len(pooled)} checks could not be decided: {some_of(missing)}"
-        return replace(blank, reasons=(reason, *notes))
+        reason = Reason.of("undecided-checks", count=len(missing), checks=len(pooled), names=some_of(missing))
+        return blank.because(reason, *notes)
     parts = [(evidences[check.key], check.alpha_planned) for check in sorted(pooled, key=lambda c: c.task.name)]
     worst, best = ([_used(e.fill(getattr(e, end)), alpha) for e, alpha in parts] for end in ("worst", "best"))
     failed = sum(_failed(e, max(w.n, b.n)) for (e, _), w, b in zip(parts, worst, best, strict=True))
@@ -89,8 +90,8 @@ def _decide_model(
     summary = replace(at_worst.candidate, errors=failed)
     if at_worst.verdict == at_best.verdict:
         return replace(at_worst, candidate=summary)
-    reason = f"{failed:,} samples failed: {at_worst.verdict} at worst, {at_best.verdict} at best"
-    return replace(at_worst, verdict="error", candidate=summary, reasons=(*at_worst.reasons, reason))
+    reason = Reason.of("failed-overall", failed=failed, at_worst=at_worst.verdict, at_best=at_best.verdict)
+    return replace(at_worst, verdict="error", candidate=summary).because(reason)
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,9 @@ def _part(used: _Used) -> _Part:
     return _Part(series, before, after, evidence.design.higher_is_better, evidence.clusters is not None)
 
 
-def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[str, ...]) -> Verdict:
+def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[Reason, ...]) -> Verdict:
     if not all(each.evidence.candidate.is_binary for each in used):
-        reason = "not decided: the run has scores other than 0 and 100 where the reference has none"
-        return replace(blank, reasons=(reason, *notes))
+        return blank.because(Reason.of("not-binary"), *notes)
     parts = [_part(each) for each in used]
     directions = {part.higher_is_better for part in parts}
     higher = directions != {False}
@@ -148,8 +148,7 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[str, ...])
     )
     n, change = len(after), oriented(after - before, higher)
     lost, gained = int((change < 0.0).sum()), int((change > 0.0).sum())
-    weights = f"{len(parts)} checks together, each of their {n:,} samples with the same weight"
-    turned = ("of checks where lower is better, 100 less the score counts",) if len(directions) > 1 else ()
+    turned = (Reason.of("turned"),) if len(directions) > 1 else ()
     verdict = replace(
         blank,
         n=n,
@@ -159,23 +158,19 @@ def _decide_parts(blank: Verdict, used: Sequence[_Used], notes: tuple[str, ...])
         lost=lost,
         gained=gained,
         discordance=(lost + gained) / n,
-        reasons=(weights, *turned, *notes),
-    )
-    stops, alpha = any(part.series.stops for part in parts), blank.alpha_applied
-    assert alpha is not None
+    ).because(Reason.of("pooled", checks=len(parts), n=n), *turned, *notes)
+    stops, alpha = any(part.series.stops for part in parts), blank.level
     result = pooled_test([part.series for part in parts], alpha=alpha)
     verdict = replace(verdict, p_adjusted=min(1.0, result.p_value * blank.alpha / alpha))
     name: VerdictName = "regression" if result.rejects else "pass" if result.can_reject else "inconclusive"
     if not result.can_reject:
-        reason = f"no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more"
-        verdict = replace(verdict, reasons=(*verdict.reasons, reason))
+        verdict = verdict.because(Reason.of("no-outcome-overall", n=n, alpha=alpha))
     exact = (
         None if stops or any(part.is_clustered for part in parts) else _exact([p.series.answers for p in parts], blank)
     )
     if exact is not None:
-        reasons = verdict.reasons
-        verdict = verdict_of(verdict, exact, Design(higher_is_better=higher))
-        return replace(verdict, verdict=name, reasons=reasons, p_mid=None)
+        figures = with_figures(verdict, exact if higher else exact.negate(), Conclusion(name, exact.theta))
+        return replace(figures, p_mid=None).explained_by(verdict.causes)
     return replace(
         verdict,
         verdict=name,
@@ -190,11 +185,10 @@ def _exact(parts: Sequence[Repeats], blank: Verdict) -> TestResult | None:
     """The same test with all its figures, at a fixed n; None where checks have different numbers of answers."""
     if len({(part.before.shape[1], part.now.shape[1]) for part in parts}) > 1:
         return None
-    assert blank.alpha_applied is not None
     before, now, sizes = (
         np.concatenate([getattr(part, side) for part in parts]) for side in ("before", "now", "sizes")
     )
-    rates, change = {"alpha": blank.alpha_applied, "beta": blank.beta}, now[:, 0] - before[:, 0]
+    rates, change = {"alpha": blank.level, "beta": blank.beta}, now[:, 0] - before[:, 0]
     if before.shape[1] == now.shape[1] == 1:
         return mcnemar_exact(int((change < 0).sum()), int((change > 0).sum()), len(change), **rates)
     return repeats_exact(Repeats(before, now, sizes, len(sizes)), **rates)

@@ -11,7 +11,7 @@ from accgate.design import Target
 from accgate.evaluation.reading import unread_problem
 from accgate.planning.checks import Check
 from accgate.records import Figures, Record, Scores, readings_of
-from accgate.verdict import Readings, Verdict
+from accgate.verdict import Readings, Reason, Verdict, texts_of
 
 
 def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> Verdict:
@@ -29,7 +29,7 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
         lost_unread=None if verdict.lost is None or now is None else int((unread.places(verdict.flips) >= 0).sum()),
     )
     if (problem := unread_problem(records, check.max_unread)) is not None:
-        return replace(
+        verdict = replace(
             verdict,
             verdict="error",
             theta=None,
@@ -38,14 +38,10 @@ def with_readings(verdict: Verdict, check: Check, records: Sequence[Record]) -> 
             p_mid=None,
             p_adjusted=None,
             interval=None,
-            reasons=(*problem, *verdict.reasons),
         )
+        return verdict.explained_by((*texts_of("unread", problem), *verdict.causes))
     if verdict.verdict in ("pass", "inconclusive") and now is not None and before is None and _is_worst(check):
-        reason = (
-            "every score of the reference is the worst there is, and it does not say whether its replies were read: "
-            "record it again"
-        )
-        return replace(verdict, verdict="inconclusive", reasons=(*verdict.reasons, reason))
+        return replace(verdict, verdict="inconclusive").because(Reason.of("unread-reference"))
     return verdict
 
 

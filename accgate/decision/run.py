@@ -22,7 +22,7 @@ from accgate.references.anchor import drift_of
 from accgate.references.settings import batch_note, setting_changes
 from accgate.result import EngineInfo, Result
 from accgate.stats import PAIRED_TESTS
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict, texts_of
 
 
 @dataclass(frozen=True)
@@ -99,11 +99,9 @@ def _records(item: EvaluatedCheck) -> Sequence[Record]:
 def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, info: EngineInfo | None) -> Verdict:
     """The verdict with notes on its check, the settings that changed, and the drift since the anchor."""
     temperature = check.planned_model.settings.sampling.temperature
-    notes = [*verdict.reasons, *check.notes]
-    recorded = 0 if check.recorded is None else check.recorded.about.repeats
+    notes, recorded = list(check.notes), 0 if check.recorded is None else check.recorded.about.repeats
     if verdict.test in PAIRED_TESTS and temperature > 0 and min(check.repeats, recorded) < 4:
-        advice = _repeats_advice(check.repeats, recorded)
-        notes.append(f"at temperature {temperature:g} pairing holds only for averages: {advice}")
+        notes.append(Reason.of("few-repeats", temperature=temperature, repeats=check.repeats, recorded=recorded))
     if check.recorded is not None and (note := batch_note(check.recorded.about)) is not None:
         notes.append(note)
     drift = None
@@ -120,15 +118,7 @@ def _annotate(verdict: Verdict, evidence: Evidence, check: Check, gate: Gate, in
     changed = (
         () if check.recorded is None else setting_changes(check.recorded.about, check.planned_model.settings, info)
     )
-    return replace(verdict, reasons=tuple(notes), drift=drift, settings_changed=changed)
-
-
-def _repeats_advice(repeats: int, recorded: int) -> str:
-    """How run and reference get four repeats each."""
-    if repeats >= 4:
-        count = "1 repeat" if recorded == 1 else f"{recorded} repeats"
-        return f"the reference has {count} of each sample; add runs with `accgate record --add`"
-    return "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
+    return replace(verdict, drift=drift, settings_changed=changed).because(*notes)
 
 
 def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verdict:
@@ -144,7 +134,7 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
         alpha=design.alpha,
         beta=design.beta,
         theta_target=design.theta,
-        reasons=check.notes,
+        causes=check.notes,
         higher_is_better=design.higher_is_better,
     )
     if item is None:
@@ -157,8 +147,7 @@ def _verdict_without_evidence(check: Check, item: EvaluatedCheck | None) -> Verd
         n=n,
         reference=ReferenceSummary(check.reference_mean, check.reference_n),
         candidate=CandidateSummary(None, n, failed, readings_of(records)),
-        reasons=(item.problem,) if item.problem is not None else why_incomplete(item),
-    )
+    ).explained_by(texts_of("not-evaluated", why_incomplete(item) if item.problem is None else (item.problem,)))
 
 
 def _count_samples(records: Sequence[Record]) -> int:

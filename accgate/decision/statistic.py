@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from accgate.decision.check import verdict_of, with_statistic
+from accgate.decision.check import with_figures, with_statistic
 from accgate.decision.comparison import check_design
-from accgate.decision.reach import Reach, too_few
+from accgate.decision.conclusion import NO_BOUNDS, conclusion_of, too_few
+from accgate.decision.outcome import Outcome
 from accgate.design import Design, oriented
 from accgate.errors import BadInput
 from accgate.stats import Rows, StatisticUndefined
@@ -87,7 +88,8 @@ def compare_statistic(
     except (StatisticUndefined, ValueError) as error:
         raise BadInput(f"the statistic cannot be compared: {error}") from error
     n, units = len(after), None if clusters is None else len(np.unique(np.asarray(clusters)))
-    reach = Reach(unable=too_few(design, n, units, alpha))
+    outcome = Outcome(method, n, result)
+    unable = None if outcome.rejects else too_few(design, n, units, alpha)
     blank = Verdict(
         model=None,
         task=None,
@@ -103,4 +105,7 @@ def compare_statistic(
         theta_target=theta,
         higher_is_better=higher_is_better,
     )
-    return verdict_of(with_statistic(blank, float(statistic(before)), result), result, design, reach)
+    conclusion, own = conclusion_of(outcome, design, NO_BOUNDS, unable), outcome.directed(higher_is_better)
+    assert own is not None
+    value = float(statistic(before))
+    return with_figures(with_statistic(blank, value, value + own.difference), own, conclusion)

@@ -17,7 +17,7 @@ from accgate.guard.changes import changed_rules
 from accgate.guard.state import Guard
 from accgate.inputs.paths import read_plain
 from accgate.result import Result
-from accgate.verdict import Verdict
+from accgate.verdict import Reason, Verdict
 
 WORKFLOW_BYTES = 512 * 1024  # GitHub runs no larger one
 
@@ -165,4 +165,4 @@ def _with_reason(verdict: Verdict, result: Result) -> Verdict:
     own = next((v for v in result.beside if (v.model, v.task) == (verdict.model, verdict.task)), None)
     if own is None:
         return verdict
-    return replace(verdict, reasons=(*verdict.reasons, f"decided by the base's rules: {'; '.join(own.reasons)}"))
+    return verdict.because(Reason.of("base-rules", text="; ".join(own.reasons)))

@@ -19,7 +19,7 @@ from accgate.evaluation.scoring import judge_fault
 from accgate.planning.checks import Check, plan_checks, split_of_pairs
 from accgate.records import Record
 from accgate.tasks.task import WORDING
-from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
+from accgate.verdict import CandidateSummary, Reason, ReferenceSummary, Verdict, words_of
 
 # What tells two verdicts apart.
 SHOWN = ("verdict", "test", "n", "reference", "candidate", "gamma", "theta", "theta_target", "alpha_applied")
@@ -86,7 +86,7 @@ def _evidence(check: Check, item: EvaluatedCheck, *, stored: bool) -> tuple[Evid
     """
     assert item.evaluation is not None
     if check.reference is None:
-        raise BadInput(*check.notes)
+        raise BadInput(*map(words_of, check.notes))
     if (fault := judge_fault(check, item.evaluation.makers)) is not None:
         raise BadInput(fault)
     base, now = item.check.task.fingerprint, check.task.fingerprint
@@ -120,7 +120,7 @@ def _inconclusive(base: Verdict, reason: str) -> Verdict:
         CandidateSummary(None, 0),
         base.alpha,
         base.beta,
-        reasons=(reason,),
+        causes=(Reason.of("other-rules", text=reason),),
         higher_is_better=base.higher_is_better,
     )
 

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from accgate.errors import BadInput, VerdictName
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from accgate.result import Result
 
 START = b'{"id":"'  # every line begins so: where a line was torn, the next one can be found again
-ROUNDING = 1e-9  # points; a spread of less is none
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Against:
 class Point:
     """One check of one run; `model` is model@variant. All scores, `error`, `sigma`, `gamma` and `theta` in points.
 
-    `error` is the standard error of the difference: by how much chance alone moves the mean away from the reference's.
+    `error` is the standard error of the difference, as `Verdict.error` has it.
     A sequential test took `n` of at most `n_max` samples.
     `drift.since` is the date of the anchor that drift is counted from.
     """
@@ -119,32 +117,6 @@ def read_line(text: bytes) -> Line | None:
     return Line(row["started"], id_, own, _run(row)) if written_id == id_ else None
 
 
-def standard_error(verdict: Verdict) -> float | None:
-    """The standard error of a check's difference, points; None where its figures do not give one.
-
-    sigma / sqrt(n) for paired scores, by clusters and of other statistics too, and for a target; n are the samples
-    decided on. For two samples it is theta over the sum of both normal quantiles, which at a declared sigma is
-    sigma * sqrt(1/n + 1/n_ref). Where there is no sigma, or it is 0 since all samples changed by the same, it is half
-    the width of the interval over the normal quantile: each of its limits has the error alpha. So it is for a test that
-    may stop early, at a moment when chance has moved the difference: its interval holds for that, sigma / sqrt(n) not.
-    """
-    alpha = verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
-    if verdict.difference is None or verdict.n < 1 or not 0.0 < alpha < 0.5:
-        return None
-    normal = NormalDist()
-    theta = verdict.theta or 0.0
-    if verdict.test == "two-sample" and theta > ROUNDING and 0.0 < verdict.beta < 0.5:
-        return theta / (normal.inv_cdf(1.0 - alpha) + normal.inv_cdf(1.0 - verdict.beta))
-    is_fixed = verdict.test != "two-sample" and verdict.stop is None
-    if is_fixed and verdict.sigma is not None and verdict.sigma > ROUNDING:
-        return float(verdict.sigma / verdict.n**0.5)
-    if verdict.interval is None:
-        return None
-    low, high = verdict.interval.two_sided
-    half = (high - low) / 2.0
-    return half / normal.inv_cdf(1.0 - alpha) if ROUNDING < half < math.inf else None
-
-
 def _line_text(row: dict[str, Any]) -> tuple[str, bytes]:
     """Id and text of a line: keys sorted, pure ASCII, so that the same content gives the same bytes everywhere."""
     text = json.dumps(row, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -212,7 +184,7 @@ def _point(verdict: Verdict, config: Config | None) -> Point:
         verdict.candidate,
         verdict.difference,
         verdict.sigma,
-        standard_error(verdict),
+        verdict.error,
         verdict.gamma,
         verdict.theta,
         verdict.higher_is_better,

@@ -9,6 +9,7 @@ from accgate.errors import BadInput, Key, KeyFaults
 from accgate.planning.model import PlannedModel
 from accgate.references.store import baseline_of, folder_of, missing_reference
 from accgate.text import nearest
+from accgate.verdict import Reason
 
 
 def labels_of(config: Config) -> set[str]:
@@ -70,8 +71,9 @@ def _is_recorded(config: Config, baseline: str, task: str) -> bool:
         return True
 
 
-def missing_note(config: Config, model: PlannedModel, baseline: str, task: str) -> str:
+def missing_note(config: Config, model: PlannedModel, baseline: str, task: str) -> Reason:
     """Why there is no reference, and how to record one."""
     own = baseline_of(model.name, model.variant, None)
     recordable = is_recordable(baseline, labels_of(config))
-    return missing_reference(config.references, baseline, task, own=own, recordable=recordable)
+    text = missing_reference(config.references, baseline, task, own=own, recordable=recordable)
+    return Reason.of("no-reference" if recordable else "unrecorded-baseline", text=text)

@@ -13,6 +13,7 @@ import numpy as np
 from accgate.config.config import Config
 from accgate.config.tables import Gate, TaskSettings
 from accgate.design import (
+    FEWEST_CLUSTERS,
     Choice,
     Data,
     Design,
@@ -35,6 +36,7 @@ from accgate.records import Scores, check_bounds
 from accgate.references.store import Reference, baseline_of, find_reference
 from accgate.stats import PAIRED_TESTS, SEQUENTIAL_TESTS, quantile
 from accgate.tasks import Task
+from accgate.verdict import Reason, words_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Check:
     max_unread: float = 1.0
     max_more_tokens: float | None = None
     max_slower: float | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Reason, ...] = ()
     advice: tuple[str, ...] = ()
     judge: PlannedModel | None = None
     not_pooled: str | None = None
@@ -255,7 +257,7 @@ def as_rows(checks: Sequence[Check]) -> list[dict[str, Any]]:
             "reference": {"mean": check.reference_mean, "n": check.reference_n},
             "max_tokens": check.max_tokens,
             "not_pooled": check.not_pooled,
-            "notes": [*check.notes, *check.advice],
+            "notes": [*map(words_of, check.notes), *check.advice],
         }
         for check in checks
     ]
@@ -347,12 +349,12 @@ def _plan_check(
 
 
 def _obstacles(choice: Choice) -> tuple[str, ...]:
-    return () if choice.obstacle is None else (f"no early stop: {choice.obstacle}",)
+    return () if choice.obstacle is None else (words_of(Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS)),)
 
 
 def _all_samples(
     config: Config, draft: _Draft, sizing: Sizing, *, stored: bool, known_sizes: bool
-) -> tuple[Task, tuple[str, ...]]:
+) -> tuple[Task, tuple[Reason, ...]]:
     """The task with every sample there is, and a note where they were not read."""
     source, recorded = draft.source, draft.recorded
     size = source.definition.content.num_samples or source.settings.num_samples
@@ -363,7 +365,7 @@ def _all_samples(
     except CannotEvaluate as error:
         if not known_sizes or source.is_local or size is None:
             raise
-        note = f"the dataset was not read, so this is planned for the {size:,} samples that the task has: {error}"
+        note = Reason.of("dataset-not-read", n=size, error=str(error))
         return source.stored_task(config, recorded, size), (note,)
     _refuse_theta(source, sizing.theta_fault(len(whole.samples)))
     return whole, ()
@@ -470,7 +472,7 @@ def _expected_samples(
     return expected_n(check.test, check.n, ideal, ideal, alpha=alpha, beta=beta, drop_share=share)
 
 
-def _chance_notes(check: Check) -> tuple[str, ...]:
+def _chance_notes(check: Check) -> tuple[Reason, ...]:
     """A note where the reference is no better than guessing: it cannot fall, and the gate would always pass."""
     mean, chance, n = check.reference_mean, check.task.chance, check.reference_n
     if mean is None or chance is None or n is None or not check.design.higher_is_better:
@@ -479,7 +481,4 @@ def _chance_notes(check: Check) -> tuple[str, ...]:
     room, error = mean - chance, sigma / math.sqrt(n)
     if room > max(2.0 * error, check.theta or 0.0):
         return ()
-    return (
-        f"the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly show; "
-        "take a task that the model can do",
-    )
+    return (Reason.of("near-chance", mean=mean, chance=chance),)

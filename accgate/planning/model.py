@@ -14,6 +14,7 @@ from accgate.engines.base import ModelTable, ServerEngine
 from accgate.engines.table import check_options, create, server_engine
 from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile
+from accgate.verdict import Reason
 
 ModelKey = tuple[str, str, Path]  # table, name and folder
 
@@ -120,14 +121,14 @@ class PlannedModel:
         return ModelTable(of.model, of.options, self.folder, of.sampling.extra)
 
 
-def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], str]:
+def check_engines(models: Sequence[PlannedModel]) -> Mapping[tuple[str, str], Reason]:
     """Notes on engines that could not be checked on this machine, by table and name; raises the others' faults."""
-    notes: dict[tuple[str, str], str] = {}
+    notes: dict[tuple[str, str], Reason] = {}
     faults: list[str] = []
     for model in models:
         try:
             if note := model.unchecked():
-                notes[model.table, model.name] = note
+                notes[model.table, model.name] = Reason.of("engine-not-checked", text=note)
         except BadInput as error:
             faults.extend(error.messages)
     if faults:

@@ -13,6 +13,7 @@ from accgate.stats import (
     PAIRED_TESTS,
     SEQUENTIAL_TESTS,
     TESTS,
+    error_of_mean,
     one_sample_n,
     paired_binary_effect,
     paired_sd,
@@ -273,8 +274,11 @@ def achieved_theta(
 def standard_error(
     test: str, n: float, *, sigma: float | None, discordance: float | None, reference_n: int | None = None
 ) -> float:
-    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset."""
+    """Standard error in points of the difference that a test looks at; `reference_n` is n where unset.
+
+    It is that of `Verdict.error` at a fixed n, with the planned figures.
+    """
     if test in PAIRED_TESTS and discordance is not None:
-        return 100.0 * math.sqrt(discordance / n)
+        return error_of_mean(paired_sd(discordance), n)
     assert sigma is not None
-    return sigma * math.sqrt(1.0 / n + 1.0 / (reference_n or n) if test == "two-sample" else 1.0 / n)
+    return error_of_mean(sigma, n, (reference_n or n) if test == "two-sample" else None)

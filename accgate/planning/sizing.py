@@ -13,6 +13,7 @@ from accgate.records import Scores
 from accgate.references.store import Reference, ReferenceFile, mismatch
 from accgate.stats import N_LIMIT, PAIRED_TESTS, SEQUENTIAL_TESTS, paired_sd, two_sample_n, unseen_n
 from accgate.tasks import DefinitionFile, Task
+from accgate.verdict import Reason
 
 MORE_RUNS = 4  # of a reference; more of them save little more
 LEAST_SAVED = 0.9  # share of the samples above which fewer are not worth the runs
@@ -198,16 +199,16 @@ def first_samples(task: Task, sizing: Sizing, reference: Reference | None) -> Ta
     return task
 
 
-def notes_on_samples(task: Task, sizing: Sizing) -> tuple[str, ...]:
+def notes_on_samples(task: Task, sizing: Sizing) -> tuple[Reason, ...]:
     """Notes where the samples of a check are too few to detect its theta."""
     notes = []
     if sizing.theta is not None:
-        needed, drop = sizing.samples_for(sizing.theta), f"a drop of {sizing.theta:g} points"
+        needed = sizing.samples_for(sizing.theta)
         if needed is None:
-            notes.append(f"{drop} needs a larger reference: no number of samples shows it with this one")
+            notes.append(Reason.of("larger-reference", theta=sizing.theta))
         elif needed > len(task.samples):
             needs = "may need" if sizing.test in SEQUENTIAL_TESTS else "needs"
-            notes.append(f"detecting {drop} {needs} {needed:,} samples; this check has {len(task.samples):,}")
+            notes.append(Reason.of("more-samples", theta=sizing.theta, needs=needs, needed=needed, n=len(task.samples)))
     return tuple(notes)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from accgate.errors import BadInput, writing
 from accgate.records import paths_of, write_gzip_lines
 from accgate.references.store import Reference
-from accgate.verdict import Verdict
+from accgate.verdict import Reason, Verdict
 
 MOST_SCORES = 100_000  # of a reference that are put beside a run; its report draws no more samples
 
@@ -39,7 +38,7 @@ def copy_references(
             replies = reference.replies(flips) if flips else {}
         except BadInput as error:
             replies = {}
-            noted[-1] = replace(verdict, reasons=(*verdict.reasons, f"earlier replies are not shown: {error}"))
+            noted[-1] = verdict.because(Reason.of("replies-not-shown", error=str(error)))
         rows = (
             {"id": id_, "repeat": repeat, "score": score, "reply": replies.get((id_, repeat))}
             for id_, values in zip(scores.ids, scores.values, strict=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from accgate.engines import split_options
 from accgate.engines.table import determinism
 from accgate.text import differences, path_text, value_text
+from accgate.verdict import Reason
 
 if TYPE_CHECKING:
     from accgate.config.tables import Model
@@ -37,7 +38,7 @@ def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in plain.items() if value is not None and value not in ({}, [])}
 
 
-def batch_note(reference: ReferenceFile) -> str | None:
+def batch_note(reference: ReferenceFile) -> Reason | None:
     """That a reference's scores depend on what ran beside them, and how many do where that was measured; else None.
 
     Servers do not say whether they do.
@@ -45,14 +46,11 @@ def batch_note(reference: ReferenceFile) -> str | None:
     >>> from accgate.references.store import ReferenceFile
     >>> figures = {"mean": 50.0, "n": 9, "discordance": 0.02, "settings": {"model": "m"}}
     >>> batch_note(ReferenceFile(model="m", task="t", engine="vllm", **figures))
-    "the reference's engine was not deterministic: of two runs of it 2% of the scores differ"
+    Reason(kind='not-deterministic', figures={'discordance': 0.02})
     """
     if reference.engine not in IN_PROCESS or not reference.settings or reference.settings.get("deterministic"):
         return None
-    q = reference.discordance
-    share = None if q is None else f"of two runs of it {100 * q:.3g}% of the scores differ"
-    measured = share or "how many scores change from run to run, `accgate record --check` measures"
-    return f"the reference's engine was not deterministic: {measured}"
+    return Reason.of("not-deterministic", discordance=reference.discordance)
 
 
 def setting_changes(reference: ReferenceFile, model: Model, info: EngineInfo | None) -> tuple[str, ...]:

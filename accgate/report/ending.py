@@ -21,6 +21,7 @@ from accgate.report.terminal import COLOURS, print_groups, terminal_text
 from accgate.report.views import gamma_of, theta_of
 from accgate.text import clip, p_text, with_stop
 from accgate.verdict import drift_sentence, groups_sentence, lack_sentence, readings_sentence
+from accgate.verdict.reasons import RESOLUTION
 
 if TYPE_CHECKING:
     from accgate.guard.state import Guard
@@ -195,8 +196,9 @@ def _notes(verdict: Verdict, *, is_lead: bool) -> Iterator[str]:
         yield from verdict.reasons[1 : NOTES + 1] if is_lead else ()
         return
     lack = lack_sentence(verdict) if verdict.verdict == "inconclusive" else ""
-    remarks = [reason.removesuffix(".") for reason in verdict.reasons]
-    remarks = [text for text in remarks if text.lower() != lack.lower() and "you asked for" not in text]
+    pairs = zip(verdict.causes, verdict.reasons, strict=True)
+    remarks = [text.removesuffix(".") for cause, text in pairs if cause.kind not in RESOLUTION]
+    remarks = [text for text in remarks if text.lower() != lack.lower()]
     yield from remarks[:NOTES]
     if len(remarks) > NOTES:
         yield f"and {len(remarks) - NOTES} more, which `accgate explain` lists"

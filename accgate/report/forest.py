@@ -57,7 +57,7 @@ def place_of(verdict: Verdict) -> Place | None:
     if verdict.interval is not None:
         low, high = sorted(oriented(end, higher) for end in verdict.interval.two_sided)
         ends = low, high
-    sees = None if verdict.theta is None else -verdict.theta - verdict.allowed_drop
+    sees = None if verdict.sees is None else -verdict.sees
     return Place(oriented(change, higher), ends, _limit(verdict), sees)
 
 

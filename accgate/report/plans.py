@@ -18,6 +18,7 @@ from accgate.planning.samples import ASSUMED_DISCORDANCE
 from accgate.report.terminal import print_table
 from accgate.stats import SEQUENTIAL_TESTS, one_sample_n, paired_binary_effect, paired_sd
 from accgate.text import number, some_of
+from accgate.verdict import words_of
 
 if TYPE_CHECKING:
     from accgate.planning.cost import Cost, Estimate
@@ -132,7 +133,7 @@ def plan_sentence(check: Check) -> str:
             means = f"{check.expected_n_healthy:,.0f} on average where nothing changed"
             sees = f"at most {sees}, {means}, {check.expected_n_dropped:,.0f} after such a drop"
     proof = ["a pass must prove that the drop is smaller"] if check.design.certify else []
-    return f"{'; '.join([sees, *proof, *_pairing(check), *check.notes, *check.advice])}."
+    return f"{'; '.join([sees, *proof, *_pairing(check), *map(words_of, check.notes), *check.advice])}."
 
 
 def _pairing(check: Check) -> list[str]:

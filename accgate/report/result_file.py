@@ -93,8 +93,9 @@ def _consistent(result: Result, path: Path) -> Result:
 def differences(written: Result, computed: Result) -> list[str]:
     """Where a written result is not the one that was computed from the same records; empty where they agree.
 
-    Verdicts are compared with all their figures, to a millionth, and all their samples; not with their `reasons`, which
-    may speak of the dataset, nor with the verdicts that decide nothing. A verdict that differs brings its reasons.
+    Verdicts are compared with all their figures, to a millionth, and all their samples; not with their `reasons` and
+    `causes`, which may speak of the dataset, nor with the verdicts that decide nothing. A verdict that differs brings
+    its reasons.
     """
     faults = []
     for key in ("verdict", "exit_code", "rules", "correction", "on_inconclusive", "seed"):
@@ -114,7 +115,7 @@ def differences(written: Result, computed: Result) -> list[str]:
 
 
 def _figures(verdict: Verdict) -> dict[str, Any]:
-    return {key: value for key, value in asdict(verdict).items() if key != "reasons"}
+    return {key: value for key, value in asdict(verdict).items() if key not in ("reasons", "causes")}
 
 
 def _unequal(place: str, written: Any, computed: Any) -> list[str]:

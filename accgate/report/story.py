@@ -143,18 +143,17 @@ def _verdict(result: Result | None, exit_code: int | None) -> Headline:
 
 
 def _with_guard(line: Headline, guard: Guard) -> Headline:
+    is_pass = line.symbol == SIGNS["pass"]
+    what = f"this pull request {'' if is_pass else 'also '}loosens the gate"
     if guard.state == "unreadable" and guard.changes:
-        what = "this pull request loosens the gate, and whether somebody approved that could not be read"
+        what = f"{what}, and whether somebody approved that could not be read"
     elif guard.state == "unreadable":
-        what = "whether this pull request loosens the gate could not be checked"
-    else:
-        what = "this pull request loosens the gate"
-    if line.symbol == SIGNS["pass"]:
-        if guard.state == "unreadable" and not guard.changes:
-            return Headline(SIGNS["error"], f"No verdict: {what}")
-        return Headline(WAITING, f"Waiting for approval: {what}")
-    also = what.replace("this pull request loosens", "this pull request also loosens", 1)
-    return Headline(line.symbol, f"{line.text}. {with_capital(also)}")
+        what = f"whether {what} could not be checked"
+    if not is_pass:
+        return Headline(line.symbol, f"{line.text}. {with_capital(what)}")
+    if guard.state == "unreadable" and not guard.changes:
+        return Headline(SIGNS["error"], f"No verdict: {what}")
+    return Headline(WAITING, f"Waiting for approval: {what}")
 
 
 EXITS = {

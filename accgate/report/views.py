@@ -248,36 +248,31 @@ def gamma_of(verdict: Verdict) -> str:
 
 def theta_of(verdict: Verdict) -> str:
     """Theta as the table has it, with the allowed drop; the target of a run that failed too early to tell."""
-    digits, allowed = digits_of(verdict), verdict.allowed_drop
     if verdict.theta is not None:
         return theta_text(verdict)
-    if verdict.theta_target is not None and verdict.verdict == "regression":
-        return f"asked {figure(verdict.theta_target + allowed, digits)}"
+    if verdict.asked is not None and verdict.verdict == "regression":
+        return f"asked {figure(verdict.asked, digits_of(verdict))}"
     return "–"
 
 
 def figure_row(verdict: Verdict) -> tuple[str, ...]:
     """What the folded table of several checks says of one, under `FIGURE_HEADINGS`."""
-    alpha = verdict.alpha_applied or verdict.alpha
     changed = "–" if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"
-    target = "–" if verdict.theta_target is None else figure(verdict.theta_target + verdict.allowed_drop, 2)
     return (
         ", ".join(part for part in (subject_of(verdict), verdict.model if verdict.task else "") if part),
         f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}",
         figure(verdict.difference, 2, sign=True),
         p_text(verdict.p_value),
-        f"{alpha:.4g}",
+        f"{verdict.level:.4g}",
         changed,
-        target,
+        figure(verdict.asked, 2),
         verdict.test or "–",
     )
 
 
 def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
     """All figures of a check, for a folded table: name and value."""
-    alpha, target = verdict.alpha_applied or verdict.alpha, verdict.theta_target
-    seen = figure(None if verdict.theta is None else verdict.theta + verdict.allowed_drop, 2)
-    aim = "" if target is None else f", asked {figure(target + verdict.allowed_drop, 2)}"
+    aim = "" if verdict.asked is None else f", asked {figure(verdict.asked, 2)}"
     rows: list[tuple[str, str | None]] = [
         ("Samples used", f"{verdict.n:,}{'' if verdict.n_max is None else f' of {verdict.n_max:,}'}"),
         ("Reference", figure(verdict.reference.mean, 2)),
@@ -286,11 +281,11 @@ def figures_of(verdict: Verdict) -> tuple[tuple[str, str], ...]:
         ("Difference, corrected for the early stop", _corrected_difference(verdict)),
         (f"{confidence_of(verdict)} interval", interval_text(verdict, 2)),
         ("gamma: limit on the mean", figure(verdict.gamma, 2) if verdict.gamma is not None else "none"),
-        ("theta: smallest visible drop", f"{seen}{aim}"),
+        ("theta: smallest visible drop", f"{figure(verdict.sees, 2)}{aim}"),
         ("Allowed drop", f"{verdict.allowed_drop:.4g}" if verdict.allowed_drop else None),
         ("p", p_text(verdict.p_value)),
         ("p, adjusted for all checks", _adjusted_p(verdict)),
-        ("alpha, beta", f"{alpha:.4g}, {verdict.beta:g}"),
+        ("alpha, beta", f"{verdict.level:.4g}, {verdict.beta:g}"),
         ("Answers worse, better", None if verdict.lost is None else f"{verdict.lost:,}, {verdict.gained:,}"),
         ("Samples without a score", f"{verdict.candidate.errors:,}" if verdict.candidate.errors else None),
     ]

@@ -93,8 +93,8 @@ def interval_text(verdict: Verdict, digits: int = 1) -> str | None:
 
 
 def confidence_of(verdict: Verdict) -> str:
-    """The confidence of a check's interval, as a percentage: 1 - 2 alpha, at the alpha that it was decided at."""
-    return f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}%"
+    """The confidence of a check's interval, as a percentage."""
+    return f"{100 * verdict.confidence:.4g}%"
 
 
 def figures_legend(result: Result) -> str:

@@ -12,6 +12,7 @@ from .paired import mcnemar_exact
 from .power import (
     GSPRT_MAXIMUM,
     N_LIMIT,
+    error_of_mean,
     one_sample_n,
     paired_binary_effect,
     paired_sd,
@@ -21,7 +22,7 @@ from .power import (
     two_sample_n,
 )
 from .repeats import repeats_exact
-from .result import TestResult, move
+from .result import TestResult
 from .sequential import Boundaries, SequentialResult, Units, units_of
 from .statistics import Rows, StatisticUndefined, statistic_test
 from .walk import Floats
@@ -48,10 +49,10 @@ __all__ = [
     "betting_path",
     "difference_to_anchor",
     "discordance_of_repeats",
+    "error_of_mean",
     "group_design",
     "mcnemar_exact",
     "mcnemar_theta",
-    "move",
     "one_sample_n",
     "paired_binary_effect",
     "paired_sd",

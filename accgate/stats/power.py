@@ -55,6 +55,17 @@ def quantile_sum(alpha: float, beta: float) -> float:
     return -quantile(alpha) - quantile(beta)
 
 
+def error_of_mean(sd: float, n: float, reference_n: float | None = None) -> float:
+    """Standard error of a mean of n observations, or of the difference of two means.
+
+    `sd` is the standard deviation of one observation. With `reference_n` the other mean is of so many.
+
+    >>> error_of_mean(50.0, 100), round(error_of_mean(50.0, 400, 100), 2)
+    (5.0, 5.59)
+    """
+    return sd * math.sqrt(1.0 / n + (0.0 if reference_n is None else 1.0 / reference_n))
+
+
 def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> float:
     """Smallest drop (points) that a one-sample z test at level alpha detects with probability 1 - beta.
 
@@ -63,7 +74,7 @@ def detectable_effect(sd: float, n: float, *, alpha: float, beta: float) -> floa
     >>> round(detectable_effect(50.0, 1319 / 2, alpha=0.05, beta=0.2), 4)  # two samples of 1,319 each
     4.8411
     """
-    return quantile_sum(alpha, beta) * sd / math.sqrt(n)
+    return quantile_sum(alpha, beta) * error_of_mean(sd, n)
 
 
 def paired_sd(discordance: float, theta: float = 0.0) -> float:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,14 @@ class TestResult:
     sigma: float | None
     interval: Interval | None
     reasons: tuple[str, ...] = ()
+
+    @property
+    def median_difference(self) -> float:
+        """The difference, median-unbiased where the test can stop early and did."""
+        return self.difference
+
+    def negate(self) -> Self:
+        """Return the same about reference - candidate: difference, threshold and interval turned round."""
+        interval = None if self.interval is None else self.interval.negate()
+        threshold = None if self.threshold is None else 0.0 - self.threshold
+        return replace(self, difference=0.0 - self.difference, threshold=threshold, interval=interval)

@@ -129,6 +129,16 @@ class SequentialResult(TestResult):
     open: bool = False
     estimate: float | None = None
 
+    @property
+    def median_difference(self) -> float:
+        """The difference, median-unbiased where the run stopped early."""
+        return self.difference if self.n >= self.n_max or self.estimate is None else self.estimate
+
+    def negate(self) -> SequentialResult:
+        """Return the same about reference - candidate, the estimate included."""
+        estimate = None if self.estimate is None else 0.0 - self.estimate
+        return replace(super().negate(), estimate=estimate)
+
 
 @dataclass(frozen=True)
 class Boundaries:

@@ -15,6 +15,7 @@ from .findings import (
 )
 from .groups import groups_paragraph, groups_sentence
 from .paragraphs import Paragraph, other_rules
+from .reasons import Figure, Reason, texts_of, words_of
 from .sentences import drift_sentence, name_of, readings_sentence, sentence
 from .verdict import Verdict
 
@@ -22,9 +23,11 @@ __all__ = [
     "CandidateSummary",
     "Cost",
     "Drift",
+    "Figure",
     "GroupFigures",
     "Paragraph",
     "Readings",
+    "Reason",
     "ReferenceSummary",
     "Verdict",
     "chance_sentence",
@@ -46,4 +49,6 @@ __all__ = [
     "sentence",
     "sight_sentence",
     "subject_of",
+    "texts_of",
+    "words_of",
 ]

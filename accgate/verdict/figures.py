@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from accgate.errors import VerdictName
+from accgate.stats import error_of_mean, quantile, quantile_sum
 from accgate.stats.result import Interval
 from accgate.text import figure
+from accgate.verdict.reasons import OBSTACLES, Reason, texts_of, words_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Stop = Literal["regression", "futility", "end"]
 
+ROUNDING = 1e-9  # points; a spread of less is none
 NO_GROUP = "(none)"  # of samples that have no group, where others have one
 
 
@@ -187,6 +195,8 @@ class Figures:
     value. H0 allows a drop of `allowed_drop` points, and with `certify` a pass proves that it is less than that and
     theta together. `settings_changed` lists the settings that differ from those of the reference. Of the `lost` samples
     `lost_unread` got worse because no answer could be read in the reply any more.
+    `causes` are the reasons with their kinds and figures, and `reasons` their sentences. Make them with `because` and
+    `explained_by`: code looks at the kind of a cause, and at no word of a reason.
     `groups` are the figures of each group of samples, where the task has groups. `costs` are the change of tokens and
     seconds per sample. Where a gate on them failed a check whose scores did not, `by_scores` is the scores' verdict.
     """
@@ -216,6 +226,7 @@ class Figures:
     gained: int | None = None
     flips: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    causes: tuple[Reason, ...] = ()
     higher_is_better: bool = True
     n_max: int | None = None
     stop: Stop | None = None
@@ -231,6 +242,102 @@ class Figures:
     groups: Groups | None = None
     costs: tuple[Cost, ...] = ()
     by_scores: VerdictName | None = None
+
+    def __post_init__(self) -> None:
+        """Make reasons and causes from each other where one is missing, as in a result of an earlier version.
+
+        Raises
+        ------
+        ValueError
+            When both are there, but not as many of one as of the other.
+        """
+        if self.causes and not self.reasons:
+            object.__setattr__(self, "reasons", tuple(map(words_of, self.causes)))
+        elif self.reasons and not self.causes:
+            object.__setattr__(self, "causes", texts_of("note", self.reasons))
+        elif len(self.reasons) != len(self.causes):
+            raise ValueError(f"has {len(self.reasons)} reasons and {len(self.causes)} causes")
+
+    def because(self, *more: Reason) -> Self:
+        """Return the same with more reasons, after those that it has."""
+        return replace(self, causes=(*self.causes, *more), reasons=(*self.reasons, *map(words_of, more)))
+
+    def explained_by(self, causes: Iterable[Reason]) -> Self:
+        """Return the same with these reasons instead of those that it has."""
+        return replace(self, causes=tuple(causes), reasons=())
+
+    @property
+    def obstacle(self) -> str | None:
+        """The last reason that no number of samples and no other theta would remove, if there is one."""
+        pairs = zip(self.causes, self.reasons, strict=True)
+        return next((text for cause, text in reversed([*pairs]) if cause.kind in OBSTACLES), None)
+
+    @property
+    def level(self) -> float:
+        """The alpha that the check was decided at.
+
+        It is that after the correction for several checks, where there was one.
+        """
+        return self.alpha if self.alpha_applied is None else self.alpha_applied
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of the two-sided interval, each of whose limits errs with probability `level`."""
+        return 1 - 2 * self.level
+
+    @property
+    def sees(self) -> float | None:
+        """The smallest drop, points, that the run detects with probability 1 - beta.
+
+        It is theta on top of what is allowed.
+        """
+        return None if self.theta is None else self.theta + self.allowed_drop
+
+    @property
+    def asked(self) -> float | None:
+        """The drop, points, that the run should detect.
+
+        It is the target theta on top of what is allowed.
+        """
+        return None if self.theta_target is None else self.theta_target + self.allowed_drop
+
+    @property
+    def is_too_coarse(self) -> bool:
+        """Whether the smallest drop that the run detects is larger than the one asked for."""
+        if self.theta is None or self.theta_target is None:
+            return False
+        return self.theta > self.theta_target * (1.0 + 1e-9)
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the difference, points; None where nothing gives it.
+
+        It is how far chance alone moves the difference. That is sigma / sqrt(n) for pairs and a target at a fixed n. Of
+        two samples it is theta over the sum of the normal quantiles, which is Welch's, and at a declared sigma that
+        times sqrt(1/n + 1/n_ref). A test that may stop early does so at a moment when chance has moved the difference:
+        there it is half the width of the interval, which holds for that, over the normal quantile of `level`. So it is
+        where the samples show no spread, or where the theta of two samples is raised to what whole losses explain.
+        Where every sample changed by the same the interval has no width: then theta gives it, and it is never 0.
+
+        References
+        ----------
+        Miller 2024, arXiv 2411.00640 (pairs); Welch 1947, Biometrika 34 (two samples); Jennison and Turnbull 1989,
+        JRSS B 51 (intervals that hold whenever a run stops).
+        """
+        if self.difference is None or self.n < 1 or not 0.0 < self.level < 0.5:
+            return None
+        is_paired = self.test != "two-sample"
+        if is_paired and self.stop is None and self.sigma is not None and self.sigma > ROUNDING:
+            return error_of_mean(self.sigma, self.n)
+        low, high = (0.0, 0.0) if self.interval is None else self.interval.two_sided
+        half = (high - low) / 2.0
+        by_interval = half / -quantile(self.level) if ROUNDING < half < math.inf else None
+        by_theta = None
+        if self.stop is None and self.theta is not None and self.theta > ROUNDING and 0.0 < self.beta < 0.5:
+            by_theta = self.theta / quantile_sum(self.level, self.beta)
+        if is_paired or by_interval is None or by_theta is None:
+            return by_theta if by_interval is None else by_interval
+        return min(by_interval, by_theta)
 
     @property
     def failed_cost(self) -> Cost | None:

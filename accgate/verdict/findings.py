@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accgate.text import drop_word, figure, visible
+from accgate.text import drop_word, figure, visible, with_capital
 from accgate.verdict.figures import Cost, Figures
 from accgate.verdict.sentences import loss_sentence
 
@@ -108,8 +108,8 @@ def move_sentence(verdict: Figures) -> str:
 def pass_words(verdict: Figures) -> str:
     """Why a drop, if there is any, is no regression: a few words after the means."""
     loss, allowed = loss_of(verdict), verdict.allowed_drop
-    if verdict.certify and verdict.theta_target is not None:
-        return f"a {drop_word(verdict.higher_is_better)} of {allowed + verdict.theta_target:.4g} ruled out"
+    if verdict.certify and verdict.asked is not None:
+        return f"a {drop_word(verdict.higher_is_better)} of {verdict.asked:.4g} ruled out"
     if loss is None or loss <= 0.0:
         return f"no {drop_word(verdict.higher_is_better)}"
     if not allowed:
@@ -198,30 +198,20 @@ def lack_sentence(verdict: Figures) -> str:
     """What was asked of an inconclusive check, and what it resolves, or why it could show nothing; no full stop."""
     if (reason := _obstacle(verdict)) is not None:
         return reason
-    theta, target, allowed = verdict.theta, verdict.theta_target, verdict.allowed_drop
-    if theta is None or target is None:
+    if verdict.sees is None or verdict.asked is None:
         return f"Too few samples to see a {drop_word(verdict.higher_is_better)}"
-    digits = digits_of(verdict)
     return (
-        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(target + allowed, digits)}"
+        f"You asked to see a {drop_word(verdict.higher_is_better)} of {figure(verdict.asked, digits_of(verdict))}"
         f"{'' if verdict.statistic else ' points'}; this run resolves only {theta_text(verdict)}"
     )
 
 
-# In a reason of the decision: no other number of samples, and no other theta, decides such a check.
-OBSTACLES = ("could fail", "cannot show", "can be seen", "not certified", "record it again")
-
-
 def _obstacle(verdict: Figures) -> str | None:
     """Why a check could show nothing, whatever its theta; None where more samples or a larger theta decide it."""
-    reasons = [reason for reason in verdict.reasons if any(words in reason for words in OBSTACLES)]
-    theta, target = verdict.theta, verdict.theta_target
-    if not reasons and (theta is None or target is None or theta <= target * (1.0 + 1e-9)):
-        reasons = list(verdict.reasons[:1])
-    if not reasons:
-        return None
-    text = visible(reasons[-1]).removesuffix(".")
-    return f"{text[:1].upper()}{text[1:]}"
+    reason = verdict.obstacle
+    if reason is None and not verdict.is_too_coarse:
+        reason = next(iter(verdict.reasons), None)
+    return None if reason is None else with_capital(visible(reason).removesuffix("."))
 
 
 def deciding_theta(verdict: Figures) -> str | None:
@@ -229,9 +219,9 @@ def deciding_theta(verdict: Figures) -> str | None:
 
     It is rounded up to a whole half, or to two figures where it is small.
     """
-    theta, target = verdict.theta, verdict.theta_target
-    if theta is None or target is None or theta <= target * (1.0 + 1e-9) or _obstacle(verdict) is not None:
+    if verdict.theta is None or not verdict.is_too_coarse or verdict.obstacle is not None:
         return None
+    theta = verdict.theta
     step = 0.5 if theta >= 2.0 else 10.0 ** (math.floor(math.log10(theta)) - 1)
     return f"{math.ceil(theta / step - 1e-9) * step:.6g}"
 
@@ -256,8 +246,7 @@ def theta_text(verdict: Figures) -> str:
     >>> theta_text(Verdict("m", "t", "pass", "paired", 400, *sides, 0.05, 0.2, theta=7.51))
     '7.6'
     """
-    if verdict.theta is None:
+    if verdict.sees is None:
         return figure(None)
     digits = digits_of(verdict)
-    value = verdict.theta + verdict.allowed_drop
-    return figure(math.ceil(value * 10**digits - 1e-6) / 10**digits, digits)
+    return figure(math.ceil(verdict.sees * 10**digits - 1e-6) / 10**digits, digits)

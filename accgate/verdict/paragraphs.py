@@ -115,9 +115,8 @@ def _means(verdict: Figures) -> str:
     side = "The target" if verdict.test == "target" else "The reference"
     interval = ""
     if verdict.interval is not None:
-        level = f"{100 * (1 - 2 * (verdict.alpha_applied or verdict.alpha)):.4g}"
         low, high = map(signed_number, verdict.interval.two_sided)
-        interval = f" ({level}% interval {low} to {high})"
+        interval = f" ({100 * verdict.confidence:.4g}% interval {low} to {high})"
     points, early = "" if verdict.statistic else " points", ""
     if verdict.difference_raw is not None and verdict.difference != verdict.difference_raw:
         early = f"; with the early stop taken into account {signed_number(verdict.difference)}"
@@ -150,13 +149,11 @@ def _test(verdict: Figures) -> str:
 def _alpha(verdict: Figures, run: Surroundings) -> str:
     text = f"At most {100 * verdict.alpha:g}% of harmless changes fail (alpha {verdict.alpha:g})."
     if verdict.test == "overall":
-        return f"{text} The overall checks have a fifth of that, {verdict.alpha_applied:.4g} here."
+        return f"{text} The overall checks have a fifth of that, {verdict.level:.4g} here."
     if verdict.alpha_applied is None or run.correction == "none" or run.checks < 2:
         return text
     how = CORRECTIONS.get(run.correction, run.correction)
-    return (
-        f"{text} The run has {run.checks} checks: alpha is {how} ({run.correction}), {verdict.alpha_applied:.4g} here."
-    )
+    return f"{text} The run has {run.checks} checks: alpha is {how} ({run.correction}), {verdict.level:.4g} here."
 
 
 def _p(verdict: Figures) -> str:
@@ -170,7 +167,7 @@ def _p(verdict: Figures) -> str:
         corrected = f" Corrected for the other checks, p {p_relation(verdict.p_adjusted)}, against {verdict.alpha:g}."
     return (
         f"If nothing had changed, chance alone would give a result as {side} as this with p "
-        f"{p_relation(verdict.p_value)}, {outcome} (alpha {verdict.alpha_applied or verdict.alpha:.4g}).{corrected}"
+        f"{p_relation(verdict.p_value)}, {outcome} (alpha {verdict.level:.4g}).{corrected}"
     )
 
 
@@ -195,12 +192,11 @@ def _theta(verdict: Figures) -> str:
     power = f"{power_sentence(verdict)} (beta {verdict.beta:g})."
     if verdict.theta_target is None:
         return f"{power} No theta is configured, so a pass promises no more."
-    target = number(verdict.theta_target + verdict.allowed_drop)
-    if verdict.theta <= verdict.theta_target * (1.0 + 1e-9):
+    target = number(verdict.asked)
+    if not verdict.is_too_coarse:
         return f"{power} You asked for {target}; this is enough."
     ruled_out = f" The interval rules out {target}: the candidate is better." if verdict.verdict == "pass" else ""
-    seen = number(verdict.theta + verdict.allowed_drop)
-    return f"{power} You asked for {target}; this run resolves only {seen}.{ruled_out}"
+    return f"{power} You asked for {target}; this run resolves only {number(verdict.sees)}.{ruled_out}"
 
 
 def _stopping(verdict: Figures) -> list[Paragraph]:

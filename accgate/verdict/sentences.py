@@ -48,7 +48,7 @@ def summary(verdict: Figures) -> str:
         if verdict.allowed_drop:
             end = f"; {verdict.allowed_drop:.4g} is allowed, and nothing shows more"
     elif verdict.verdict == "inconclusive" and verdict.certify and verdict.reasons:
-        end = f"; {verdict.reasons[-1]}"
+        end = f"; {verdict.obstacle or verdict.reasons[-1]}"
     elif verdict.verdict == "inconclusive":
         end = f"; {shortfall(verdict)}"
     elif verdict.lost_unread:
@@ -68,7 +68,7 @@ def sentence(verdict: Figures) -> str:
     test, _ = test_words(verdict)
     tested = (
         f"Tested whether the candidate's {what_of(verdict)} is {side} than {what}'s by {test} on {_samples(verdict)}, "
-        f"at alpha {verdict.alpha_applied:g}: p {p_relation(verdict.p_value)}"
+        f"at alpha {verdict.level:g}: p {p_relation(verdict.p_value)}"
     )
     power = "" if verdict.theta is None else f". {power_sentence(verdict)}"
     if verdict.verdict == "inconclusive" and (verdict.theta is None or has_no_room(verdict)):
@@ -89,8 +89,7 @@ def _allowance(verdict: Figures) -> str:
 
 def has_no_room(verdict: Figures) -> bool:
     """Whether an inconclusive run sees small enough a change, which its reference cannot show."""
-    theta, target = verdict.theta, verdict.theta_target
-    return theta is not None and (target is None or theta <= target * (1.0 + 1e-9))
+    return verdict.theta is not None and not verdict.is_too_coarse
 
 
 def shortfall(verdict: Figures) -> str:
@@ -115,8 +114,7 @@ def what_of(verdict: Figures) -> str:
 
 
 def _change(verdict: Figures) -> str:
-    size = None if verdict.theta is None else verdict.theta + verdict.allowed_drop
-    return f"a {drop_word(verdict.higher_is_better)} of {number(size)}"
+    return f"a {drop_word(verdict.higher_is_better)} of {number(verdict.sees)}"
 
 
 def _samples(verdict: Figures) -> str:
@@ -155,8 +153,7 @@ def stop_reason(verdict: Figures) -> str:
     if verdict.stop != "futility":
         return "the loss was clear" if verdict.stop == "regression" else "the evidence allowed no earlier decision"
     interval = verdict.interval if verdict.higher_is_better or verdict.interval is None else verdict.interval.negate()
-    drop = None if verdict.theta is None else verdict.theta + verdict.allowed_drop
-    if interval is not None and drop is not None and interval.excludes_drop(drop):
+    if interval is not None and verdict.sees is not None and interval.excludes_drop(verdict.sees):
         return f"{_change(verdict)} points was already ruled out"
     return f"no {_change(verdict)[2:]} points was in sight"
 

@@ -126,8 +126,8 @@ def test_lower_is_better_on_mirrored_scores_is_the_mirrored_verdict(
     assert_sound(down)
     mirrored = asdict(up)
     mirrored["higher_is_better"] = False
-    assert len(down.reasons) == len(up.reasons)
-    mirrored["reasons"] = down.reasons  # one says drop, the other rise
+    assert [cause.kind for cause in down.causes] == [cause.kind for cause in up.causes]
+    mirrored["reasons"], mirrored["causes"] = down.reasons, asdict(down)["causes"]  # one says drop, the other rise
     for side in ("reference", "candidate"):
         mirrored[side]["mean"] = 100.0 - mirrored[side]["mean"]
     for key in ("difference", "difference_raw"):

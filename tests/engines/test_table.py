@@ -25,6 +25,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import read_toml
 from accgate.planning.design import planned_model
 from accgate.planning.validation import validate
+from accgate.verdict.reasons import words_of
 from tests.cases import each
 from tests.engines import planned
 
@@ -243,8 +244,8 @@ def test_an_engine_that_is_not_installed_is_no_fault_of_the_file(tmp_path: Path)
     path.write_text('[models.m]\nengine = "vllm"\nmodel = "x"\n[tasks.arithmetic]\nnum_samples = 9\n', encoding="utf-8")
     config = load_config(path)
     (check,) = validate(config)
-    assert "3: models.m" not in check.notes[-1]
-    assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in check.notes[-1]
+    assert "3: models.m" not in (note := words_of(check.notes[-1]))
+    assert f"{path}:2: models.m.engine: is vllm, which is not installed here" in note
     with pytest.raises(CannotEvaluate, match="a running `vllm serve` is reached by the engine openai"):
         planned_model(config, "m").engine()
 

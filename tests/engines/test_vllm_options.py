@@ -29,6 +29,7 @@ from accgate.errors import BadInput, CannotEvaluate
 from accgate.inputs.toml import TomlFile, read_toml
 from accgate.inputs.typed import CLOSED
 from accgate.planning.validation import validate
+from accgate.verdict.reasons import words_of
 from tests.cases import each
 
 
@@ -248,7 +249,7 @@ def test_without_vllm_validate_says_what_it_could_not_check(tmp_path: Path) -> N
     )
     (check,) = validate(load_config(path))
     expected = f"{path}:2: models.m.engine: is vllm, which is not installed here, so its options were not checked; "
-    assert check.notes[-1].startswith(expected)
+    assert words_of(check.notes[-1]).startswith(expected)
     path.write_text(path.read_text().replace("no_such = 1", "concurrency = 0"))
     with pytest.raises(BadInput, match="concurrency: is 0"):
         validate(load_config(path))

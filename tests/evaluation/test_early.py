@@ -339,7 +339,7 @@ def gate(engine: Hurried, made: Check, paths: RecordPaths) -> tuple[Verdict, Eva
 
 
 def figures(verdict: Verdict) -> dict[str, Any]:
-    return asdict(replace(verdict, reasons=()))
+    return asdict(replace(verdict, reasons=(), causes=()))
 
 
 @pytest.mark.slow

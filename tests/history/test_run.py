@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from datetime import datetime, timezone
 from pathlib import Path
-from statistics import NormalDist
 
-import numpy as np
 import pytest
-from scipy.stats import t as stats_t
-from scipy.stats import ttest_ind
 
 from accgate.cli.main import main
-from accgate.decision.comparison import compare_scores, decide
-from accgate.decision.evidence import Evidence
-from accgate.design import Design, Mean
+from accgate.decision.comparison import compare_scores
+from accgate.design import Design
 from accgate.errors import BadInput
-from accgate.history.run import Run, run_of, standard_error
+from accgate.history.run import Run, run_of
 from accgate.history.series import series_of
 from accgate.history.store import read_history
-from accgate.records.scores import Scores
 from accgate.result import Result, result_of_verdict
-from accgate.stats.result import Interval
-from accgate.verdict import ReferenceSummary
 from tests.decisions import one_each
 from tests.gates import Project, recorded_project, right_but
 from tests.report.runs import result_of, verdict_of
@@ -153,85 +144,6 @@ def test_times_are_utc_so_that_they_sort() -> None:
     assert line(result_of(verdict_of())).started == "2026-05-01T12:00:00+00:00"
     with pytest.raises(BadInput, match="which is not a time"):
         line(Result("pass", 0, (), started="yesterday"))
-
-
-class TestStandardError:
-    draw = np.random.default_rng(5)
-
-    def test_of_paired_scores_is_numpy_s_of_the_differences(self) -> None:
-        before, now = (self.draw.normal(60.0, 9.0, 300).round(3) for _ in range(2))
-        verdict = compare_scores(one_each(list(before)), one_each(list(now)), Design("paired", theta=2.0))
-        assert standard_error(verdict) == pytest.approx(np.std(now - before, ddof=1) / 300**0.5)
-
-    def test_of_clusters_is_that_of_the_clusters_and_not_of_the_samples(self) -> None:
-        codes = [str(number // 10) for number in range(600)]
-        shift = np.repeat(self.draw.normal(0.0, 5.0, 60), 10)
-        before = np.full(600, 50.0)
-        scores = [
-            Scores(tuple(map(str, range(600))), values[:, None], clusters=tuple(codes))
-            for values in (before, before + shift)
-        ]
-        verdict = compare_scores(*scores, Design("paired", theta=2.0))
-        assert verdict.clusters == 60
-        means = shift.reshape(60, 10).mean(axis=1)
-        assert standard_error(verdict) == pytest.approx(np.std(means, ddof=1) / 60**0.5)
-
-    def test_of_two_samples_at_a_declared_sigma_has_both_their_sizes(self) -> None:
-        now = one_each(list(self.draw.normal(60.0, 9.0, 400)))
-        (verdict,) = decide([Evidence(now, Mean(61.0, 100), Design("two-sample", sigma=50.0), binary=False)])
-        assert verdict.sigma == 50.0
-        assert standard_error(verdict) == pytest.approx(50.0 * (1 / 400 + 1 / 100) ** 0.5)
-
-    def test_of_two_samples_without_one_is_scipy_s_of_welch(self) -> None:
-        now, before = self.draw.normal(60.0, 25.0, 50), self.draw.normal(60.0, 5.0, 800)
-        reference = Mean(float(before.mean()), 800, float(before.std(ddof=1)))
-        (verdict,) = decide([Evidence(one_each(list(now)), reference, Design("two-sample"), binary=False)])
-        known = ttest_ind(now, before, equal_var=False)
-        error = (known.confidence_interval().high - (now.mean() - before.mean())) / stats_t.ppf(0.975, known.df)
-        assert standard_error(verdict) == pytest.approx(error)
-
-    def test_without_a_sigma_is_that_of_the_interval(self) -> None:
-        quantile = NormalDist().inv_cdf(0.95)
-        bounds = Interval(quantile * 2.0, (-quantile * 2.0, quantile * 2.0))
-        assert standard_error(verdict_of(sigma=None, interval=bounds)) == pytest.approx(2.0)
-
-    def test_where_nothing_changed_is_that_of_the_interval_at_the_alpha_it_was_made_at(self) -> None:
-        for alpha in (0.05, 0.01):
-            same = one_each([100.0] * 22)
-            verdict = compare_scores(same, same, Design("paired", alpha=alpha, theta=20.0))
-            assert verdict.interval is not None
-            low, high = verdict.interval.two_sided
-            assert verdict.sigma == 0.0
-            error = standard_error(verdict)
-            assert error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(1.0 - alpha))
-            assert error > 3.0
-
-    def test_of_samples_that_all_changed_by_the_same_is_unknown_and_never_0(self) -> None:
-        before = list(self.draw.uniform(10.0, 80.0, 50))
-        now = [value + 5.0 for value in before]
-        (same, moved) = (
-            compare_scores(one_each(before), one_each(x), Design("paired", theta=2.0)) for x in (before, now)
-        )
-        assert [standard_error(verdict) for verdict in (same, moved)] == [None, None]
-
-    def test_of_a_target_has_the_candidate_s_alone(self) -> None:
-        target = verdict_of(test="target", n=400, sigma=50.0, reference=ReferenceSummary(75.0, None))
-        assert standard_error(target) == pytest.approx(2.5)
-
-    def test_is_nothing_where_nothing_gives_it(self) -> None:
-        for verdict in (
-            verdict_of(sigma=None),
-            verdict_of(sigma=3.0, difference=None),
-            verdict_of(sigma=3.0, n=0),
-            verdict_of(sigma=0.0),
-            verdict_of(sigma=0.0, interval=Interval(0.0, (0.0, 0.0))),
-            verdict_of(sigma=0.0, interval=Interval(math.inf, (-1.0, math.inf))),
-            verdict_of(test="two-sample", theta=0.0),
-            verdict_of(test="two-sample", sigma=3.0, theta=None),
-            verdict_of(sigma=3.0, alpha=0.6, alpha_applied=None),
-            verdict_of(test="two-sample", sigma=3.0, theta=3.0, beta=0.0),
-        ):
-            assert standard_error(verdict) is None
 
 
 def test_a_verdict_of_compare_is_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

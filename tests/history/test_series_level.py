@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 
 from accgate.cli.main import main
-from accgate.decision.comparison import compare_scores
-from accgate.design import Design
 from accgate.history.badge import badge_of
 from accgate.history.chart import BAND, chart_of
 from accgate.history.file import history_of, merge_histories, parse_history
 from accgate.history.page import html_page
-from accgate.history.run import Against, Point, read_line, standard_error
+from accgate.history.run import Against, Point, read_line
 from accgate.history.series import HEADINGS, cells, levels, series_of
 from accgate.history.store import read_history
 from accgate.history.text import as_rows
@@ -28,7 +26,6 @@ from accgate.stats.gsprt import gsprt_test
 from accgate.stats.sequential import units_of
 from accgate.verdict import CandidateSummary, ReferenceSummary, Verdict
 from tests.cases import each
-from tests.decisions import one_each
 from tests.gates import RIGHT, WRONG, Project, right_but
 from tests.history.made import point, run
 
@@ -235,18 +232,6 @@ def test_19_of_20_healthy_runs_lie_within_their_bands_whenever_they_stopped(
             "m", "t", "pass", "gsprt", result.n, *sides, 0.05, 0.2, difference=result.difference, stop=result.stop,
             sigma=result.sigma, interval=result.interval,
         )  # fmt: skip
-        error = standard_error(verdict)
-        assert error is not None
-        inside += abs(result.difference) <= BAND * error
+        assert verdict.error is not None
+        inside += abs(result.difference) <= BAND * verdict.error
     assert inside / runs >= 0.95
-
-
-def test_the_error_of_a_run_that_may_stop_early_is_that_of_its_interval() -> None:
-    right, changed = [RIGHT] * 400, [WRONG] * 10 + [RIGHT] * 390
-    early = compare_scores(one_each(right), one_each(changed), Design(theta=8.0, early_stopping=True))
-    fixed = compare_scores(one_each(right), one_each(changed), Design("paired"))
-    assert early.interval is not None
-    low, high = early.interval.two_sided
-    assert standard_error(early) == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
-    assert fixed.sigma is not None
-    assert standard_error(fixed) == pytest.approx(fixed.sigma / 20.0)

@@ -14,6 +14,7 @@ from accgate.cli.main import main
 from accgate.config.config import select
 from accgate.errors import BadInput
 from accgate.planning.checks import Check, as_rows, plan_checks
+from accgate.verdict.reasons import words_of
 from tests.gates import Project, questions, right_but, write_lines, write_task
 
 N = 100
@@ -104,12 +105,14 @@ def test_a_reference_mean_sets_the_number_at_its_own_and_theta_at_what_it_allows
 def test_a_reference_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     keys: dict[str, Any] = {"reference": 80.0, "reference_num_samples": 64, "sigma": 50.0}
     check = check_of(project_with(tmp_path, theta=5.0, **keys))
-    assert check.notes == ("a drop of 5 points needs a larger reference: no number of samples shows it with this one",)
+    assert tuple(map(words_of, check.notes)) == (
+        "a drop of 5 points needs a larger reference: no number of samples shows it with this one",
+    )
 
 
 def test_a_dataset_too_small_for_theta_is_noted(tmp_path: Path) -> None:
     check = check_of(project_with(tmp_path, recorded=True, theta=7.0))
-    assert check.notes[0] == f"detecting a drop of 7 points needs {plan(7.0).n} samples; this check has 100"
+    assert words_of(check.notes[0]) == f"detecting a drop of 7 points needs {plan(7.0).n} samples; this check has 100"
     assert check.theta == pytest.approx(plan(7.0, n_max=N).theta)
     assert check_of(project_with(tmp_path, theta=20.0, recorded=False)).notes != check.notes
 
@@ -118,7 +121,10 @@ def test_a_test_that_stops_early_only_can_take_so_many(tmp_path: Path) -> None:
     project = project_with(tmp_path, recorded=True, theta=9.0)
     project.write(early_stopping=True)
     most = plan(9.0, test="gsprt").n
-    assert check_of(project).notes[0] == f"detecting a drop of 9 points may need {most} samples; this check has 100"
+    assert (
+        words_of(check_of(project).notes[0])
+        == f"detecting a drop of 9 points may need {most} samples; this check has 100"
+    )
 
 
 @pytest.mark.parametrize(("recorded", "enough"), [(False, 5), (True, 4)], ids=["no reference", "recorded"])

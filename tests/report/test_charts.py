@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from accgate import compare, metrics
 from accgate.report.charts.axes import Axis, axis_of
 from accgate.report.charts.confidence import coverage_chart, reliability_chart
-from accgate.report.charts.distribution import distribution_chart, power_at, standard_error
+from accgate.report.charts.distribution import distribution_chart, power_at
 from accgate.report.charts.svg import ACROSS, BELOW, HEIGHT, Chart, element
 from accgate.stats.unconditional import order_limit
 from accgate.text import figure
@@ -118,17 +118,16 @@ def test_of_a_normal_test_the_shaded_areas_are_alpha_and_beta() -> None:
     assert "approximate" in distribution_chart(paired(), "k").caption  # type: ignore[union-attr]
 
 
-def test_where_nothing_changed_the_curves_have_the_error_at_which_theta_is_seen() -> None:
+def test_where_nothing_changed_the_caption_says_where_the_width_is_from() -> None:
     verdict = VERDICTS["unchanged"]()
-    known = standard_error(verdict)
-    assert known is not None
-    assert verdict.theta is not None
-    assert known == (pytest.approx(verdict.theta / (norm.ppf(0.95) + norm.ppf(0.8))), False)
     chart = distribution_chart(verdict, "k")
     assert drawn(chart).all("path", "shade") == []
     assert chart is not None
-    assert "The run shows no spread" in chart.caption
+    assert "The run shows no spread; the width is that of its interval." in chart.caption
     assert power_at(verdict, 0.0) == 0.0
+    alike = distribution_chart(compare([40.0, 60.0] * 50, [41.0, 61.0] * 50, scale=1, theta=3.0), "k")
+    assert alike is not None
+    assert "The run shows no spread; the width is the one at which theta is seen." in alike.caption
 
 
 def test_without_spread_or_theta_there_is_no_picture() -> None:
@@ -202,14 +201,20 @@ def test_attributes_cannot_be_left_by_what_stands_in_them() -> None:
     assert element("a", b='"><script>') == '<a b="&quot;&gt;&lt;script&gt;"/>'
 
 
-def test_a_run_that_stopped_early_is_drawn_on_the_whole_run_whose_areas_are_its_rates() -> None:
-    verdict = VERDICTS["stopped"]()
-    picture = drawn(distribution_chart(verdict, "k"))
+@each("name", ["stopped", "failed early"])
+def test_a_run_that_stopped_early_is_drawn_where_it_stopped_as_wide_as_its_interval(name: str) -> None:
+    verdict = VERDICTS[name]()
+    chart = distribution_chart(verdict, "k")
+    picture = drawn(chart)
     assert verdict.n_max is not None
     assert verdict.n < verdict.n_max
-    assert picture.figure("shaded-alpha") == pytest.approx(verdict.alpha_applied)
-    assert picture.figure("shaded-beta") == pytest.approx(verdict.beta)
+    assert verdict.interval is not None
+    low, high = verdict.interval.two_sided
+    assert picture.figure("error") == pytest.approx((high - low) / 2.0 / norm.ppf(0.95))
+    assert picture.all("path", "shade") == []
     assert len(picture.all("line", "reach")) == 1
+    assert chart is not None
+    assert f"The run stopped at {verdict.n:,} of {verdict.n_max:,} samples" in chart.caption
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

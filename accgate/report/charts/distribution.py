@@ -24,6 +24,7 @@ from accgate.report.charts.svg import (
 )
 from accgate.stats import quantile, quantile_sum
 from accgate.text import drop_word, figure
+from accgate.verdict.figures import ROUNDING
 
 if TYPE_CHECKING:
     from accgate.report.charts.axes import Axis
@@ -37,42 +38,18 @@ TOP, PEAK, LEVEL = 30.0, 56.0, 206.0  # pixels from the top: of the zone, of a c
 TITLE = "Chance or a real drop?"
 
 
-def has_stopped_early(verdict: Verdict) -> bool:
-    """Whether a sequential test ended before its last sample, so that the picture is that of the whole run."""
-    return verdict.stop is not None and verdict.n_max is not None and verdict.n < verdict.n_max and bool(verdict.theta)
-
-
-def standard_error(verdict: Verdict) -> tuple[float, bool] | None:
-    """Standard error of the difference in points, and whether it is what the run measured; None where none is known.
-
-    Where the samples show no spread, or the run stopped early, it is the one at which theta has its power:
-    theta / (z_{1-alpha} + z_{1-beta}).
-    """
-    if has_stopped_early(verdict) and verdict.theta:
-        return verdict.theta / quantile_sum(_alpha(verdict), verdict.beta), True
-    if verdict.sigma is not None and verdict.sigma > 0.0 and verdict.n > 0:
-        two = verdict.test == "two-sample" and verdict.reference.n
-        inverse = 1.0 / verdict.n + (1.0 / verdict.reference.n if two and verdict.reference.n else 0.0)
-        return verdict.sigma * math.sqrt(inverse), True
-    if verdict.theta is not None and verdict.theta > 0.0:
-        return verdict.theta / quantile_sum(_alpha(verdict), verdict.beta), False
-    return None
-
-
 @dataclass(frozen=True)
 class _Figures:
     """The figures that the picture is made of, in points.
 
-    `error` is the curves' standard error and `measured` whether the run measured it; `dropped` is the reference's mean
-    after a drop of theta, or of the one asked for where a run that failed early does not tell what it saw. `limit` is
-    the mean below which the drawn run fails: gamma, or of a run that stopped early that of its last sample.
+    `error` is the curves' standard error; `dropped` is the reference's mean after a drop of theta, or of the one asked
+    for where a run that failed early does not tell what it saw. `limit` is the mean below which the run fails.
     """
 
     verdict: Verdict
     reference: float
     mean: float
     error: float
-    measured: bool
     dropped: float | None
     limit: float | None
 
@@ -91,8 +68,11 @@ class _Figures:
 
     @property
     def areas(self) -> tuple[float | None, float | None]:
-        """The areas that are shaded: beyond the limit under H0, and before it under H1."""
-        if self.limit is None:
+        """The areas that are shaded: beyond the limit under H0, and before it under H1.
+
+        A run that stopped early has none: alpha and beta are those of the whole run, and not of one stop.
+        """
+        if self.limit is None or self.verdict.is_early:
             return None, None
         higher = self.verdict.higher_is_better
         alpha = _cdf(oriented(self.limit - self.reference, higher) / self.error)
@@ -126,24 +106,19 @@ def distribution_chart(verdict: Verdict, key: str) -> Chart | None:
         data_shaded_alpha=shaded[0],
         data_shaded_beta=shaded[1],
     )
-    drawn = verdict.n_max if has_stopped_early(verdict) else verdict.n
-    about = f"Expected {verdict.statistic or 'means'} of {drawn:,} samples{'' if verdict.statistic else ', points'}"
+    about = f"Expected {verdict.statistic or 'means'} of {verdict.n:,} samples{'' if verdict.statistic else ', points'}"
     return Chart(
         "distribution", TITLE.replace("drop", drop_word(verdict.higher_is_better)), about, svg, _caption(figures)
     )
 
 
 def _figures(verdict: Verdict) -> _Figures | None:
-    spread, reference, mean = standard_error(verdict), verdict.reference.mean, verdict.candidate.mean
-    if spread is None or reference is None or mean is None:
+    error, reference, mean = verdict.error, verdict.reference.mean, verdict.candidate.mean
+    if error is None or reference is None or mean is None:
         return None
-    (error, measured), higher = spread, verdict.higher_is_better
     theta = verdict.theta_target if verdict.theta is None else verdict.theta
-    dropped = None if theta is None else reference - oriented(theta, higher)
-    limit = verdict.gamma
-    if has_stopped_early(verdict):
-        limit = reference + oriented(quantile(_alpha(verdict)), higher) * error
-    return _Figures(verdict, reference, mean, error, measured, dropped, limit)
+    dropped = None if theta is None else reference - oriented(theta, verdict.higher_is_better)
+    return _Figures(verdict, reference, mean, error, dropped, verdict.gamma)
 
 
 def _axis(figures: _Figures) -> Axis:
@@ -165,9 +140,11 @@ def _curves(x: Axis, figures: _Figures) -> list[str]:
         limit = oriented(figures.limit, higher)
         width = pixel(ACROSS * x.across(limit))
         parts.append(element("rect", x=0, y=TOP, width=width, height=HEIGHT - TOP, class_="zone"))
-        if dropped is not None:
+        alpha, beta = figures.areas
+        if dropped is not None and beta is not None:
             parts.append(_area(x, dropped, figures.error, limit, math.inf, "shade beta"))
-        parts.append(_area(x, reference, figures.error, -math.inf, limit, "shade alpha"))
+        if alpha is not None:
+            parts.append(_area(x, reference, figures.error, -math.inf, limit, "shade alpha"))
     if dropped is not None:
         parts.append(path(_curve(x, dropped, figures.error), "ln alt"))
     return [*parts, path(_curve(x, reference, figures.error), "ln ref")]
@@ -193,10 +170,6 @@ def _labels(x: Axis, figures: _Figures) -> list[str]:
     parts.append(mark(verdict.verdict, at, LEVEL))
     parts.append(beside(at, LEVEL - 14, f"this run {figure(figures.mean)}", "t halo"))
     return parts
-
-
-def _alpha(verdict: Verdict) -> float:
-    return verdict.alpha if verdict.alpha_applied is None else verdict.alpha_applied
 
 
 def _cdf(z: float) -> float:
@@ -243,15 +216,19 @@ def _caption(figures: _Figures) -> str:
             parts.append(f"The {kind} of {figure(target)} you asked for would fail in {share:.0f}% of runs.")
     elif figures.dropped is not None:
         parts.append(f"Dashed: the {kind} of {figure(target)} you asked to see.")
-    if has_stopped_early(verdict) and figures.limit is not None:
-        at = "" if verdict.gamma is None else f"; at {verdict.n:,} it was stricter, {figure(verdict.gamma)}"
-        parts.append(f"The limit is that of all {verdict.n_max:,} samples{at}.")
+    if verdict.is_early:
+        none = ", where no mean would have failed" if figures.limit is None else ""
+        parts.append(
+            f"The run stopped at {verdict.n:,} of {verdict.n_max:,} samples{none}; the width is that of its interval."
+        )
     elif figures.limit is None:
         parts.append("So few samples changed that no outcome could fail: there is no limit to draw.")
     elif verdict.test not in NORMAL:
         parts.append("The curves approximate the test's own distribution.")
-    if not figures.measured:
-        parts.append("The run shows no spread; the width is the one at which theta is seen.")
+    if (verdict.sigma or 0.0) <= ROUNDING and not verdict.is_early:
+        low, high = (0.0, 0.0) if verdict.interval is None else verdict.interval.two_sided
+        width = "that of its interval" if high - low > ROUNDING else "the one at which theta is seen"
+        parts.append(f"The run shows no spread; the width is {width}.")
     return " ".join(parts)
 
 
@@ -263,7 +240,7 @@ def power_at(verdict: Verdict, effect: float) -> float:
     design guarantees.
     """
     assert verdict.theta is not None
-    alpha = _alpha(verdict)
+    alpha = verdict.level
     if verdict.test in ("paired", "unconditional") and verdict.p_mid is not None and verdict.discordance is not None:
         from accgate.stats.mcnemar import mcnemar_power
         from accgate.stats.unconditional import unconditional_power

@@ -11,7 +11,7 @@ from accgate.design import oriented
 from accgate.report.charts.axes import Axis, short
 from accgate.report.charts.svg import element, label, line, mark, percent
 from accgate.report.forest import Place, place_of, scale_of, tick_text
-from accgate.report.words import has_evidence, samples_used, savings
+from accgate.report.words import confidence_of, has_evidence, samples_used, savings
 from accgate.text import clip, figure, visible
 from accgate.verdict import digits_of, mean_change, name_of
 
@@ -77,7 +77,7 @@ def forest_of(verdicts: Sequence[Verdict]) -> Forest:
         rows.append(_row(number, verdict, place, x))
         rows += _group_rows(number, verdict, x)
     has_limit = any(place is not None and place.limit is not None for place in places)
-    levels = {f"{100 * (1 - 2 * (v.alpha_applied or v.alpha)):.4g}% interval" for v in verdicts if v.interval}
+    levels = {f"{confidence_of(v)} interval" for v in verdicts if v.interval}
     interval = levels.pop() if len(levels) == 1 else "Interval"
     return Forest(_axis(x, both, higher), tuple(rows), interval, has_limit)
 

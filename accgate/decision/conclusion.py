@@ -1,0 +1,233 @@
+"""What an outcome lets us conclude: the verdict, and whether the same samples could have shown another one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from accgate.decision.evidence import Evidence
+from accgate.decision.outcome import Outcome, possible_failure
+from accgate.design import Design
+from accgate.errors import VerdictName
+from accgate.records import Floats, is_binary
+from accgate.stats import TestResult
+from accgate.verdict import Figure, Reason
+
+UNEVEN = 1e-3  # relative spread of falls that are all but equal, so that a t test has a variance
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How much worse a mean can get, points: `width` from the best score on, `room` from the reference's mean on.
+
+    `end` says in words where the room ends. A figure is None where nothing bounds the scores. A drop of theta is one on
+    top of what is `allowed`. `loss` is the most that one sample can lose, where the test goes by a standard deviation
+    that the samples show.
+    """
+
+    width: float | None = None
+    room: float | None = None
+    end: str = ""
+    allowed: float = 0.0
+    loss: float | None = None
+
+    def unseen(self, n: int, chance: float) -> float:
+        """Return the drop, points, of which n samples show nothing with this probability if it is of whole losses.
+
+        Small changes of every sample say nothing of those, and would else make a standard deviation that detects all.
+
+        >>> round(Reach(loss=100.0).unseen(80, 0.2), 2), Reach().unseen(80, 0.2)
+        (1.99, 0.0)
+        """
+        return 0.0 if self.loss is None else -self.loss * math.expm1(math.log(chance) / n)
+
+    def can_be(self, theta: float | None) -> bool:
+        """Whether the scale allows a change for the worse of theta at all."""
+        return theta is None or self.width is None or self.allowed + theta <= self.width * (1.0 + 1e-9)
+
+    def has_room(self, theta: float | None) -> bool:
+        """Whether the reference can get worse by theta."""
+        return theta is None or self.room is None or self.allowed + theta <= self.room * (1.0 + 1e-9)
+
+
+NO_BOUNDS = Reach()
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The verdict that an outcome leads to, the theta that it sees (points), and why."""
+
+    verdict: VerdictName
+    theta: float | None
+    reasons: tuple[Reason, ...] = ()
+
+
+def conclude(evidence: Evidence, outcome: Outcome, alpha: float) -> Conclusion:
+    """Return the verdict of a check whose test has decided; where no outcome could have failed it, that is no pass."""
+    reach, unable = reach_of(evidence), None
+    if not outcome.rejects:
+        unable = _why_unable(evidence, outcome.n, alpha)
+    conclusion = conclusion_of(outcome, evidence.design, reach, unable)
+    conclusion = replace(conclusion, reasons=(*conclusion.reasons, *outcome.notes))
+    if not evidence.design.certify or outcome.rejects or unable is not None:
+        return conclusion
+    return _with_proof(conclusion, outcome, evidence.design, reach, alpha)
+
+
+def conclusion_of(outcome: Outcome, design: Design, reach: Reach, unable: Reason | None) -> Conclusion:
+    """Return the verdict by a test's figures, and why it is no other.
+
+    The drop to be seen is the target, or the one that the test detects; where the reference has no room for it, no pass
+    says anything. `unable` says why no outcome could fail the check.
+    """
+    result, n, target = outcome.result, outcome.n, design.theta
+    assert result is not None
+    theta = None if result.theta is None else max(result.theta, reach.unseen(n, design.beta))
+    seen = theta if reach.can_be(theta) else None
+    if outcome.rejects:
+        return Conclusion("regression", seen)
+    if unable is not None:
+        return Conclusion("inconclusive", None, (unable,))
+    if not reach.has_room(target) or (target is None and not _is_in_room(result, theta, design, n, reach)):
+        return Conclusion("inconclusive", seen, (_no_room(theta, design, n, reach),))
+    if target is None or (theta is not None and theta <= target * (1.0 + 1e-9)):
+        return Conclusion("pass", seen)
+    ability: dict[str, Figure] = {
+        "n": n, "drop": design.drop, "theta": seen, "power": 1 - design.beta, "asked": target,
+    }  # fmt: skip
+    if _rules_out(result, target, unseen=reach.unseen(n, design.beta)):
+        assert result.interval is not None
+        least = result.interval.two_sided[0]
+        limit = least if design.higher_is_better else 0.0 - least
+        return Conclusion("pass", seen, (Reason("rules-out", {**ability, "limit": limit}),))
+    return Conclusion("inconclusive", seen, (Reason("too-coarse", ability),))
+
+
+def _with_proof(conclusion: Conclusion, outcome: Outcome, design: Design, reach: Reach, alpha: float) -> Conclusion:
+    """The conclusion where a pass must prove that the drop is less than is allowed and theta together."""
+    assert outcome.result is not None
+    interval = outcome.result.interval
+    if interval is None or not reach.has_room(design.theta):
+        return conclusion
+    limit, low = design.allowed_drop + (design.theta or 0.0), interval.two_sided[0]
+    unseen = reach.unseen(outcome.n, alpha) - max(outcome.result.median_difference, 0.0)
+    proof: dict[str, Figure] = {"possible": max(-low, unseen), "limit": limit}
+    if not interval.excludes_drop(limit) or unseen > limit:
+        return replace(
+            conclusion, verdict="inconclusive", reasons=(*conclusion.reasons, Reason("not-certified", proof))
+        )
+    if conclusion.verdict == "pass":
+        return conclusion
+    return Conclusion("pass", conclusion.theta, (*outcome.notes, Reason("certified", proof)))  # it need not see theta
+
+
+def _rules_out(result: TestResult, drop: float, *, unseen: float) -> bool:
+    """Whether a better candidate's interval excludes such a drop: gains raise the theta it sees, not the risk.
+
+    Losses that make up the gain and the drop would have been seen, being more than is `unseen`.
+    """
+    is_seen = result.difference > 0.0 and result.difference + drop >= unseen
+    return is_seen and result.interval is not None and result.interval.excludes_drop(drop)
+
+
+def _is_in_room(result: TestResult, theta: float | None, design: Design, n: int, reach: Reach) -> bool:
+    """Whether the reference can fall by what the test detects, or did not fall as far as it could."""
+    if reach.has_room(theta) or reach.room is None:
+        return reach.has_room(theta)
+    return _rules_out(result, reach.room, unseen=reach.unseen(n, design.beta))
+
+
+def _no_room(theta: float | None, design: Design, n: int, reach: Reach) -> Reason:
+    """Why the reference cannot show the drop that is to be seen, and what to do."""
+    assert reach.room is not None
+    if design.theta is None and not reach.can_be(theta):
+        return Reason.of("unseen", drop=design.drop, n=n, power=1 - design.beta)
+    size = reach.allowed + ((theta if design.theta is None else design.theta) or 0.0)
+    return Reason.of("no-room", room=max(reach.room, 0.0), end=reach.end, drop=design.drop, size=size)
+
+
+def reach_of(evidence: Evidence) -> Reach:
+    """Return the reach of a check.
+
+    A mean that guessing gives has no room, since what cannot do a task cannot get worse at it.
+
+    >>> from accgate.design import Design, Mean
+    >>> from accgate.records import Scores
+    >>> scores = Scores(("a", "b"), np.array([[0.0], [100.0]]))
+    >>> reach_of(Evidence(scores, Mean(27.0, 100), Design(), chance=25.0))
+    Reach(width=100.0, room=2.0, end='chance level (25)', allowed=0.0, loss=100.0)
+    """
+    higher, allowed = evidence.design.higher_is_better, evidence.design.allowed_drop
+    floor, ceiling = evidence.ends
+    width = None if floor is None or ceiling is None else ceiling - floor
+    loss = None if evidence.knows_spread else width
+    if floor is None:
+        return Reach(width, allowed=allowed, loss=loss)
+    end = f"the {'lowest' if higher else 'highest'} score there is ({evidence.better(floor):g})"
+    if evidence.statistic is None and higher and evidence.chance is not None and evidence.chance > floor:
+        floor, end = evidence.chance, f"chance level ({evidence.chance:g})"
+    return Reach(width, evidence.reference_value - floor, end, allowed=allowed, loss=loss)
+
+
+def _why_unable(evidence: Evidence, n: int, alpha: float) -> Reason | None:
+    """Why no outcome of the same samples is a regression at this alpha; None where one is.
+
+    A run whose worst outcome so far decides nothing would have gone on, and can fail.
+    """
+    clusters = None if evidence.clusters is None else evidence.first(n).cluster_count
+    if evidence.statistic is not None:
+        return too_few(evidence.design, n, clusters, alpha)
+    least = 1.0
+    for worst in _worst_outcomes(evidence):
+        fails, p_value = possible_failure(worst, alpha)
+        if fails:
+            return None
+        least = min(least, p_value)
+    return _no_outcome(evidence.design, n, clusters, least, alpha)
+
+
+def _worst_outcomes(evidence: Evidence) -> Iterator[Evidence]:
+    """Outcomes of the same samples of which a test rejects one, if it could reject any.
+
+    All scores at the worst there is; and, where scores are not 0 or 100, falls of all samples by almost the same, which
+    a t test takes for the clearest.
+    """
+    n, (floor, _) = evidence.candidate.n, evidence.ends
+    if floor is not None:
+        yield _with_scores(evidence, np.full(n, floor))
+    now = evidence.candidate.means()
+    before = evidence.better(evidence.before.means()) if evidence.is_paired else np.full(n, evidence.reference_value)
+    scores = now if not evidence.is_paired else np.concatenate([before, now])
+    if floor is not None and is_binary(scores):
+        return
+    room = np.full(n, math.inf) if floor is None else before - floor
+    can_fall = room > 0.0
+    if can_fall.any():
+        fall = min(float(room[can_fall].min()), 1e3 * (1.0 + float(np.ptp(scores)) + (evidence.design.theta or 0.0)))
+        falls = np.where(can_fall, fall * (1.0 - UNEVEN * np.arange(n) / n), 0.0)
+        yield _with_scores(evidence, before - falls)
+
+
+def _with_scores(evidence: Evidence, means: Floats) -> Evidence:
+    """The evidence with every repeat of a sample at this score, higher better."""
+    candidate = evidence.candidate
+    values = np.repeat(evidence.better(means)[:, None], candidate.values.shape[1], axis=1)
+    return replace(evidence, candidate=replace(candidate, values=values))
+
+
+def too_few(design: Design, n: int, clusters: int | None, alpha: float) -> Reason | None:
+    """Return why a statistic of so few samples cannot be worse beyond chance; None where it can.
+
+    Of all the ways to swap the two sides of each sample, or cluster, one is the clearest.
+    """
+    least = 0.5 ** (n if clusters is None else clusters)
+    return None if least <= alpha else _no_outcome(design, n, clusters, least, alpha)
+
+
+def _no_outcome(design: Design, n: int, clusters: int | None, p_value: float, alpha: float) -> Reason:
+    """That nothing could have failed the check, where the worst outcome has this p-value."""
+    count, unit = (n, "sample") if clusters is None else (clusters, "cluster")
+    return Reason.of("no-outcome", drop=design.drop, count=count, unit=unit, p_value=p_value, alpha=alpha)

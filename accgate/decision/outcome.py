@@ -1,0 +1,225 @@
+"""What the test that was chosen for a check says of its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from accgate.decision.evidence import Evidence
+from accgate.decision.stopping import sequential_test
+from accgate.design import FEWEST_CLUSTERS, Mean, Method, Target, choose_test
+from accgate.records import Floats, Scores
+from accgate.stats import SequentialResult, TestResult, mcnemar_exact
+from accgate.stats.paired import paired_t
+from accgate.stats.result import move
+from accgate.stats.unpaired import student_t, target_z, two_sample_z, welch_t
+from accgate.verdict import Reason
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a test says of the first `n` samples, higher better.
+
+    Without a result `notes` say why there is none; else they say what it does not, as why no early stop was possible.
+    """
+
+    test: str
+    n: int
+    result: TestResult | None
+    notes: tuple[Reason, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is a result, and it is final."""
+        result = self.result
+        return result is not None and not (isinstance(result, SequentialResult) and result.open)
+
+    def directed(self, higher_is_better: bool) -> TestResult | None:
+        """Return the result in the direction of the metric."""
+        return self.result if self.result is None or higher_is_better else self.result.negate()
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the test finds a regression."""
+        result = self.result
+        return result is not None and result.threshold is not None and result.difference < result.threshold
+
+
+def outcome_of(evidence: Evidence, alpha: float) -> Outcome:
+    """Return what the chosen test says at one alpha."""
+    n, choice = evidence.candidate.n, evidence.choice
+    if evidence.statistic is not None:
+        return _of_statistic(evidence, alpha)
+    test = sequential_test(evidence, alpha)
+    if test is None:
+        return _at_fixed_n(evidence, alpha)
+    result = test.result()
+    notes = (Reason.of("too-few-evaluated", n=n, n_max=result.n_max),) if result.open else ()
+    return Outcome(choice.test, result.n, result, notes)
+
+
+def possible_failure(evidence: Evidence, alpha: float) -> tuple[bool, float]:
+    """Whether such evidence would fail the check, or the run go on so that it still can; and its p-value."""
+    test = sequential_test(evidence, alpha)
+    if test is not None:
+        return test.standing.open or test.standing.stop == "regression", test.standing.p_value
+    outcome = _at_fixed_n(evidence, alpha)
+    assert outcome.result is not None
+    return outcome.rejects, outcome.result.p_value
+
+
+def _at_fixed_n(evidence: Evidence, alpha: float) -> Outcome:
+    choice = evidence.choice
+    if choice.is_sequential:  # so few samples that no drop can be looked for
+        choice = choose_test(replace(evidence.design, test="auto", early_stopping=False), evidence.data)
+    notes = () if choice.obstacle is None else (Reason.of(choice.obstacle, fewest=FEWEST_CLUSTERS),)
+    return Outcome(choice.test, evidence.candidate.n, METHODS[choice.method](evidence, alpha), notes)
+
+
+def _of_statistic(evidence: Evidence, alpha: float) -> Outcome:
+    from accgate.stats import StatisticUndefined, statistic_test
+
+    statistic, design = evidence.statistic, evidence.design
+    assert statistic is not None
+    outcome = Outcome(evidence.choice.test, evidence.candidate.n, None)
+    try:
+        result = statistic_test(
+            statistic.reference,
+            statistic.candidate,
+            evidence.value_of,
+            alpha=alpha,
+            beta=design.beta,
+            clusters=evidence.clusters,
+            method=statistic.method,
+            seed=design.seed,
+        )
+    except StatisticUndefined as fact:
+        return replace(outcome, notes=(Reason.of("undefined", fact=str(fact)),))
+    return replace(outcome, result=result)
+
+
+def _unpaired(evidence: Evidence, alpha: float) -> TestResult:
+    """The unpaired test at the declared sigma, or Student's or Welch's where none is declared."""
+    design, reference = evidence.design, evidence.reference
+    rates = {"alpha": alpha, "beta": design.beta}
+    mean, n, own = _moments(evidence, evidence.candidate)
+    mean += design.allowed_drop
+    if isinstance(reference, Target):
+        target = evidence.better(reference.mean)
+        if design.sigma is None:
+            return _moved(evidence, student_t(mean, own, n, target, **rates))
+        return _moved(evidence, target_z(mean, n, target, sigma=design.sigma, **rates))
+    if isinstance(reference, Mean):
+        before, n_before = evidence.better(reference.mean), reference.n
+        sd = own if reference.sigma is None else reference.sigma
+    else:
+        before, n_before, sd = _moments(evidence, reference)
+    if design.sigma is not None:
+        return _moved(evidence, two_sample_z(mean, n, before, n_before, sigma=design.sigma, **rates))
+    return _moved(evidence, welch_t(mean, own, n, before, sd, n_before, **rates))
+
+
+def _moments(evidence: Evidence, scores: Scores) -> tuple[float, int, float]:
+    """Mean, number and standard deviation of the samples' scores, points."""
+    values = scores.means()
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return evidence.better(float(np.mean(values))), len(values), sd
+
+
+def _mcnemar(evidence: Evidence, alpha: float) -> TestResult:
+    return mcnemar_exact(*_changes(evidence), alpha=alpha, beta=evidence.design.beta)
+
+
+def _unconditional(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats.unconditional import unconditional_exact
+
+    return unconditional_exact(*_changes(evidence), alpha=alpha, beta=evidence.design.beta)
+
+
+def _margin(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats.margin import margin_test
+
+    design = evidence.design
+    return margin_test(*_changes(evidence), margin=design.allowed_drop, alpha=alpha, beta=design.beta)
+
+
+def _repeats(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats import repeats_exact
+
+    return repeats_exact(evidence.repeats, alpha=alpha, beta=evidence.design.beta)
+
+
+def _t(evidence: Evidence, alpha: float) -> TestResult:
+    return _moved(evidence, paired_t(_differences(evidence), alpha=alpha, beta=evidence.design.beta))
+
+
+def _clustered(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats.clusters import clustered_exact
+
+    assert evidence.clusters is not None
+    return clustered_exact(evidence.differences, evidence.clusters, alpha=alpha, beta=evidence.design.beta)
+
+
+def _clustered_t(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats.clusters import clustered_t
+
+    assert evidence.clusters is not None
+    result = clustered_t(_differences(evidence), evidence.clusters, alpha=alpha, beta=evidence.design.beta)
+    return _moved(evidence, result)
+
+
+def _sign_flip(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats.resampling import sign_flip
+
+    (totals, sizes), n, design = _totals(evidence), evidence.candidate.n, evidence.design
+    return _moved(evidence, sign_flip(totals, n, sizes=sizes, alpha=alpha, beta=design.beta, seed=design.seed))
+
+
+def _bootstrap(evidence: Evidence, alpha: float) -> TestResult:
+    from accgate.stats import weighted_bootstrap
+
+    (totals, sizes), n = _totals(evidence), evidence.candidate.n
+    return _moved(evidence, weighted_bootstrap(totals, n, sizes=sizes, alpha=alpha, beta=evidence.design.beta))
+
+
+METHODS: Mapping[Method, Callable[[Evidence, float], TestResult]] = {
+    "two-sample": _unpaired,
+    "target": _unpaired,
+    "mcnemar": _mcnemar,
+    "unconditional": _unconditional,
+    "margin": _margin,
+    "repeats": _repeats,
+    "t": _t,
+    "clustered": _clustered,
+    "clustered-t": _clustered_t,
+    "sign-flip": _sign_flip,
+    "bootstrap": _bootstrap,
+}
+
+
+def _changes(evidence: Evidence) -> tuple[int, int, int]:
+    """How many samples were lost and gained, of how many."""
+    differences = evidence.differences
+    return int((differences < 0).sum()), int((differences > 0).sum()), len(differences)
+
+
+def _differences(evidence: Evidence) -> Floats:
+    return evidence.differences + evidence.design.allowed_drop
+
+
+def _totals(evidence: Evidence) -> tuple[Floats, Floats]:
+    """The sum of each unit's differences and its samples, sorted so that the order of the samples changes nothing."""
+    from accgate.stats.clusters import cluster_totals
+
+    differences, codes = _differences(evidence), evidence.clusters
+    totals, sizes = cluster_totals(differences, np.arange(len(differences)) if codes is None else codes)
+    order = np.lexsort((sizes, totals))
+    return totals[order], sizes[order]
+
+
+def _moved(evidence: Evidence, result: TestResult) -> TestResult:
+    """The result about the differences, where it was computed with the allowed drop added to each."""
+    margin = evidence.design.allowed_drop
+    return move(result, -margin) if margin else result

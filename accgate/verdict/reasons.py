@@ -1,0 +1,162 @@
+"""Why a verdict is what it is: reasons with a kind and figures, and the one place that puts them in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from accgate.text import drop_word, p_relation
+
+Kind = Literal[
+    # of a test, and what it could show
+    "test", "undefined", "too-few-evaluated", "no-outcome", "no-outcome-overall", "no-room", "unseen", "too-coarse",
+    "rules-out", "certified", "not-certified", "few-clusters", "no-looks",
+    # of samples that failed, and of replies
+    "failed-unbounded", "failed-alike", "failed-apart", "failed-overall", "unread", "unread-reference",
+    # of overall checks and costs
+    "pooled", "turned", "left-out", "undecided-checks", "not-binary", "cost",
+    # of the plan and its reference
+    "no-reference", "unrecorded-baseline", "larger-reference", "more-samples", "near-chance",
+    "dataset-not-read", "engine-not-checked", "few-repeats", "not-deterministic", "replies-not-shown",
+    # of an evaluation, and of other rules
+    "not-evaluated", "other-rules", "base-rules",
+    # of a result of an earlier version
+    "note",
+]  # fmt: skip
+Figure = float | int | str | None
+
+# No other number of samples, and no other theta, decides such a check.
+OBSTACLES: frozenset[Kind] = frozenset(
+    ("no-outcome", "no-outcome-overall", "no-room", "unseen", "not-certified", "unread-reference")
+)
+RESOLUTION: frozenset[Kind] = frozenset(("too-coarse", "rules-out"))  # the theta that was seen and the one asked for
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a verdict is what it is: the kind of the reason, and the figures and names in its sentence.
+
+    Points, shares and counts are as in the verdict's own figures. A kind without words of its own has a `text`, which
+    another part of accgate wrote, such as a test or an engine.
+    """
+
+    kind: Kind
+    figures: Mapping[str, Figure] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def of(cls, kind: Kind, **figures: Figure) -> Reason:
+        """Return the reason of this kind.
+
+        >>> words_of(Reason.of("undefined", fact="all answers are right"))
+        'not decided: all answers are right'
+        """
+        return cls(kind, figures)
+
+
+def texts_of(kind: Kind, texts: tuple[str, ...]) -> tuple[Reason, ...]:
+    """Return sentences that another part of accgate made as reasons of a kind."""
+    return tuple(Reason.of(kind, text=text) for text in texts)
+
+
+def words_of(reason: Reason) -> str:
+    """Return the sentence of a reason, which may end without a full stop.
+
+    Raises
+    ------
+    ValueError
+        When it lacks a figure of its kind, or has one that is none.
+    """
+    words = WORDS.get(reason.kind, "{text}")
+    try:
+        return words.format_map(reason.figures) if isinstance(words, str) else words(reason.figures)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a reason of the kind {reason.kind} lacks figures: {error}") from error
+
+
+def _count(n: Any, unit: str) -> str:
+    return f"{n:,} {unit}{'' if n == 1 else 's'}"
+
+
+def _no_outcome(of: Mapping[str, Any]) -> str:
+    return (
+        f"no {of['drop']} can be seen: no outcome of {_count(of['count'], of['unit'])} could fail this check, since "
+        f"even the worst has p {p_relation(of['p_value'])} and alpha is {of['alpha']:.4g}; evaluate more samples of a "
+        "task that the model can do"
+    )
+
+
+def _unseen(of: Mapping[str, Any]) -> str:
+    samples = _count(of["n"], "sample")
+    return f"no {of['drop']} can be seen on {samples} with probability {of['power']:g}: evaluate more samples"
+
+
+def _ability(of: Mapping[str, Any]) -> str:
+    """Return what the samples detect, and what was asked."""
+    drop, samples = of["drop"], f"{_count(of['n'], 'sample')} detect{'s' if of['n'] == 1 else ''}"
+    least = f"no {drop}" if of["theta"] is None else f"a {drop} of {of['theta']:.2f} points or more"
+    return f"{samples} {least} with probability {of['power']:g}; you asked for {of['asked']:g}"
+
+
+def _rules_out(of: Mapping[str, Any]) -> str:
+    side = "least" if of["drop"] == drop_word(True) else "most"
+    return f"{_ability(of)}, but the difference is at {side} {of['limit']:+.2f}, which rules out such a {of['drop']}"
+
+
+def _few_repeats(of: Mapping[str, Any]) -> str:
+    """Return how run and reference get four repeats each."""
+    recorded = of["recorded"]
+    if of["repeats"] >= 4:
+        advice = f"the reference has {_count(recorded, 'repeat')} of each sample; add runs with `accgate record --add`"
+    else:
+        advice = "set repeats = 4 or more" + ("" if recorded >= 4 else " and record again")
+    return f"at temperature {of['temperature']:g} pairing holds only for averages: {advice}"
+
+
+def _not_deterministic(of: Mapping[str, Any]) -> str:
+    share = "how many scores change from run to run, `accgate record --check` measures"
+    if of["discordance"] is not None:
+        share = f"of two runs of it {100 * of['discordance']:.3g}% of the scores differ"
+    return f"the reference's engine was not deterministic: {share}"
+
+
+_FAILED = "{failed} of {used} samples failed"
+_MEANS = "the mean is {worst_mean:.2f} at worst and {best_mean:.2f} at best"
+_PROOF = "a drop of {possible:.2f} points is possible, and {limit:g} must be ruled out"
+WORDS: Mapping[Kind, str | Callable[[Mapping[str, Any]], str]] = {
+    "undefined": "not decided: {fact}",
+    "too-few-evaluated": "only {n:,} of {n_max:,} samples were evaluated: too few to decide",
+    "no-outcome": _no_outcome,
+    "no-outcome-overall": "no outcome of {n:,} samples could fail at alpha {alpha:.3g}: evaluate more",
+    "no-room": "the reference is {room:.2f} points from {end}: a {drop} of {size:.2f} cannot show; take a task that "
+    "the model can do, or record a reference again",
+    "unseen": _unseen,
+    "too-coarse": lambda of: f"{_ability(of)}: evaluate more samples or set a larger theta",
+    "rules-out": _rules_out,
+    "certified": f"certified: at most {_PROOF}",
+    "not-certified": f"not certified: {_PROOF}",
+    "few-clusters": "no early stop: there are fewer than {fewest} clusters",
+    "no-looks": "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100",
+    "failed-unbounded": f"{_FAILED}, and the range of their scores is unknown",
+    "failed-alike": f"{_FAILED}; {_MEANS}: the verdict is the same",
+    "failed-apart": f"{_FAILED}; {_MEANS}: {{at_worst}} at worst, {{at_best}} at best. Evaluate them again with "
+    "--resume",
+    "failed-overall": "{failed:,} samples failed: {at_worst} at worst, {at_best} at best",
+    "unread-reference": "every score of the reference is the worst there is, and it does not say whether its replies "
+    "were read: record it again",
+    "pooled": "{checks} checks together, each of their {n:,} samples with the same weight",
+    "turned": "of checks where lower is better, 100 less the score counts",
+    "left-out": "left out: {names}",
+    "undecided-checks": "{count} of its {checks} checks could not be decided: {names}",
+    "not-binary": "not decided: the run has scores other than 0 and 100 where the reference has none",
+    "larger-reference": "a drop of {theta:g} points needs a larger reference: no number of samples shows it with "
+    "this one",
+    "more-samples": "detecting a drop of {theta:g} points {needs} {needed:,} samples; this check has {n:,}",
+    "near-chance": "the reference's mean of {mean:.2f} is near chance level ({chance:g}): a regression could hardly "
+    "show; take a task that the model can do",
+    "dataset-not-read": "the dataset was not read, so this is planned for the {n:,} samples that the task has: {error}",
+    "few-repeats": _few_repeats,
+    "not-deterministic": _not_deterministic,
+    "replies-not-shown": "earlier replies are not shown: {error}",
+    "base-rules": "decided by the base's rules: {text}",
+}

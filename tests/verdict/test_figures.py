@@ -1,0 +1,243 @@
+"""What a verdict says of itself: its level, its confidence, what it sees, what was asked, and its standard error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.stats import norm, ttest_ind
+from scipy.stats import t as stats_t
+
+from accgate import compare
+from accgate.decision.comparison import compare_scores, decide
+from accgate.decision.evidence import Evidence
+from accgate.decision.statistic import compare_statistic
+from accgate.design import Design, Mean, Target
+from accgate.history.run import run_of
+from accgate.planning.samples import standard_error
+from accgate.records.scores import Scores
+from accgate.report.charts.distribution import distribution_chart
+from accgate.result import result_of_verdict
+from accgate.stats.result import Interval
+from accgate.verdict import ReferenceSummary, Verdict
+from tests.cases import each
+from tests.decisions import one_each
+from tests.gates import RIGHT, WRONG
+from tests.report.html_pages import changed, document
+from tests.report.runs import verdict_of
+
+
+def test_the_level_is_alpha_after_the_correction_where_there_was_one() -> None:
+    assert verdict_of(alpha=0.05, alpha_applied=0.01).level == 0.01
+    assert verdict_of(alpha=0.05, alpha_applied=None).level == 0.05
+
+
+def test_the_confidence_is_that_of_both_limits_at_the_level() -> None:
+    assert verdict_of(alpha=0.05, alpha_applied=0.01).confidence == 0.98
+    assert verdict_of(alpha=0.05, alpha_applied=None).confidence == 0.9
+
+
+def test_what_it_sees_and_what_was_asked_are_on_top_of_the_allowed_drop() -> None:
+    verdict = verdict_of(theta=3.0, theta_target=2.5, allowed_drop=0.5)
+    assert (verdict.sees, verdict.asked) == (3.5, 3.0)
+    without = replace(verdict, theta=None, theta_target=None)
+    assert (without.sees, without.asked) == (None, None)
+
+
+def test_a_run_is_too_coarse_where_it_sees_only_more_than_was_asked() -> None:
+    asked = [(3.0, 2.5), (2.5 * (1.0 + 1e-12), 2.5), (2.0, 2.5), (None, 2.5), (3.0, None)]
+    verdicts = [verdict_of(theta=theta, theta_target=target, allowed_drop=0.5) for theta, target in asked]
+    assert [verdict.is_too_coarse for verdict in verdicts] == [True, False, False, False, False]
+
+
+class TestError:
+    draw = np.random.default_rng(5)
+
+    def test_of_paired_scores_is_numpy_s_of_the_differences(self) -> None:
+        before, now = (self.draw.normal(60.0, 9.0, 300).round(3) for _ in range(2))
+        verdict = compare_scores(one_each(list(before)), one_each(list(now)), Design("paired", theta=2.0))
+        assert verdict.error == pytest.approx(np.std(now - before, ddof=1) / 300**0.5)
+
+    def test_of_clusters_is_that_of_the_clusters_and_not_of_the_samples(self) -> None:
+        codes = [str(number // 10) for number in range(600)]
+        shift = np.repeat(self.draw.normal(0.0, 5.0, 60), 10)
+        before = np.full(600, 50.0)
+        scores = [
+            Scores(tuple(map(str, range(600))), values[:, None], clusters=tuple(codes))
+            for values in (before, before + shift)
+        ]
+        verdict = compare_scores(*scores, Design("paired", theta=2.0))
+        assert verdict.clusters == 60
+        means = shift.reshape(60, 10).mean(axis=1)
+        assert verdict.error == pytest.approx(np.std(means, ddof=1) / 60**0.5)
+
+    def test_of_two_samples_at_a_declared_sigma_has_both_their_sizes(self) -> None:
+        now = one_each(list(self.draw.normal(60.0, 9.0, 400)))
+        (verdict,) = decide([Evidence(now, Mean(61.0, 100), Design("two-sample", sigma=50.0), binary=False)])
+        assert verdict.sigma == 50.0
+        assert verdict.error == pytest.approx(50.0 * (1 / 400 + 1 / 100) ** 0.5)
+
+    def test_of_two_samples_without_one_is_scipy_s_of_welch(self) -> None:
+        now, before = self.draw.normal(60.0, 25.0, 50), self.draw.normal(60.0, 5.0, 800)
+        reference = Mean(float(before.mean()), 800, float(before.std(ddof=1)))
+        (verdict,) = decide([Evidence(one_each(list(now)), reference, Design("two-sample"), binary=False)])
+        known = ttest_ind(now, before, equal_var=False)
+        error = (known.confidence_interval().high - (now.mean() - before.mean())) / stats_t.ppf(0.975, known.df)
+        assert verdict.error == pytest.approx(error)
+
+    def test_without_a_sigma_is_that_of_the_interval(self) -> None:
+        quantile = NormalDist().inv_cdf(0.95)
+        bounds = Interval(quantile * 2.0, (-quantile * 2.0, quantile * 2.0))
+        assert verdict_of(sigma=None, interval=bounds).error == pytest.approx(2.0)
+
+    def test_where_nothing_changed_is_that_of_the_interval_at_the_alpha_it_was_made_at(self) -> None:
+        for alpha in (0.05, 0.01):
+            same = one_each([100.0] * 22)
+            verdict = compare_scores(same, same, Design("paired", alpha=alpha, theta=20.0))
+            assert verdict.interval is not None
+            low, high = verdict.interval.two_sided
+            assert verdict.sigma == 0.0
+            error = verdict.error
+            assert error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(1.0 - alpha))
+            assert error > 3.0
+
+    def test_of_samples_that_all_changed_by_the_same_is_the_one_at_which_theta_is_seen_and_never_0(self) -> None:
+        before = list(self.draw.uniform(10.0, 80.0, 50))
+        now = [value + 5.0 for value in before]
+        (same, moved) = (
+            compare_scores(one_each(before), one_each(x), Design("paired", theta=2.0)) for x in (before, now)
+        )
+        for verdict in (same, moved):
+            assert verdict.error == pytest.approx(verdict.theta / (norm.ppf(0.95) + norm.ppf(0.8)))
+            assert verdict.error > 1.0
+
+    def test_of_a_target_has_the_candidate_s_alone(self) -> None:
+        target = verdict_of(test="target", n=400, sigma=50.0, reference=ReferenceSummary(75.0, None))
+        assert target.error == pytest.approx(2.5)
+
+    def test_is_nothing_where_nothing_gives_it(self) -> None:
+        for verdict in (
+            verdict_of(sigma=None, theta=None),
+            verdict_of(sigma=None, stop="futility"),
+            verdict_of(sigma=3.0, difference=None),
+            verdict_of(sigma=3.0, n=0),
+            verdict_of(sigma=0.0, theta=None),
+            verdict_of(sigma=0.0, theta=None, interval=Interval(0.0, (0.0, 0.0))),
+            verdict_of(sigma=0.0, theta=None, interval=Interval(math.inf, (-1.0, math.inf))),
+            verdict_of(test="two-sample", theta=0.0),
+            verdict_of(test="two-sample", sigma=3.0, theta=None),
+            verdict_of(sigma=3.0, alpha=0.6, alpha_applied=None),
+            verdict_of(test="two-sample", sigma=3.0, theta=3.0, beta=0.0),
+        ):
+            assert verdict.error is None
+
+    def test_of_a_run_that_may_stop_early_is_that_of_its_interval(self) -> None:
+        right, changed = [RIGHT] * 400, [WRONG] * 10 + [RIGHT] * 390
+        early = compare_scores(one_each(right), one_each(changed), Design(theta=8.0, early_stopping=True))
+        fixed = compare_scores(one_each(right), one_each(changed), Design("paired"))
+        assert early.interval is not None
+        low, high = early.interval.two_sided
+        assert early.error == pytest.approx((high - low) / 2.0 / NormalDist().inv_cdf(0.95))
+        assert fixed.sigma is not None
+        assert fixed.error == pytest.approx(fixed.sigma / 20.0)
+
+    def test_of_two_samples_whose_theta_whole_losses_raise_is_that_of_the_interval(self) -> None:
+        now, reference = one_each([60.0] * 78 + [60.1, 59.9]), Mean(60.0, 80, 0.02)
+        (verdict,) = decide([Evidence(now, reference, Design("two-sample"), binary=False, worst=0.0, best=100.0)])
+        spread = np.std(now.means(), ddof=1)
+        assert verdict.error == pytest.approx(math.hypot(spread, 0.02) / 80**0.5, rel=0.02)
+
+
+draw = np.random.default_rng(11)
+BEFORE = draw.uniform(20.0, 80.0, 400).round(2)
+NOW = (BEFORE + draw.normal(0.0, 6.0, 400).round(2)).clip(0.0, 100.0)
+BINARY = changed(400, 0.03, 0.03)
+SKEWED = list(BEFORE), [float(value) for value in np.where(draw.random(400) < 0.04, 0.0, BEFORE)]
+
+
+def graded(**keys: object) -> Verdict:
+    return compare(list(BEFORE), list(NOW), scale=1, **keys)  # type: ignore[arg-type]
+
+
+def unpaired(reference: Mean | Target, sigma: float | None) -> Verdict:
+    (verdict,) = decide([Evidence(one_each(list(NOW)), reference, Design(sigma=sigma), binary=False)])
+    return verdict
+
+
+CASES: dict[str, Callable[[], Verdict]] = {
+    "exact": lambda: compare(*BINARY, theta=4.0),
+    "exact, lower is better": lambda: compare(*BINARY, theta=4.0, higher_is_better=False),
+    "mcnemar": lambda: compare(*BINARY, theta=4.0, test="paired"),
+    "t": lambda: graded(theta=2.0, test="paired"),
+    "bootstrap": lambda: compare(*SKEWED, scale=1, theta=5.0, test="bootstrap"),
+    "permutation": lambda: graded(theta=2.0, test="permutation"),
+    "clusters": lambda: graded(theta=2.0, clusters=[str(number // 8) for number in range(400)]),
+    "allowed drop": lambda: compare(*BINARY, theta=4.0, allowed_drop=1.0),
+    "gsprt early": lambda: compare(*BINARY, theta=4.0, test="gsprt"),
+    "group-sequential": lambda: compare(*BINARY, theta=4.0, test="group-sequential"),
+    "e-process": lambda: compare(*BINARY, theta=8.0, test="e-process"),
+    "graded early": lambda: graded(theta=4.0, early_stopping=True),
+    "failed early": lambda: compare(*changed(400, 0.2, 0.0), theta=4.0, early_stopping=True),
+    "nothing changed": lambda: compare([RIGHT, WRONG] * 100, [RIGHT, WRONG] * 100, theta=4.0),
+    "all changed alike": lambda: compare(list(BEFORE), list(BEFORE + 2.0), scale=1, theta=2.0),
+    "two samples": lambda: unpaired(Mean(52.0, 300), 20.0),
+    "two samples without sigma": lambda: unpaired(Mean(52.0, 300, 15.0), None),
+    "target": lambda: unpaired(Target(50.0), 20.0),
+    "target without sigma": lambda: unpaired(Target(50.0), None),
+    "statistic": lambda: compare_statistic(
+        draw.random((200, 1)) < 0.5, draw.random((200, 1)) < 0.5, lambda rows: 100.0 * rows.mean(), theta=5.0
+    ),
+}
+
+
+@each("name", CASES)
+def test_the_report_s_curves_and_the_history_s_band_are_as_wide_as_the_error(name: str) -> None:
+    verdict = CASES[name]()
+    assert verdict.error is not None
+    assert verdict.error > 0.0
+    (point,) = run_of(
+        result_of_verdict(verdict), b"", commit="", config=None, now=lambda: datetime(2026, 5, 1, tzinfo=timezone.utc)
+    ).checks
+    chart = distribution_chart(verdict, "k")
+    assert chart is not None
+    (picture,) = document(chart.svg).pictures
+    assert point.error == verdict.error
+    assert picture.figure("error") == verdict.error
+
+
+@each("name", ["two samples", "target"])
+def test_of_a_declared_sigma_the_plan_s_error_is_the_verdict_s(name: str) -> None:
+    verdict = CASES[name]()
+    assert verdict.test is not None
+    planned = standard_error(
+        verdict.test,
+        verdict.n,
+        sigma=verdict.sigma,
+        discordance=None,
+        reference_n=verdict.reference.n,  # type: ignore[arg-type]
+    )
+    assert verdict.error == pytest.approx(planned)
+
+
+@each("name", ["exact", "mcnemar"])
+def test_of_pairs_the_plan_s_error_at_the_discordance_seen_is_the_verdict_s(name: str) -> None:
+    verdict = CASES[name]()
+    planned = standard_error("paired", verdict.n, sigma=None, discordance=verdict.discordance)
+    assert verdict.error == pytest.approx(planned, rel=0.005)  # n - 1 in the verdict's
+
+
+def test_the_errors_of_healthy_runs_that_stop_early_are_no_smaller_than_what_chance_does() -> None:
+    moves, errors = [], []
+    for seed in range(80):
+        own = np.random.default_rng(seed)
+        before = own.random(600) < 0.7
+        now = np.where(own.random(600) < 0.05, own.random(600) < 0.5, before)
+        verdict = compare(100.0 * before, 100.0 * now, theta=4.0, test="gsprt", order="given")
+        moves.append(verdict.difference_raw)
+        errors.append(verdict.error)
+    assert np.sqrt(np.mean(np.square(moves))) <= np.mean(errors)

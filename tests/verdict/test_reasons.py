@@ -1,0 +1,242 @@
+"""Reasons: each kind has words, and no verdict and no filter goes by them."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from accgate import compare
+from accgate.errors import BadInput
+from accgate.report import result_file
+from accgate.report.ending import print_result
+from accgate.result import result_of_verdict, to_json
+from accgate.verdict import Reason, Verdict, reasons
+from accgate.verdict.findings import deciding_theta, lack_sentence
+from accgate.verdict.reasons import OBSTACLES, RESOLUTION, Kind, words_of
+from tests.cases import each
+from tests.gates import RIGHT, WRONG
+from tests.report.html_pages import changed
+from tests.report.runs import verdict_of
+
+ABILITY = {"n": 60, "drop": "drop", "theta": 10.153, "power": 0.8, "asked": 8.0}
+PROOF = {"possible": 4.218, "limit": 3.0}
+FAILED = {"failed": 3, "used": 60, "worst_mean": 61.0, "best_mean": 66.0}
+WORDS: dict[Kind, tuple[dict[str, Any], str]] = {
+    "undefined": ({"fact": "no value"}, "not decided: no value"),
+    "too-few-evaluated": (
+        {"n": 9, "n_max": 1319}, "only 9 of 1,319 samples were evaluated: too few to decide"
+    ),
+    "no-outcome": (
+        {"drop": "rise", "count": 1, "unit": "cluster", "p_value": 0.5, "alpha": 0.05},
+        "no rise can be seen: no outcome of 1 cluster could fail this check, since even the worst has p = 0.5000 and "
+        "alpha is 0.05; evaluate more samples of a task that the model can do",
+    ),
+    "no-outcome-overall": ({"n": 4, "alpha": 0.01}, "no outcome of 4 samples could fail at alpha 0.01: evaluate more"),
+    "no-room": (
+        {"room": 2.0, "end": "chance level (25)", "drop": "drop", "size": 4.0},
+        "the reference is 2.00 points from chance level (25): a drop of 4.00 cannot show; take a task that the model "
+        "can do, or record a reference again",
+    ),
+    "unseen": (
+        {"drop": "drop", "n": 1200, "power": 0.8},
+        "no drop can be seen on 1,200 samples with probability 0.8: evaluate more samples",
+    ),
+    "too-coarse": (
+        ABILITY,
+        "60 samples detect a drop of 10.15 points or more with probability 0.8; you asked for 8: evaluate more samples "
+        "or set a larger theta",
+    ),
+    "rules-out": (
+        ABILITY | {"n": 1, "theta": None, "drop": "rise", "limit": 1.5},
+        "1 sample detects no rise with probability 0.8; you asked for 8, but the difference is at most +1.50, which "
+        "rules out such a rise",
+    ),
+    "certified": (PROOF, "certified: at most a drop of 4.22 points is possible, and 3 must be ruled out"),
+    "not-certified": (PROOF, "not certified: a drop of 4.22 points is possible, and 3 must be ruled out"),
+    "few-clusters": ({"fewest": 30}, "no early stop: there are fewer than 30 clusters"),
+    "no-looks": (
+        {}, "no early stop: the exact looks at an allowed drop are for single samples scored 0 or 100"
+    ),
+    "failed-unbounded": (
+        {"failed": 3, "used": 60}, "3 of 60 samples failed, and the range of their scores is unknown"
+    ),
+    "failed-alike": (
+        FAILED, "3 of 60 samples failed; the mean is 61.00 at worst and 66.00 at best: the verdict is the same"
+    ),
+    "failed-apart": (
+        FAILED | {"at_worst": "regression", "at_best": "pass"},
+        "3 of 60 samples failed; the mean is 61.00 at worst and 66.00 at best: regression at worst, pass at best. "
+        "Evaluate them again with --resume",
+    ),
+    "failed-overall": (
+        {"failed": 1200, "at_worst": "regression", "at_best": "pass"},
+        "1,200 samples failed: regression at worst, pass at best",
+    ),
+    "unread-reference": (
+        {},
+        "every score of the reference is the worst there is, and it does not say whether its replies were read: "
+        "record it again",
+    ),
+    "pooled": ({"checks": 3, "n": 1200}, "3 checks together, each of their 1,200 samples with the same weight"),
+    "turned": ({}, "of checks where lower is better, 100 less the score counts"),
+    "left-out": ({"names": "a (b)"}, "left out: a (b)"),
+    "undecided-checks": (
+        {"count": 1, "checks": 3, "names": "sums"}, "1 of its 3 checks could not be decided: sums"
+    ),
+    "not-binary": ({}, "not decided: the run has scores other than 0 and 100 where the reference has none"),
+    "larger-reference": (
+        {"theta": 5.0}, "a drop of 5 points needs a larger reference: no number of samples shows it with this one"
+    ),
+    "more-samples": (
+        {"theta": 7.0, "needs": "may need", "needed": 1200, "n": 100},
+        "detecting a drop of 7 points may need 1,200 samples; this check has 100",
+    ),
+    "few-clusters-planned": ({"clusters": 5, "fewest": 30}, "5 clusters: no early stop with under 30"),
+    "near-chance": (
+        {"mean": 26.0, "chance": 25.0},
+        "the reference's mean of 26.00 is near chance level (25): a regression could hardly show; take a task that "
+        "the model can do",
+    ),
+    "dataset-not-read": (
+        {"n": 1319, "error": "no network"},
+        "the dataset was not read, so this is planned for the 1,319 samples that the task has: no network",
+    ),
+    "few-repeats": (
+        {"temperature": 0.7, "repeats": 4, "recorded": 1},
+        "at temperature 0.7 pairing holds only for averages: the reference has 1 repeat of each sample; add runs with "
+        "`accgate record --add`",
+    ),
+    "not-deterministic": (
+        {"discordance": 0.025},
+        "the reference's engine was not deterministic: of two runs of it 2.5% of the scores differ",
+    ),
+    "replies-not-shown": ({"error": "a torn file"}, "earlier replies are not shown: a torn file"),
+    "base-rules": ({"text": "no reference"}, "decided by the base's rules: no reference"),
+}  # fmt: skip
+
+
+@each("kind", get_args(Kind))
+def test_each_kind_has_words_with_its_figures(kind: Kind) -> None:
+    figures, text = WORDS.get(kind, ({"text": "another part said so"}, "another part said so"))
+    assert words_of(Reason(kind, figures)) == text
+
+
+@each("kind", [*WORDS, "test"])
+def test_a_reason_without_its_figures_has_no_words(kind: Kind) -> None:
+    if WORDS.get(kind, ({"text": ""}, ""))[0]:
+        with pytest.raises(ValueError, match=f"a reason of the kind {kind} lacks figures"):
+            words_of(Reason(kind))
+
+
+def cases() -> list[Verdict]:
+    """Verdicts with a reason of most kinds that a comparison gives."""
+    made = []
+    sides = [
+        changed(40, 0.05, 0.05), changed(300, 0.02, 0.02), changed(300, 0.0, 0.2), ([RIGHT] * 4, [RIGHT] * 4),
+        ([RIGHT] * 10 + [WRONG] * 990,) * 2, ([RIGHT, WRONG] * 50,) * 2,
+    ]  # fmt: skip
+    for (before, now), theta, certify in itertools.product(sides, (None, 2.0, 5.0, 15.0), (False, True)):
+        if theta is not None or not certify:
+            made.append(compare(before, now, theta=theta, certify=certify))
+    draw = np.random.default_rng(3)
+    graded = draw.uniform(20.0, 80.0, 60)
+    for certify in (False, True):
+        moved = (graded + draw.normal(1.0, 2.0, 60)).clip(0.0, 100.0)
+        made.append(compare(list(graded), list(moved), theta=1.0, scale=1, certify=certify, early_stopping=True))
+    return made
+
+
+def printed(verdict: Verdict) -> int:
+    """The number of remarks that the end of a run prints."""
+    console = Console(file=io.StringIO(), width=400)
+    print_result(console, result_of_verdict(replace(verdict, model="m", task="t")))
+    assert isinstance(console.file, io.StringIO)
+    return sum(line.lstrip().startswith("- ") for line in console.file.getvalue().splitlines())
+
+
+def test_rewording_every_reason_changes_no_verdict_and_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cases()
+    remarks = [printed(verdict) for verdict in before]
+    assert any(remarks)
+    monkeypatch.setattr(reasons, "WORDS", {kind: f"reworded {kind}" for kind in get_args(Kind)})
+    for old, new, count in zip(before, cases(), remarks, strict=True):
+        assert replace(new, reasons=old.reasons) == old
+        assert new.reasons == tuple(f"reworded {cause.kind}" for cause in old.causes)
+        assert (new.obstacle is None) == (old.obstacle is None)
+        assert deciding_theta(new) == deciding_theta(old)
+        assert printed(new) == count
+    seen = {cause.kind for verdict in before for cause in verdict.causes}
+    assert {"test", "too-coarse", "rules-out", "certified", "not-certified", "no-outcome", "no-room"} <= seen
+
+
+def test_a_certified_pass_has_no_reason_that_is_no_longer_true() -> None:
+    passed = [v for v in cases() if v.verdict == "pass" and any(cause.kind == "certified" for cause in v.causes)]
+    assert passed
+    for verdict in passed:
+        assert not {cause.kind for cause in verdict.causes} & (OBSTACLES | RESOLUTION)
+
+
+def test_what_an_undecided_check_lacks_is_its_last_obstacle() -> None:
+    note, room, proof = Reason.of("note", text="a note"), Reason.of("unseen", drop="drop", n=3, power=0.8), PROOF
+    verdict = verdict_of("inconclusive", causes=(room, Reason("not-certified", proof), note), certify=True)
+    assert verdict.obstacle == verdict.reasons[1]
+    assert lack_sentence(verdict).startswith("Not certified: a drop of 4.22 points is possible")
+    assert str(verdict).endswith("; not certified: a drop of 4.22 points is possible, and 3 must be ruled out.")
+
+
+def test_more_reasons_stand_after_those_there_are_and_keep_their_words() -> None:
+    verdict = verdict_of(reasons=("of an earlier version",)).because(Reason.of("turned"))
+    assert verdict.reasons == ("of an earlier version", words_of(Reason.of("turned")))
+    assert [cause.kind for cause in verdict.causes] == ["note", "turned"]
+    assert verdict.explained_by(()).reasons == ()
+
+
+def test_accgate_json_has_the_texts_and_the_causes_and_reads_them_back(tmp_path: Path) -> None:
+    path = tmp_path / "accgate.json"
+    for verdict in cases():
+        path.write_text(to_json(result_of_verdict(verdict)))
+        (check,) = json.loads(path.read_text())["checks"]
+        assert check["reasons"] == list(verdict.reasons)
+        assert [cause["kind"] for cause in check["causes"]] == [cause.kind for cause in verdict.causes]
+        assert result_file.read_result(path).checks == (verdict,)
+
+
+def test_a_result_of_an_earlier_version_has_notes_with_its_texts(tmp_path: Path) -> None:
+    path, verdict = tmp_path / "accgate.json", cases()[0]
+    data = json.loads(to_json(result_of_verdict(verdict)))
+    del data["checks"][0]["causes"]
+    path.write_text(json.dumps(data))
+    (read,) = result_file.read_result(path).checks
+    assert read.reasons == verdict.reasons
+    assert read.causes == tuple(Reason.of("note", text=text) for text in verdict.reasons)
+    assert result_file.differences(result_file.read_result(path), result_of_verdict(verdict)) == []
+
+
+@each("change", [
+    {"causes": [{"kind": "note", "figures": {"text": "a"}}] * 3},
+    {"causes": [{"kind": "guess", "figures": {}}]},
+    {"reasons": [], "causes": [{"kind": "certified", "figures": {}}]},
+    {"reasons": [], "causes": [{"kind": "certified", "figures": {"possible": "x", "limit": 1}}]},
+    {"reasons": [], "causes": [{"kind": "test", "figures": {"text": ["x"]}}]},
+])  # fmt: skip
+def test_causes_that_are_none_make_no_result(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "accgate.json"
+    data = json.loads(to_json(result_of_verdict(verdict_of(reasons=("one",)))))
+    data["checks"][0] |= change
+    path.write_text(json.dumps(data))
+    with pytest.raises(BadInput, match="is not a result"):
+        result_file.read_result(path)
+
+
+def test_the_schema_of_the_result_names_the_kinds() -> None:
+    definitions = result_file.result_schema()["$defs"]
+    assert definitions["Reason"]["properties"]["kind"]["enum"] == list(get_args(Kind))
+    assert definitions["Verdict"]["properties"]["causes"]["items"] == {"$ref": "#/$defs/Reason"}
